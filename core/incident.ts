@@ -1,0 +1,113 @@
+// One failure of one boot of one node, as it stands on its NodeFence. Everything a next leader must know is here; nothing
+// here is believed to be still true of the world without looking again.
+import type { Boot, Ms, NodeName, PowerState } from './model.ts'
+import type { Policy } from './policy.ts'
+
+export interface Incident {
+  readonly name: string
+  readonly uid: string
+  readonly resourceVersion: string
+  readonly nodeName: NodeName
+  readonly nodeUid: string
+  readonly boot: Boot
+  readonly machine: string
+  readonly cause: Cause
+  /** By value: editing the policy does not bend an incident under way. */
+  readonly policy: Policy
+  readonly abort: boolean
+  readonly status: IncidentStatus
+}
+
+export type Cause = 'silence' | 'hung' | 'found-off' | 'by-hand'
+
+export interface IncidentStatus {
+  /** The seed's automaton. Running: orders and readings. Done: the need is over, what was cut is given back. */
+  readonly phase: 'New' | 'Running' | 'Done' | 'Final' | 'Error'
+  readonly step: 'none' | 'isolation' | 'power-management' | 'clear' | 'recovery'
+  readonly outcome?: Outcome
+  /** Index of the level under way, and how many rounds through all of them were begun. */
+  readonly level: number
+  readonly round: number
+  /** The leader's term that wrote last. An older leader's write meets a 409. */
+  readonly term: number
+  readonly attempts: readonly Attempt[]
+  readonly proof?: ProofRecord
+  readonly void?: { readonly at: string; readonly evidence: string }
+  readonly pods: readonly PodFate[]
+  readonly volumes: readonly VolumeFate[]
+  readonly holds: readonly Hold[]
+  readonly timeline: readonly Moment[]
+}
+
+export type Outcome = 'Recovered' | 'Withdrawn' | 'Void' | 'Replaced' | 'NodeDeleted'
+
+export interface Attempt {
+  readonly id: string
+  readonly round: number
+  readonly level: number
+  readonly method: string
+  readonly agent: string
+  readonly action: 'off' | 'on'
+  readonly replica: string
+  readonly term: number
+  readonly startedAt: string
+  readonly endedAt?: string
+  /** How long the program may run, and how long after it the order may still land. */
+  readonly within: Ms
+  readonly late: Ms
+  readonly result: 'running' | 'off' | 'on' | 'failed' | 'unknown'
+  readonly reason?: string
+}
+
+export type ProofKind = 'off' | 'found-off'
+
+export interface ProofRecord {
+  readonly kind: ProofKind
+  readonly at: string
+  readonly boot: Boot
+  readonly nodeUid: string
+  readonly level: number
+  readonly methods: readonly string[]
+  readonly evidence: readonly Evidence[]
+}
+
+export interface Evidence {
+  readonly source: string
+  readonly word: PowerState | string
+  readonly at: string
+}
+
+export interface PodFate {
+  readonly namespace: string
+  readonly name: string
+  readonly uid: string
+  readonly fate: 'freed' | 'left'
+  readonly reason?: string
+}
+
+export interface VolumeFate {
+  readonly attachment: string
+  readonly volume: string
+  readonly driver: string
+  readonly fate: 'attached' | 'released'
+}
+
+/** A decision not to act. `because` is a word of the glossary, `detail` a sentence with its numbers, `lifts` what would end it. */
+export interface Hold {
+  readonly because: HoldReason
+  readonly detail: string
+  readonly lifts: string
+  readonly since: string
+}
+
+export type HoldReason =
+  | 'storm' | 'concurrency' | 'control-plane' | 'path-unverified' | 'identity-unproven' | 'no-path' | 'config-invalid'
+  | 'blind' | 'pause' | 'dry-run' | 'unselected' | 'policy-conflict' | 'do-nothing'
+  | 'order-may-land' | 'resting' | 'waiting-for-boot' | 'waiting-for-clean' | 'waiting-for-volumes' | 'waiting-for-kubelet'
+  | 'proof-void' | 'out-of-levels' | 'finalizer'
+
+export interface Moment {
+  readonly at: string
+  readonly what: string
+  readonly detail: string
+}

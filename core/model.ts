@@ -1,0 +1,228 @@
+// What the core sees: one snapshot of the cluster as this replica knows it, with the age of each word on it. Everything is
+// plain data. Instants are this replica's own monotonic clock; wall time stands only in records, as text, for people.
+import type { Incident } from './incident.ts'
+import type { CleanReport, Goodbye } from './beat.ts'
+
+export type Ms = number
+export type NodeName = string
+
+/** One boot of one machine: the kernel's boot id and the start of the machine's pid 1, `id/start`, because machines in
+ *  containers share the kernel's boot id. Where only kubelet's word is known, `id` alone. Compare with `sameBoot`. */
+export type Boot = string
+
+export function bootOf(id: string, start: string): Boot {
+  return `${id}/${start}`
+}
+
+export function sameBoot(one: Boot, other: Boot): boolean {
+  const [id, start] = one.split('/')
+  const [otherId, otherStart] = other.split('/')
+  return id === otherId && (start === undefined || otherStart === undefined || start === otherStart)
+}
+
+export interface Observed {
+  readonly self: Self
+  readonly nodes: ReadonlyMap<NodeName, NodeSeen>
+  /** Open incidents, and Final ones as long as they are kept, by NodeFence name. */
+  readonly incidents: ReadonlyMap<string, Incident>
+}
+
+export interface Self {
+  readonly replica: string
+  /** The lease's transitions while this replica leads. Undefined: it does not lead, and nothing is decided. */
+  readonly term?: number
+  readonly ledSince?: Ms
+  /** The latest instant at which every watch the core relies on was known to be fresh. */
+  readonly freshAt: Ms
+  /** The latest instant at which the API server answered anything. */
+  readonly apiAnsweredAt: Ms
+  /** End of this process's last stall; every silence begins anew there. */
+  readonly awakeSince: Ms
+  /** Other replicas this one has a link to. */
+  readonly replicas: readonly string[]
+  /** The cluster-wide pause, with its reason. */
+  readonly pause?: { readonly reason: string; readonly by: string }
+}
+
+export interface NodeSeen {
+  readonly name: NodeName
+  readonly uid: string
+  /** systemUUID. */
+  readonly machine: string
+  /** nodeInfo.bootID, the kernel's id alone. */
+  readonly bootId: string
+  readonly address: string
+  readonly zone: string
+  readonly controlPlane: boolean
+  readonly labels: Readonly<Record<string, string>>
+  readonly taints: readonly Taint[]
+  readonly resourceVersion: string
+  /** Object gone from the API while an incident is open. */
+  readonly gone?: boolean
+  readonly ready: ReadySeen
+  /** The agent's word, as this replica itself heard it. Undefined: never heard by this replica. */
+  readonly beat?: BeatSeen
+  /** When this replica first saw the node. */
+  readonly seenAt: Ms
+  readonly lease?: LeaseSeen
+  readonly probe?: ProbeSeen
+  readonly witnesses: readonly WitnessSeen[]
+  readonly record?: NodeRecord
+  /** The newest readings of each method, oldest first, this process's own. */
+  readonly readings: readonly Reading[]
+  /** Methods configured for the node, level by level; with the faults that keep a path out. */
+  readonly path: FencePath
+  readonly pods?: PodsSeen
+  readonly volumes: readonly VolumeSeen[]
+  /** Looks and deeds under way, so that nothing is asked twice at once: the action's key. */
+  readonly busy: ReadonlySet<string>
+  /** Times since when something local was first seen, by key, for records written by an earlier leader. */
+  readonly firstSeen: ReadonlyMap<string, Ms>
+}
+
+export interface Taint {
+  readonly key: string
+  readonly value?: string
+  readonly effect: 'NoSchedule' | 'PreferNoSchedule' | 'NoExecute'
+}
+
+export interface ReadySeen {
+  readonly status: 'True' | 'False' | 'Unknown'
+  /** When this replica saw kubelet post its latest status (a changed heartbeat time). */
+  readonly postedAt: Ms
+  /** When this replica saw the status change. */
+  readonly since: Ms
+  /** nodeInfo.bootID as it stood in that latest post. */
+  readonly bootId: string
+}
+
+export interface BeatSeen {
+  readonly boot: Boot
+  /** First accepted beat of this boot on this replica. */
+  readonly since: Ms
+  /** Latest beat of any boot accepted from this node. */
+  readonly at: Ms
+  readonly kubelet: 'ok' | 'ill' | 'unknown'
+  readonly clean?: CleanSeen
+  readonly goodbye?: { readonly at: Ms; readonly why: Goodbye }
+  /** The latest challenge that was answered: when it was issued, and the boot that sealed the answer. */
+  readonly answered?: { readonly issuedAt: Ms; readonly boot: Boot }
+}
+
+export interface CleanSeen {
+  readonly at: Ms
+  readonly report: CleanReport
+}
+
+/** Read live, never from a cache. */
+export interface LeaseSeen {
+  readonly askedAt: Ms
+  readonly readAt: Ms
+  readonly renewTime: string
+  /** When a live read first showed this renewTime: a Lease that has not moved since then is evidence. */
+  readonly unmovedSince: Ms
+  /** Whether an earlier read showed another renewTime: the Lease was seen to move at `unmovedSince`. */
+  readonly moved: boolean
+}
+
+/** The kubelet port. `answered` is any byte or a TLS handshake, `refused` an RST; both mean that a machine runs. */
+export interface ProbeSeen {
+  readonly askedAt: Ms
+  readonly answeredAt: Ms
+  readonly word: ProbeWord
+}
+export type ProbeWord = 'answered' | 'refused' | 'silent'
+
+/** A peer agent, or another replica. `hears` counts only with the node's own seal (`proven`). */
+export interface WitnessSeen {
+  readonly witness: string
+  readonly kind: 'agent' | 'replica'
+  readonly askedAt: Ms
+  readonly answeredAt: Ms
+  readonly word: 'hears' | 'deaf'
+  readonly proven: boolean
+}
+
+export type PowerState = 'on' | 'off' | 'unknown'
+
+/** One run of `status` on one method. */
+export interface Reading {
+  readonly method: string
+  readonly state: PowerState
+  readonly startedAt: Ms
+  readonly endedAt: Ms
+  readonly evidence: string
+  readonly digest: string
+}
+
+export interface FencePath {
+  readonly levels: readonly (readonly Method[])[]
+  /** Sentences: why the configuration is not (wholly) in force. */
+  readonly faults: readonly string[]
+}
+
+export interface Method {
+  readonly name: string
+  readonly agent: string
+  /** Where the device is, for one run at a time per address. */
+  readonly device: string
+  readonly digest: string
+  /** How long one order may take, and one status. */
+  readonly orderWithin: Ms
+  readonly statusWithin: Ms
+  /** How long an order that was sent may still land after its program ended. */
+  readonly late: Ms
+}
+
+/** What outlives a leader (kind NodeRecord). */
+export interface NodeRecord {
+  readonly resourceVersion: string
+  readonly nodeUid: string
+  readonly boot: Boot
+  readonly machine: string
+  readonly paths: readonly PathAudit[]
+  readonly probe?: { readonly boot: Boot; readonly answered: boolean; readonly at: string }
+}
+
+export interface PathAudit {
+  readonly method: string
+  readonly digest: string
+  readonly boot: Boot
+  readonly state: 'verified' | 'mismatch' | 'unreachable'
+  readonly identity: 'proven' | 'unproven' | 'mismatch'
+  readonly at: string
+  readonly evidence: string
+}
+
+export interface PodsSeen {
+  readonly askedAt: Ms
+  readonly listedAt: Ms
+  readonly items: readonly PodSeen[]
+}
+
+export interface PodSeen {
+  readonly namespace: string
+  readonly name: string
+  readonly uid: string
+  readonly resourceVersion: string
+  readonly owner: 'StatefulSet' | 'ReplicaSet' | 'DaemonSet' | 'Job' | 'Node' | 'other' | 'none'
+  readonly priority: number
+  readonly terminating: boolean
+  readonly phase: string
+  readonly finalizers: readonly string[]
+  /** PersistentVolumeClaims it mounts, `namespace/name`. */
+  readonly claims: readonly string[]
+  /** Excused from clear: mirror pods, DaemonSet pods, ours. */
+  readonly exempt?: string
+}
+
+/** A VolumeAttachment of the node. */
+export interface VolumeSeen {
+  readonly attachment: string
+  readonly uid: string
+  readonly driver: string
+  readonly volume: string
+  readonly attached: boolean
+  readonly deleting: boolean
+  readonly error?: string
+}

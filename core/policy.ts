@@ -1,0 +1,81 @@
+// What the operator wants (kind HoldfastPolicy), as plain data with every default filled in, and which policy a node has.
+import type { Ms, NodeSeen } from './model.ts'
+
+export interface Policy {
+  readonly name: string
+  readonly priority: number
+  /** Empty selects every node. */
+  readonly nodeLabels: Readonly<Record<string, string>>
+  readonly mode: 'enforce' | 'dryRun'
+  readonly profile: ProfileName
+  readonly nodeDownPodDeletionPolicy: 'DoNothing' | 'DeleteAllPods'
+  /** Orders per method before the next level is tried. */
+  readonly retries: number
+  /** After a round in which no level could be proven, the wait before the next one. */
+  readonly restAfter: Ms
+  /** No new boot this long after *on*: order it again. */
+  readonly bootWithin: Ms
+  readonly returnPatience: Ms
+  readonly clearPatience: Ms
+  readonly powerOnFoundOff: boolean
+  readonly identity: 'warn' | 'require'
+  readonly brakes: Brakes
+  readonly pause?: { readonly reason: string; readonly by: string }
+}
+
+export interface Brakes {
+  /** More than this share silent within `stormWindow`, and at least two: no orders. */
+  readonly stormPercent: number
+  readonly stormWindow: Ms
+  /** Nodes fenced at once; 0 means by size: one below ten nodes, then a tenth, at most five. */
+  readonly concurrency: number
+}
+
+export type ProfileName = 'fast' | 'balanced' | 'conservative'
+
+export interface Profile {
+  readonly suspectAfter: Ms
+  readonly deadAfter: Ms
+  readonly needsReadyLost: boolean
+}
+
+export const profiles: Readonly<Record<ProfileName, Profile>> = {
+  fast: { suspectAfter: 1_500, deadAfter: 3_000, needsReadyLost: false },
+  balanced: { suspectAfter: 3_000, deadAfter: 8_000, needsReadyLost: false },
+  conservative: { suspectAfter: 10_000, deadAfter: 45_000, needsReadyLost: true },
+}
+
+export const defaultPolicy: Omit<Policy, 'name'> = {
+  priority: 0,
+  nodeLabels: {},
+  mode: 'enforce',
+  profile: 'balanced',
+  nodeDownPodDeletionPolicy: 'DoNothing',
+  retries: 2,
+  restAfter: 60_000,
+  bootWithin: 600_000,
+  returnPatience: 600_000,
+  clearPatience: 600_000,
+  powerOnFoundOff: false,
+  identity: 'warn',
+  brakes: { stormPercent: 40, stormWindow: 60_000, concurrency: 0 },
+}
+
+export type Chosen =
+  | { readonly policy: Policy }
+  | { readonly none: 'unselected' }
+  | { readonly none: 'policy-conflict'; readonly names: readonly string[] }
+
+/** The selecting policy of the highest priority; two of the same highest priority are no policy at all. */
+export function policyOf(node: Pick<NodeSeen, 'labels'>, policies: readonly Policy[]): Chosen {
+  const selecting = policies.filter((policy) => selects(policy, node.labels))
+  const highest = Math.max(...selecting.map((policy) => policy.priority))
+  const [first, ...others] = selecting.filter((policy) => policy.priority === highest)
+  if (first === undefined) return { none: 'unselected' }
+  if (others.length > 0) return { none: 'policy-conflict', names: [first, ...others].map((policy) => policy.name).toSorted() }
+  return { policy: first }
+}
+
+function selects(policy: Policy, labels: Readonly<Record<string, string>>): boolean {
+  return Object.entries(policy.nodeLabels).every(([key, value]) => labels[key] === value)
+}
