@@ -1,6 +1,6 @@
 // One failure of one boot of one node, as it stands on its NodeFence. Everything a next leader must know is here; nothing
 // here is believed to be still true of the world without looking again.
-import type { Boot, Ms, NodeName, PowerState } from './model.ts'
+import type { Boot, Ms, NodeName } from './model.ts'
 import type { Policy } from './policy.ts'
 
 export interface Incident {
@@ -32,7 +32,8 @@ export interface IncidentStatus {
   readonly term: number
   readonly attempts: readonly Attempt[]
   readonly proof?: ProofRecord
-  readonly void?: { readonly at: string; readonly evidence: string }
+  /** Proofs that were shown false: the fenced boot answered afterwards. */
+  readonly voided: readonly Voided[]
   readonly pods: readonly PodFate[]
   readonly volumes: readonly VolumeFate[]
   readonly holds: readonly Hold[]
@@ -71,9 +72,15 @@ export interface ProofRecord {
   readonly evidence: readonly Evidence[]
 }
 
+export interface Voided {
+  readonly proof: ProofRecord
+  readonly at: string
+  readonly evidence: string
+}
+
 export interface Evidence {
   readonly source: string
-  readonly word: PowerState | string
+  readonly word: string
   readonly at: string
 }
 
@@ -102,9 +109,9 @@ export interface Hold {
 
 export type HoldReason =
   | 'storm' | 'concurrency' | 'control-plane' | 'path-unverified' | 'identity-unproven' | 'no-path' | 'config-invalid'
-  | 'blind' | 'pause' | 'dry-run' | 'unselected' | 'policy-conflict' | 'do-nothing'
+  | 'not-dead' | 'blind' | 'pause' | 'dry-run' | 'unselected' | 'policy-conflict' | 'do-nothing'
   | 'order-may-land' | 'resting' | 'waiting-for-boot' | 'waiting-for-clean' | 'waiting-for-volumes' | 'waiting-for-kubelet'
-  | 'proof-void' | 'out-of-levels' | 'finalizer'
+  | 'proof-void' | 'proof-doubted' | 'out-of-levels' | 'finalizer' | 'sent-back' | 'rate'
 
 export interface Moment {
   readonly at: string

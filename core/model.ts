@@ -40,6 +40,8 @@ export interface Self {
   readonly awakeSince: Ms
   /** Other replicas this one has a link to. */
   readonly replicas: readonly string[]
+  /** Pods that may be freed now without passing the rate. */
+  readonly podBudget: number
   /** The cluster-wide pause, with its reason. */
   readonly pause?: { readonly reason: string; readonly by: string }
 }
@@ -130,6 +132,8 @@ export interface ProbeSeen {
   readonly askedAt: Ms
   readonly answeredAt: Ms
   readonly word: ProbeWord
+  /** The latest instant at which the port was anything but silent. */
+  readonly spokeAt?: Ms
 }
 export type ProbeWord = 'answered' | 'refused' | 'silent'
 
@@ -153,6 +157,8 @@ export interface Reading {
   readonly endedAt: Ms
   readonly evidence: string
   readonly digest: string
+  /** The machine's UUID as the device gives it, if it does. */
+  readonly machine?: string
 }
 
 export interface FencePath {
@@ -188,7 +194,8 @@ export interface PathAudit {
   readonly method: string
   readonly digest: string
   readonly boot: Boot
-  readonly state: 'verified' | 'mismatch' | 'unreachable'
+  /** `marked`: a proof made by this path was shown false. */
+  readonly state: 'verified' | 'mismatch' | 'unreachable' | 'marked'
   readonly identity: 'proven' | 'unproven' | 'mismatch'
   readonly at: string
   readonly evidence: string

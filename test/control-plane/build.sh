@@ -12,7 +12,7 @@ set -euo pipefail
 version="${1:-${HOLDFAST_KUBERNETES:-1.36.4}}"
 version="v${version#v}"
 if ! [[ "$version" =~ ^v1\.([0-9]+)\.([0-9]+)$ ]]; then
-  echo "build.sh: '$version' is not a Kubernetes version such as 1.36.4" >&2
+  echo "build.sh: '${version#v}' is not a Kubernetes version such as 1.36.4" >&2
   exit 2
 fi
 minor="${BASH_REMATCH[1]}"
@@ -84,8 +84,10 @@ build_kubernetes() {
   mkdir -p "$work/kubernetes"
   cd "$work/kubernetes"
   golang mod init local/kubernetes
-  local upstream module packages=() command
-  upstream=$(golang mod download -json "k8s.io/kubernetes@$version" | sed -n 's/^.*"GoMod": "\(.*\)".*$/\1/p')
+  local answer upstream module setting packages=() command
+  # With -json even the reason of a failure goes to stdout.
+  answer=$(golang mod download -json "k8s.io/kubernetes@$version") || { echo "build.sh: $answer" >&2; exit 1; }
+  upstream=$(sed -n 's/^.*"GoMod": "\(.*\)".*$/\1/p' <<<"$answer")
   # Kubernetes requires its own libraries at v0.0.0 and replaces them with folders that a module does not
   # carry; whoever consumes it has to point them at the published ones.
   for module in $(awk '/=> \.\/staging/ {print $1}' "$upstream"); do

@@ -22,6 +22,8 @@ export type Component = Readonly<{
   /** The last lines it wrote, for the message that says why something failed. */
   lastWords(): string
   stop(): Promise<void>
+  /** Without a chance to say goodbye. */
+  crash(): Promise<void>
 }>
 
 export async function startComponent(program: Program): Promise<Component> {
@@ -41,6 +43,7 @@ export async function startComponent(program: Program): Promise<Component> {
     end: () => end,
     lastWords: () => lastLines(program.logFile),
     stop: () => stop(child, ended),
+    crash: () => crash(child, ended),
   }
 }
 
@@ -74,6 +77,11 @@ async function stop(child: ChildProcess, ended: Promise<string>): Promise<void> 
   const impatience = setTimeout(() => child.kill('SIGKILL'), PATIENCE_MS)
   await ended
   clearTimeout(impatience)
+}
+
+async function crash(child: ChildProcess, ended: Promise<string>): Promise<void> {
+  child.kill('SIGKILL')
+  await ended
 }
 
 function lastLines(file: string): string {

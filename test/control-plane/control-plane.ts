@@ -8,14 +8,14 @@ import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 
 import { createCertificates, fileName } from './certificates.ts'
-import type { Certificates, Credentials, NodeUser, User } from './certificates.ts'
+import type { Credentials, NodeUser, User } from './certificates.ts'
 import { startComponent } from './component.ts'
 import type { Component } from './component.ts'
 import { claimDirectory } from './directory.ts'
 import { kubeconfigText } from './kubeconfig.ts'
 import { freePorts } from './ports.ts'
-import { programOf } from './programs.ts'
-import type { Name, Ports } from './programs.ts'
+import { clientOf, flagsOf } from './programs.ts'
+import type { Name, Settings, Site } from './programs.ts'
 import { statusOf } from './status.ts'
 
 export type ControlPlane = Readonly<{
@@ -32,76 +32,75 @@ export type ControlPlane = Readonly<{
   kubeconfig(user: 'admin' | NodeUser): string
   /** What runs now. */
   processes(): readonly Readonly<{ name: Name; pid: number }>[]
-  /** The API is gone until startApiServer(); etcd and the controllers stay. */
+  /**
+   * The API is gone at once, as in a crash, until startApiServer(); etcd and the controllers stay. Asked politely it
+   * would go on answering those who are connected for as long as they watch, which is no outage.
+   */
   stopApiServer(): Promise<void>
   /** Back on the same port with the same data, and ready. */
   startApiServer(): Promise<void>
   stop(): Promise<void>
 }>
 
-export type Options = Readonly<{
+export type Options = Settings & Readonly<{
   /** Kubernetes, such as 1.36.4; it must have been built. Else $HOLDFAST_KUBERNETES, else 1.36.4. */
   version?: string
   /** An empty or new directory, kept by stop(). Else a temporary one, removed by stop() and by our death. */
   dir?: string
   /** Hears of starts, stops and programs that end by themselves. */
   log?: (line: string) => void
-  /** How long a node may be silent before it is NotReady. Real kubelets renew every ten seconds: below 20 s flaps. */
-  gracePeriodMs?: number
-  /** How long a pod tolerates a node that is not ready or unreachable, where it does not say itself. */
-  tolerationMs?: number
-  /** Added to a program's own flags; the later of two wins. */
-  flags?: Readonly<Partial<Record<Name, readonly string[]>>>
 }>
 
 export async function startControlPlane(options: Options = {}): Promise<ControlPlane> {
   const bin = binaries(options.version ?? process.env['HOLDFAST_KUBERNETES'] ?? '1.36.4')
   const directory = await claimDirectory(options.dir)
-  const run: Run = {
-    bin,
-    dir: directory.path,
-    ports: await freePorts(['etcd', 'etcdPeer', 'apiServer', 'controllerManager', 'scheduler']),
-    certificates: createCertificates(join(directory.path, 'certificates')),
-    options,
-    components: new Map(),
-  }
+  const crew: Crew = { components: new Map(), log: options.log ?? (() => {}) }
   const stop = async (): Promise<void> => {
-    await stopAll(run)
+    await stopAll(crew)
     await directory.release()
   }
   try {
+    const run: Run = {
+      ...crew,
+      bin,
+      dir: directory.path,
+      ports: await freePorts(['etcd', 'etcdPeer', 'apiServer', 'controllerManager', 'scheduler']),
+      certificates: createCertificates(join(directory.path, 'certificates')),
+      settings: options,
+    }
     await startAll(run)
+    return controlPlane(run, stop)
   } catch (cause) {
     // Passed on as it is: here we only see to it that a failed start leaves as little behind as a good stop.
     await stop()
     throw cause
   }
+}
+
+type Crew = Readonly<{
+  /** What we started and have not stopped. A program that ended by itself stays, to be noticed. */
+  components: Map<Name, Component>
+  log: (line: string) => void
+}>
+type Run = Site & Crew & Readonly<{ bin: string }>
+
+function controlPlane(run: Run, stop: () => Promise<void>): ControlPlane {
   let stopping: Promise<void> | undefined
   return {
     url: urlOf(run),
     port: run.ports.apiServer,
     caFile: run.certificates.caFile,
     ca: run.certificates.ca,
-    kubectl: join(bin, 'kubectl'),
+    kubectl: join(run.bin, 'kubectl'),
     dir: run.dir,
     credentials: run.certificates.credentials,
     kubeconfig: (user) => kubeconfig(run, user),
     processes: () => [...run.components].map(([name, component]) => ({ name, pid: component.pid })),
-    stopApiServer: () => stopOne(run, 'kube-apiserver'),
+    stopApiServer: () => stopOne(run, 'kube-apiserver', 'crash'),
     startApiServer: () => startApiServer(run),
     stop: () => (stopping ??= stop()),
   }
 }
-
-type Run = Readonly<{
-  bin: string
-  dir: string
-  ports: Ports
-  certificates: Certificates
-  options: Options
-  /** What we started and have not stopped. A program that ended by itself stays, to be noticed. */
-  components: Map<Name, Component>
-}>
 
 function binaries(version: string): string {
   const number = version.replace(/^v/, '')
@@ -131,18 +130,18 @@ async function startApiServer(run: Run): Promise<void> {
 
 async function startOne(run: Run, name: Name): Promise<void> {
   if (run.components.has(name)) throw new Error(`${name} is already running`)
-  const { args, clientOf } = programOf(name, run.ports, run.certificates, run.dir, run.options)
+  const client = clientOf(name)
   const component = await startComponent({
     name,
     file: join(run.bin, name),
-    args: clientOf === undefined ? args : [...args, ...clientFlags(kubeconfig(run, clientOf))],
+    args: [...(client === undefined ? [] : clientFlags(kubeconfig(run, client))), ...flagsOf(name, run)],
     logFile: join(run.dir, 'logs', `${name}.log`),
   })
   run.components.set(name, component)
-  run.options.log?.(`${name} started, pid ${component.pid}`)
+  run.log(`${name} started, pid ${component.pid}`)
   void component.ended.then((how) => {
     const ours = run.components.get(name) === component
-    if (ours) run.options.log?.(`${name} ended by itself, ${how}:\n${component.lastWords()}`)
+    if (ours) run.log(`${name} ended by itself, ${how}:\n${component.lastWords()}`)
   })
 }
 
@@ -151,18 +150,18 @@ function clientFlags(file: string): readonly string[] {
 }
 
 // Clients before servers, or each would spend its last seconds looking for the one that went first.
-async function stopAll(run: Run): Promise<void> {
-  await Promise.all([stopOne(run, 'kube-scheduler'), stopOne(run, 'kube-controller-manager')])
-  await stopOne(run, 'kube-apiserver')
-  await stopOne(run, 'etcd')
+async function stopAll(crew: Crew): Promise<void> {
+  await Promise.all([stopOne(crew, 'kube-scheduler'), stopOne(crew, 'kube-controller-manager')])
+  await stopOne(crew, 'kube-apiserver')
+  await stopOne(crew, 'etcd')
 }
 
-async function stopOne(run: Run, name: Name): Promise<void> {
-  const component = run.components.get(name)
+async function stopOne({ components, log }: Crew, name: Name, how: 'stop' | 'crash' = 'stop'): Promise<void> {
+  const component = components.get(name)
   if (component === undefined) return
-  run.components.delete(name)
-  await component.stop()
-  run.options.log?.(`${name} stopped`)
+  components.delete(name)
+  await component[how]()
+  log(`${name} stopped`)
 }
 
 // Ten times what a start needs on two busy cores: whoever waits longer waits for something that will not come.

@@ -1,40 +1,46 @@
 import { join } from 'node:path'
 
 import type { Certificates, User } from './certificates.ts'
-import type { Options } from './control-plane.ts'
 
 export type Name = 'etcd' | 'kube-apiserver' | 'kube-controller-manager' | 'kube-scheduler'
 export type Ports = Readonly<Record<'etcd' | 'etcdPeer' | 'apiServer' | 'controllerManager' | 'scheduler', number>>
 
-type Invocation = Readonly<{
-  args: readonly string[]
-  /** Whose kubeconfig it needs on top, if it is a client of the apiserver. */
-  clientOf?: User
+export type Settings = Readonly<{
+  /** How long a node may be silent before it is NotReady. Real kubelets renew every ten seconds: below 20 s flaps. */
+  gracePeriodMs?: number
+  /** How long a pod tolerates a node that is not ready or unreachable, where it does not say itself. */
+  tolerationMs?: number
+  /** Added to a program's own flags; the later of two wins. */
+  flags?: Readonly<Partial<Record<Name, readonly string[]>>>
 }>
 
-export function programOf(
-  name: Name, ports: Ports, certificates: Certificates, dir: string, options: Options,
-): Invocation {
-  const invocation = ordinary(name, ports, certificates, dir, options)
-  return { ...invocation, args: [...invocation.args, ...(options.flags?.[name] ?? [])] }
+/** What the programs of one control plane share. */
+export type Site = Readonly<{ dir: string; ports: Ports; certificates: Certificates; settings: Settings }>
+
+export function flagsOf(name: Name, site: Site): readonly string[] {
+  return [...ownFlags(name, site), ...(site.settings.flags?.[name] ?? [])]
 }
 
-function ordinary(
-  name: Name, ports: Ports, certificates: Certificates, dir: string, options: Options,
-): Invocation {
+/** Who a program is to the apiserver, if it is a client of it. */
+export function clientOf(name: Name): User | undefined {
+  if (name === 'kube-controller-manager' || name === 'kube-scheduler') return `system:${name}`
+  return undefined
+}
+
+function ownFlags(name: Name, site: Site): readonly string[] {
   switch (name) {
     case 'etcd':
-      return { args: etcdFlags(ports, dir) }
+      return etcdFlags(site)
     case 'kube-apiserver':
-      return { args: apiServerFlags(ports, certificates, options) }
+      return apiServerFlags(site)
     case 'kube-controller-manager':
-      return { args: controllerManagerFlags(ports, certificates, options), clientOf: 'system:kube-controller-manager' }
+      return controllerManagerFlags(site)
     case 'kube-scheduler':
-      return { args: [...servingFlags(ports.scheduler), '--leader-elect=false'], clientOf: 'system:kube-scheduler' }
+      return [...servingFlags(site.ports.scheduler), '--leader-elect=false']
   }
 }
 
-function etcdFlags(ports: Ports, dir: string): readonly string[] {
+function etcdFlags({ ports, dir }: Site): readonly string[] {
   const client = etcdUrl(ports)
   const peer = `http://127.0.0.1:${ports.etcdPeer}`
   return [
@@ -50,7 +56,7 @@ function etcdFlags(ports: Ports, dir: string): readonly string[] {
   ]
 }
 
-function apiServerFlags(ports: Ports, certificates: Certificates, options: Options): readonly string[] {
+function apiServerFlags({ ports, certificates, settings }: Site): readonly string[] {
   return [
     ...servingFlags(ports.apiServer),
     '--advertise-address=127.0.0.1',
@@ -65,7 +71,7 @@ function apiServerFlags(ports: Ports, certificates: Certificates, options: Optio
     '--service-account-issuer=https://kubernetes.default.svc',
     `--service-account-key-file=${certificates.serviceAccountKeyFile}`,
     `--service-account-signing-key-file=${certificates.serviceAccountKeyFile}`,
-    ...tolerationFlags(options.tolerationMs),
+    ...tolerationFlags(settings.tolerationMs),
   ]
 }
 
@@ -75,14 +81,14 @@ function tolerationFlags(tolerationMs: number | undefined): readonly string[] {
   return [`--default-not-ready-toleration-seconds=${seconds}`, `--default-unreachable-toleration-seconds=${seconds}`]
 }
 
-function controllerManagerFlags(ports: Ports, certificates: Certificates, options: Options): readonly string[] {
+function controllerManagerFlags({ ports, certificates, settings }: Site): readonly string[] {
   return [
     ...servingFlags(ports.controllerManager),
     '--leader-elect=false',
     '--use-service-account-credentials',
     `--service-account-private-key-file=${certificates.serviceAccountKeyFile}`,
     `--root-ca-file=${certificates.caFile}`,
-    ...(options.gracePeriodMs === undefined ? [] : [`--node-monitor-grace-period=${options.gracePeriodMs}ms`]),
+    ...(settings.gracePeriodMs === undefined ? [] : [`--node-monitor-grace-period=${settings.gracePeriodMs}ms`]),
   ]
 }
 

@@ -1,0 +1,74 @@
+// What the core may answer. Looks ask for what the next decision needs and change nothing; deeds change the world; a hold
+// is a decision not to act, with its reason. Every deed is safe to repeat: it says what shall be, not what to do next.
+import type { Attempt, Cause, Evidence, HoldReason, Outcome } from './incident.ts'
+import type { Boot, Method, NodeName, NodeRecord, PodSeen } from './model.ts'
+import type { Policy } from './policy.ts'
+import type { Proof } from './proof.ts'
+
+export type Action = Look | Deed | HoldAction
+
+export type Look =
+  | { readonly do: 'probe'; readonly node: NodeName }
+  | { readonly do: 'askWitnesses'; readonly node: NodeName; readonly witnesses: readonly Witness[] }
+  | { readonly do: 'readLease'; readonly node: NodeName }
+  | { readonly do: 'listPods'; readonly node: NodeName }
+  | { readonly do: 'askDevice'; readonly node: NodeName; readonly method: Method; readonly purpose: 'audit' | 'incident' }
+  | { readonly do: 'challenge'; readonly node: NodeName }
+  /** Ask the agent for a fresh clean report, telling it which pods belong. */
+  | { readonly do: 'askClean'; readonly node: NodeName }
+
+export interface Witness {
+  readonly name: string
+  readonly kind: 'agent' | 'replica'
+}
+
+export type Deed =
+  | {
+    readonly do: 'open'; readonly node: NodeName; readonly name: string; readonly boot: Boot; readonly cause: Cause
+    readonly policy: Policy; readonly evidence: readonly Evidence[]
+  }
+  /** Write our term on an open incident: from here on an older leader's writes meet a 409. */
+  | { readonly do: 'adopt'; readonly node: NodeName; readonly incident: string }
+  | { readonly do: 'fence'; readonly node: NodeName; readonly incident: string; readonly method: Method; readonly level: number; readonly round: number }
+  | { readonly do: 'restore'; readonly node: NodeName; readonly incident: string; readonly method: Method; readonly level: number; readonly round: number }
+  /** An attempt whose program is not running here and whose span is over: its end is unknown. */
+  | { readonly do: 'settle'; readonly node: NodeName; readonly incident: string; readonly attempt: string }
+  | { readonly do: 'prove'; readonly node: NodeName; readonly incident: string; readonly proof: Proof }
+  | { readonly do: 'void'; readonly node: NodeName; readonly incident: string; readonly evidence: string }
+  | { readonly do: 'taint'; readonly node: NodeName; readonly incident: string; readonly outOfService: boolean; readonly proof?: Proof }
+  | { readonly do: 'untaint'; readonly node: NodeName; readonly incident?: string; readonly key: string; readonly because: string }
+  | { readonly do: 'delete'; readonly node: NodeName; readonly incident: string; readonly pods: readonly PodSeen[]; readonly proof: Proof }
+  /** The need is over: what was cut is given back. */
+  | { readonly do: 'withdraw'; readonly node: NodeName; readonly incident: string; readonly because: string }
+  | { readonly do: 'close'; readonly node: NodeName; readonly incident: string; readonly outcome: Outcome; readonly because: string }
+  | { readonly do: 'record'; readonly node: NodeName; readonly record: Omit<NodeRecord, 'resourceVersion'> }
+
+export interface HoldAction {
+  readonly do: 'hold'
+  readonly node: NodeName
+  readonly incident?: string
+  readonly because: HoldReason
+  /** A sentence with its numbers. */
+  readonly detail: string
+  /** What would end it. */
+  readonly lifts: string
+}
+
+/** Two actions with one key are the same wish: one of them is under way, or the other waits. */
+export function keyOf(action: Action): string {
+  switch (action.do) {
+    case 'askDevice': return `askDevice ${action.node} ${action.method.name}`
+    case 'fence': case 'restore': return `order ${action.node} ${action.method.name}`
+    case 'probe': case 'askWitnesses': case 'readLease': case 'listPods': case 'challenge': case 'askClean':
+      return `${action.do} ${action.node}`
+    case 'record': return `record ${action.node}`
+    case 'hold': return `hold ${action.node} ${action.because}`
+    case 'open': case 'adopt': case 'settle': case 'prove': case 'void': case 'taint': case 'untaint': case 'delete': case 'withdraw': case 'close':
+      return `deed ${action.node}`
+  }
+}
+
+export const isLook = (action: Action): action is Look => looks.has(action.do)
+const looks: ReadonlySet<string> = new Set(['probe', 'askWitnesses', 'readLease', 'listPods', 'askDevice', 'challenge', 'askClean'])
+
+export type { Attempt }

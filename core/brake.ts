@@ -1,0 +1,130 @@
+// What keeps us from acting, each with its numbers and with what would lift it. Two kinds: *hands off* allows no deed at
+// all but taking out-of-service off; *no orders* keeps devices untouched while facts go on clearing what they prove.
+import type { HoldReason, Incident } from './incident.ts'
+import { seconds } from './judge.ts'
+import type { Ms, NodeName, NodeSeen, Self } from './model.ts'
+import type { Policy } from './policy.ts'
+import { auditOf } from './proof.ts'
+
+export interface Brake {
+  readonly because: HoldReason
+  readonly detail: string
+  readonly lifts: string
+}
+
+/** Older than this, our own view of the cluster is no ground to act on. */
+const viewHolds: Ms = 10_000
+/** After a stall of our own the sockets are drained and every silence begins anew; until then we are blind. */
+const wakingFor: Ms = 1_000
+
+/** Our own view is stale: nothing is done, and nothing is asked either. */
+export function blind(self: Self, now: Ms): Brake | undefined {
+  if (now - self.awakeSince < wakingFor) {
+    return { because: 'blind', detail: 'this replica stood still and has just woken', lifts: 'one second of undisturbed listening' }
+  }
+  if (now - self.apiAnsweredAt > viewHolds) {
+    return { because: 'blind', detail: `the API server has not answered for ${seconds(now - self.apiAnsweredAt)}`, lifts: 'an answer of the API server' }
+  }
+  if (now - self.freshAt > viewHolds) {
+    return { because: 'blind', detail: `a watch has not been known fresh for ${seconds(now - self.freshAt)}`, lifts: 'fresh watches' }
+  }
+  return undefined
+}
+
+/** The policy or a person says hands off. */
+export function handsOff(self: Self, policy: Policy): Brake | undefined {
+  const pause = self.pause ?? policy.pause
+  if (pause !== undefined) return { because: 'pause', detail: `paused by ${pause.by}: ${pause.reason}`, lifts: 'kubectl holdfast resume' }
+  if (policy.mode === 'dryRun') {
+    return { because: 'dry-run', detail: `policy ${policy.name} is a dry run: what would be done is shown, nothing is done`, lifts: 'mode: enforce' }
+  }
+  return undefined
+}
+
+/** Which zones, or the whole cluster, have fallen silent together. A fault that is common is rarely the nodes' own. */
+export interface Storm {
+  readonly cluster?: Brake
+  readonly zones: ReadonlyMap<string, Brake>
+}
+
+/** A node that is silent, and unproven: proven off, or in a new boot, its silence is explained and it is not here. */
+export interface Silent {
+  readonly node: NodeSeen
+  readonly since: Ms
+}
+
+export function storm(nodes: readonly NodeSeen[], silent: readonly Silent[], policies: readonly Policy[]): Storm {
+  if (silent.length < 2) return { zones: new Map() }
+  const cluster = common(silent, nodes.length, 'in all', policies)
+  const zones = new Map<string, Brake>()
+  for (const zone of new Set(silent.map((one) => one.node.zone))) {
+    const size = nodes.filter((node) => node.zone === zone).length
+    const brake = size < 3 ? undefined : common(silent.filter((one) => one.node.zone === zone), size, `in zone ${zone}`, policies)
+    if (brake !== undefined) zones.set(zone, brake)
+  }
+  return cluster === undefined ? { zones } : { cluster, zones }
+}
+
+function common(silent: readonly Silent[], size: number, where: string, policies: readonly Policy[]): Brake | undefined {
+  const percent = Math.min(...policies.map((policy) => policy.brakes.stormPercent), 100)
+  const window = Math.max(...policies.map((policy) => policy.brakes.stormWindow), 0)
+  const together = mostWithin(silent.map((one) => one.since).toSorted((one, other) => one - other), window)
+  if (together < 2 || together * 100 <= percent * size) return undefined
+  return {
+    because: 'storm',
+    detail: `${together} of ${size} nodes ${where} fell silent within ${seconds(window)}, more than ${percent} %`,
+    lifts: 'fewer of them silent and unproven, or kubectl holdfast resume',
+  }
+}
+
+function mostWithin(sorted: readonly Ms[], window: Ms): number {
+  let most = 0
+  let start = 0
+  sorted.forEach((at, end) => {
+    while (at - (sorted[start] ?? at) > window) start += 1
+    most = Math.max(most, end - start + 1)
+  })
+  return most
+}
+
+/** What forbids an order to this node's devices now. `fencing` are the nodes that hold a slot. */
+export function noOrders(
+  nodes: ReadonlyMap<NodeName, NodeSeen>, node: NodeSeen, incident: Incident, storms: Storm, fencing: ReadonlySet<NodeName>,
+): Brake | undefined {
+  return storms.cluster ?? storms.zones.get(node.zone) ?? concurrency(nodes.size, node, incident.policy, fencing)
+    ?? controlPlane(nodes, node, fencing) ?? unidentified(node, incident)
+}
+
+function concurrency(size: number, node: NodeSeen, policy: Policy, fencing: ReadonlySet<NodeName>): Brake | undefined {
+  if (fencing.has(node.name)) return undefined
+  const limit = policy.brakes.concurrency > 0 ? policy.brakes.concurrency : size < 10 ? 1 : Math.min(5, Math.floor(size / 10))
+  if (fencing.size < limit) return undefined
+  return {
+    because: 'concurrency',
+    detail: `${[...fencing].toSorted().join(', ')} ${fencing.size === 1 ? 'is' : 'are'} being fenced, ${limit} at once ${limit === 1 ? 'is' : 'are'} allowed`,
+    lifts: 'the last volume of one of them freed, or its rest',
+  }
+}
+
+/** One control-plane node at a time, and only while a majority of them stands without it. */
+function controlPlane(nodes: ReadonlyMap<NodeName, NodeSeen>, node: NodeSeen, fencing: ReadonlySet<NodeName>): Brake | undefined {
+  if (!node.controlPlane) return undefined
+  const members = [...nodes.values()].filter((other) => other.controlPlane && other.gone !== true)
+  const standing = members.filter((other) => other.name !== node.name && other.ready.status === 'True' && !fencing.has(other.name))
+  const other = members.find((member) => member.name !== node.name && fencing.has(member.name))
+  if (other !== undefined) return { because: 'control-plane', detail: `${other.name}, another control-plane node, is being fenced`, lifts: `${other.name} back` }
+  if (standing.length * 2 > members.length) return undefined
+  return {
+    because: 'control-plane',
+    detail: `${standing.length} of ${members.length} control-plane nodes would stand: no majority`,
+    lifts: 'a majority of Ready control-plane nodes besides this one',
+  }
+}
+
+/** Where the policy requires it, a path is used only if something proves that it is wired to this node. */
+function unidentified(node: NodeSeen, incident: Incident): Brake | undefined {
+  if (incident.policy.identity !== 'require') return undefined
+  const unproven = node.path.levels.flat().find((method) => auditOf(node, method, incident.boot)?.identity !== 'proven')
+  if (unproven === undefined) return undefined
+  return { because: 'identity-unproven', detail: `nothing proves that ${unproven.name} is wired to ${node.name}`, lifts: `kubectl holdfast test-fence ${node.name}` }
+}

@@ -1,0 +1,137 @@
+// Is the node dead? The intuition: silence is cheap, death is expensive, so silence alone never makes death. Three
+// questions are asked of the snapshot, in order.
+//
+// 1. Who spoke last, and when? Any source's word counts (the agent's beat, a Lease seen to move, a status kubelet posted,
+//    a witness with the node's own seal, a byte from the kubelet port), and silence is counted from the last of them.
+//    A word that is merely old is neutral; a word spoken after the silence began ends it.
+// 2. Does the machine answer, though its agent is silent? Then it runs, and the agent is *ill*: such a node is judged at
+//    Kubernetes' own pace, by its Lease. A refused connection is an answer: some kernel sent it.
+// 3. Is there evidence *for* death? Silence counts only from a listener that was heard: a probe only where the same probe
+//    was answered at the last audit of this boot, a Lease only after a whole renew interval, witnesses only if two of
+//    them answered and none hears.
+//
+// When unsure whether a node is dead, it is not.
+import type { Evidence } from './incident.ts'
+import { sameBoot, type Ms, type NodeSeen, type Self } from './model.ts'
+import { profiles, type ProfileName } from './policy.ts'
+
+export type Verdict =
+  | { readonly is: 'alive' }
+  /** Never heard by this replica, and not long enough known to be judged without an agent. */
+  | { readonly is: 'unknown' }
+  /** The agent is silent, the machine answers. */
+  | { readonly is: 'ill'; readonly detail: string }
+  | { readonly is: 'suspect'; readonly since: Ms; readonly lacks: string }
+  | { readonly is: 'dead'; readonly since: Ms; readonly evidence: readonly Omit<Evidence, 'at'>[] }
+
+/** kubelet renews every 10 s; the margin covers a slow API server and the distance between two live reads. */
+const leaseInterval: Ms = 12_500
+/** A node never heard, or not heard by this replica, is left alone so long. */
+const unknownFor: Ms = 120_000
+const goodbyePatience: Readonly<Record<'restart' | 'reboot' | 'shutdown', Ms>> = { restart: 60_000, reboot: 600_000, shutdown: 600_000 }
+/** An answer of the kubelet port stays a sign of life so long; it is asked again well before. */
+const answerHolds: Ms = 15_000
+
+export function judge(node: NodeSeen, self: Self, profileName: ProfileName, peers: Peers, now: Ms): Verdict {
+  const profile = profiles[profileName]
+  const quiet = now - lastBeat(node, self)
+  if (node.beat === undefined && quiet < unknownFor) return { is: 'unknown' }
+  if (node.beat !== undefined && quiet < patience(node, profile.suspectAfter)) return { is: 'alive' }
+  const answering = answers(node, lastBeat(node, self), now)
+  if (answering !== undefined) return { is: 'ill', detail: answering }
+
+  const pace = fastJudged(node, self, peers, profile.suspectAfter) ? profile : profiles.conservative
+  const spoken = lastWord(node, self)
+  const silence = now - spoken
+  if (silence < pace.suspectAfter) return { is: 'alive' }
+  const lacks = (what: string): Verdict => ({ is: 'suspect', since: spoken, lacks: what })
+  if (silence < patience(node, pace.deadAfter)) return lacks(`silent for ${seconds(silence)} of ${seconds(patience(node, pace.deadAfter))}`)
+  if (pace.needsReadyLost && node.ready.status === 'True') return lacks('Ready has not left True')
+  if (bareWord(node, spoken) && silence < 2 * pace.deadAfter) return lacks('a witness says, without a seal, that it hears the node')
+  const evidence = forDeath(node, spoken, peers, now)
+  return typeof evidence === 'string' ? lacks(evidence) : { is: 'dead', since: spoken, evidence }
+}
+
+/** Whom one could ask about this node: other agents that are heard, and other replicas. */
+export interface Peers {
+  readonly agents: number
+  readonly replicas: number
+}
+
+/** When this replica last heard the agent; for a node it never heard, when it began to listen. */
+export function lastBeat(node: NodeSeen, self: Self): Ms {
+  return Math.max(node.beat?.at ?? node.seenAt, self.awakeSince)
+}
+
+/** The last word of any source. */
+export function lastWord(node: NodeSeen, self: Self): Ms {
+  const lease = node.lease?.moved === true ? node.lease.unmovedSince : -Infinity
+  const sealed = node.witnesses.filter((witness) => witness.word === 'hears' && witness.proven).map((witness) => witness.answeredAt)
+  return Math.max(lastBeat(node, self), lease, node.ready.postedAt, node.probe?.spokeAt ?? -Infinity, ...sealed)
+}
+
+/** Without an agent's word, or with an agent that was silent while its machine answered, or with nobody else to ask, a node
+ *  is judged at Kubernetes' own pace. */
+function fastJudged(node: NodeSeen, self: Self, peers: Peers, suspectAfter: Ms): boolean {
+  if (node.beat === undefined || peers.agents + peers.replicas === 0) return false
+  return (node.probe?.spokeAt ?? -Infinity) < lastBeat(node, self) + suspectAfter
+}
+
+/** A goodbye sets another patience, until the next beat. */
+function patience(node: NodeSeen, usual: Ms): Ms {
+  const goodbye = node.beat?.goodbye
+  return goodbye === undefined ? usual : Math.max(usual, goodbyePatience[goodbye.why])
+}
+
+function answers(node: NodeSeen, heardAt: Ms, now: Ms): string | undefined {
+  const probe = node.probe
+  if (probe === undefined || probe.word === 'silent') return undefined
+  if (probe.askedAt < heardAt || now - probe.answeredAt > answerHolds) return undefined
+  return probe.word === 'refused' ? 'the kubelet port refuses: a kernel runs there' : 'the kubelet port answers, the agent does not'
+}
+
+function bareWord(node: NodeSeen, since: Ms): boolean {
+  return node.witnesses.some((witness) => witness.word === 'hears' && !witness.proven && witness.askedAt >= since)
+}
+
+/** The evidence that this node is dead, or what is lacking. */
+function forDeath(node: NodeSeen, since: Ms, peers: Peers, now: Ms): readonly Omit<Evidence, 'at'>[] | string {
+  const lease = leaseStill(node, since, now)
+  if (lease !== undefined) return [lease]
+  const probe = probeSilent(node, since)
+  if (typeof probe === 'string') return `${probe}; the Lease was not yet watched for a whole interval`
+  const deaf = deafWitnesses(node, since, peers)
+  if (typeof deaf === 'string') return `${deaf}; the Lease was not yet watched for a whole interval`
+  return [probe, ...deaf]
+}
+
+/** A Lease that a live read shows where it stood a whole renew interval ago. */
+function leaseStill(node: NodeSeen, since: Ms, now: Ms): Omit<Evidence, 'at'> | undefined {
+  const lease = node.lease
+  if (lease === undefined || lease.readAt < since) return undefined
+  const still = lease.readAt - Math.max(lease.unmovedSince, since)
+  if (still < leaseInterval || now - lease.readAt > 5_000) return undefined
+  return { source: 'Lease', word: `not renewed for ${seconds(still)}` }
+}
+
+function probeSilent(node: NodeSeen, since: Ms): Omit<Evidence, 'at'> | string {
+  const audited = node.record?.probe
+  const boot = node.beat?.boot ?? node.record?.boot
+  if (audited?.answered !== true || boot === undefined || !sameBoot(audited.boot, boot)) return 'the kubelet port was never heard to answer this replica in this boot, so its silence proves nothing'
+  if (node.probe === undefined || node.probe.askedAt < since) return 'the kubelet port was not asked yet'
+  return node.probe.word === 'silent' ? { source: 'probe', word: 'silent' } : 'the kubelet port answers'
+}
+
+function deafWitnesses(node: NodeSeen, since: Ms, peers: Peers): readonly Omit<Evidence, 'at'>[] | string {
+  const words = node.witnesses.filter((witness) => witness.askedAt >= since)
+  const deaf = words.filter((witness) => witness.word === 'deaf')
+  const agents = deaf.filter((witness) => witness.kind === 'agent')
+  const enough = peers.agents >= 2 ? agents.length >= 2 : deaf.length >= 1 && peers.replicas + peers.agents >= 1
+  if (enough) return deaf.map((witness) => ({ source: `witness ${witness.witness}`, word: 'deaf' }))
+  if (peers.agents + peers.replicas === 0) return 'there is nobody else to ask'
+  return `${agents.length} witnesses answered, two are needed`
+}
+
+export function seconds(span: Ms): string {
+  return `${(span / 1000).toFixed(1)} s`
+}

@@ -1,0 +1,173 @@
+// Why the old node cannot write. A Proof is of one boot of one machine under one Node UID, and this file alone can make
+// one: the brand cannot be written down anywhere else, so a forged proof does not compile. Everything that frees something
+// carries one.
+//
+// Two proofs stand here. *off*: we ordered a whole level off, and afterwards, once nothing of the level's programs ran any
+// more, every method of it was read off twice, at least a second apart, by separate runs. *found-off*: nobody ordered
+// anything, yet every method of a level reads off twice, the paths were seen on while this very boot was beating, nothing
+// says on, and a probe and a witness asked after the first reading got no answer. An answer that is missing, unknown or
+// late is never off.
+import type { Attempt, Evidence, Incident, ProofKind, ProofRecord } from './incident.ts'
+import { sameBoot, type Boot, type Method, type Ms, type NodeSeen, type PathAudit, type Reading } from './model.ts'
+
+declare const made: unique symbol
+
+export interface Proof {
+  readonly kind: ProofKind
+  readonly boot: Boot
+  readonly nodeUid: string
+  readonly level: number
+  readonly methods: readonly string[]
+  readonly evidence: readonly Omit<Evidence, 'at'>[]
+  readonly [made]: true
+}
+
+/** Two readings nearer than this could be one state of the device's cache. */
+export const apart: Ms = 1_000
+/** A batch of deletions starts at most this long after an off was read. */
+export const freshFor: Ms = 1_000
+/** Readings that are to be one sweep of a level lie within this span. */
+const sweepWithin: Ms = 15_000
+
+export type Proven = { readonly proof: Proof } | { readonly lacks: string }
+
+/** *off*: the level was ordered off in this incident. `running` tells whether an attempt's program still runs here. */
+export function proveOff(incident: Incident, node: NodeSeen, level: number, others: readonly NodeSeen[], now: Ms): Proven {
+  const methods = node.path.levels[level] ?? []
+  if (methods.length === 0) return { lacks: `level ${level + 1} has no methods` }
+  const orders = ordersOf(incident, level)
+  const open = incident.status.attempts.find((attempt) => attempt.result === 'running' && attempt.level === level)
+  if (open !== undefined) return { lacks: `an order to ${open.method} is under way` }
+  const on = incident.status.attempts.find((attempt) => attempt.action === 'on' && attempt.startedAt >= (orders[0]?.startedAt ?? ''))
+  if (on !== undefined) return { lacks: `${on.method} was ordered on since` }
+  const evidence: Omit<Evidence, 'at'>[] = []
+  let firstOff = -Infinity
+  for (const method of methods) {
+    if (!orders.some((attempt) => attempt.method === method.name)) return { lacks: `${method.name} was not ordered off` }
+    const audit = auditOf(node, method, incident.boot)
+    const readings = readingsOf(node, method)
+    if (audit?.state !== 'verified' && !readings.some((reading) => reading.state === 'on')) {
+      return { lacks: `${method.name} was never read on while this boot was beating` }
+    }
+    const pair = twoOffs(readings, settledAt(node, orders), now)
+    if (pair === undefined) return { lacks: `${method.name} was not yet read off twice since the order` }
+    firstOff = Math.max(firstOff, pair.first.endedAt)
+    evidence.push({ source: `order ${method.name}`, word: 'off' }, ...offs(pair))
+    if (audit?.identity !== 'proven') {
+      const doubt = neighbourDoubt(node, method, beganAt(node, orders), pair.first, others)
+      if (doubt !== undefined) return { lacks: doubt }
+      evidence.push({ source: `identity ${method.name}`, word: 'unproven: every other heard node of the device answered after the first off' })
+    }
+  }
+  return { proof: makeProof('off', incident.boot, node.uid, level, methods, evidence) }
+}
+
+/** *found-off*: nothing was ordered in this incident, and the devices say off by themselves. */
+export function foundOff(boot: Boot, node: NodeSeen, level: number, now: Ms): Proven {
+  const methods = node.path.levels[level] ?? []
+  if (methods.length === 0) return { lacks: `level ${level + 1} has no methods` }
+  const evidence: Omit<Evidence, 'at'>[] = []
+  let firstOff = -Infinity
+  for (const method of methods) {
+    const audit = auditOf(node, method, boot)
+    if (audit?.state !== 'verified') return { lacks: `${method.name} was not read on at an audit while this boot was beating` }
+    if (audit.identity !== 'proven') return { lacks: `the identity of ${method.name} is not proven` }
+    const pair = twoOffs(readingsOf(node, method), node.beat?.at ?? -Infinity, now)
+    if (pair === undefined) return { lacks: `${method.name} was not yet read off twice` }
+    firstOff = Math.max(firstOff, pair.first.endedAt)
+    evidence.push({ source: `audit ${method.name}`, word: 'on' }, ...offs(pair))
+  }
+  const saysOn = node.path.levels.flat().find((method) => readingsOf(node, method).at(-1)?.state === 'on')
+  if (saysOn !== undefined) return { lacks: `${saysOn.name} says on` }
+  if (node.probe === undefined || node.probe.askedAt < firstOff) return { lacks: 'the kubelet port was not asked since the first off' }
+  if (node.probe.word !== 'silent') return { lacks: 'the kubelet port answers' }
+  const asked = node.witnesses.filter((witness) => witness.askedAt >= firstOff)
+  if (asked.some((witness) => witness.word === 'hears')) return { lacks: 'a witness hears the node' }
+  const deaf = asked.find((witness) => witness.word === 'deaf')
+  if (deaf === undefined) return { lacks: 'no witness was asked since the first off' }
+  evidence.push({ source: 'probe', word: 'silent' }, { source: `witness ${deaf.witness}`, word: 'deaf' })
+  return { proof: makeProof('found-off', boot, node.uid, level, methods, evidence) }
+}
+
+/** The proof as it stands on the record, for the next leader; it frees nothing without a fresh reading of its own. */
+export function recall(record: ProofRecord): Proof {
+  return record as unknown as Proof // the brand exists for the compiler only
+}
+
+/** Whether what the proof rests on was read again just now: every method of the proving level, off. */
+export function stillOff(proof: Proof, node: NodeSeen, now: Ms, within: Ms = freshFor): boolean {
+  return proof.methods.length > 0 && proof.methods.every((name) => {
+    const last = node.readings.findLast((reading) => reading.method === name)
+    return last?.state === 'off' && now - last.endedAt <= within
+  })
+}
+
+/** Whether some method of the proving level reads anything but off since: then nothing more is freed. */
+export function contradicted(proof: Proof, node: NodeSeen): string | undefined {
+  for (const name of proof.methods) {
+    const last = node.readings.findLast((reading) => reading.method === name)
+    if (last !== undefined && last.state !== 'off') return `${name} reads ${last.state}`
+  }
+  return undefined
+}
+
+export function auditOf(node: NodeSeen, method: Method, boot: Boot): PathAudit | undefined {
+  return node.record?.paths.find((path) => path.method === method.name && path.digest === method.digest && sameBoot(path.boot, boot))
+}
+
+export function readingsOf(node: NodeSeen, method: Method): readonly Reading[] {
+  return node.readings.filter((reading) => reading.method === method.name && reading.digest === method.digest)
+}
+
+/** The latest reading and an earlier one at least `apart` before it, both off, with nothing but off between. */
+export function twoOffs(readings: readonly Reading[], since: Ms, now: Ms): Pair | undefined {
+  const last = readings.at(-1)
+  if (last === undefined || last.state !== 'off' || last.startedAt < since || now - last.endedAt > sweepWithin) return undefined
+  for (const first of readings.slice(0, -1).toReversed()) {
+    if (first.state !== 'off' || first.startedAt < since || last.endedAt - first.endedAt > sweepWithin) return undefined
+    if (last.startedAt - first.endedAt >= apart) return { first, last }
+  }
+  return undefined
+}
+
+interface Pair {
+  readonly first: Reading
+  readonly last: Reading
+}
+
+function offs(pair: Pair): Omit<Evidence, 'at'>[] {
+  return [pair.first, pair.last].map((reading) => ({ source: `status ${reading.method}`, word: 'off' }))
+}
+
+/** Orders of this incident's present round on the level. */
+export function ordersOf(incident: Incident, level: number): readonly Attempt[] {
+  return incident.status.attempts.filter((attempt) => attempt.action === 'off' && attempt.level === level && attempt.round === incident.status.round)
+}
+
+/** When this process knew the last of these orders ended: readings count from there. */
+function settledAt(node: NodeSeen, orders: readonly Attempt[]): Ms {
+  return Math.max(...orders.map((attempt) => node.firstSeen.get(`ended ${attempt.id}`) ?? Infinity))
+}
+
+function beganAt(node: NodeSeen, orders: readonly Attempt[]): Ms {
+  return Math.min(...orders.map((attempt) => node.firstSeen.get(`began ${attempt.id}`) ?? Infinity))
+}
+
+/** A node counts as heard before an order if it beat so shortly before it. */
+const heardBefore: Ms = 5_000
+
+/** On a path of unproven identity the off may be a neighbour's: every other node of that device that was heard before the
+ *  order must have answered a challenge issued after the first off. */
+function neighbourDoubt(node: NodeSeen, method: Method, began: Ms, first: Reading, others: readonly NodeSeen[]): string | undefined {
+  const neighbours = others.filter((other) => other.name !== node.name && (other.beat?.at ?? -Infinity) >= began - heardBefore && shares(other, method))
+  const mute = neighbours.find((other) => (other.beat?.answered?.issuedAt ?? -Infinity) < first.endedAt)
+  return mute === undefined ? undefined : `the identity of ${method.name} is unproven, and ${mute.name} on the same device has not answered since the first off`
+}
+
+export function shares(node: NodeSeen, method: Method): boolean {
+  return node.path.levels.some((level) => level.some((other) => other.device === method.device))
+}
+
+function makeProof(kind: ProofKind, boot: Boot, nodeUid: string, level: number, methods: readonly Method[], evidence: readonly Omit<Evidence, 'at'>[]): Proof {
+  return { kind, boot, nodeUid, level, methods: methods.map((method) => method.name), evidence } as unknown as Proof // the brand exists for the compiler only
+}
