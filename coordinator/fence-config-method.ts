@@ -1,0 +1,145 @@
+// One method: its own keys over its template's, taken apart into what is ours (template, action, time-outs) and what the
+// program is told.
+import { inputOf, sameKey } from '../core/contract.ts'
+import type { Ms, NodeName } from '../core/model.ts'
+import { readSpan, type Entry } from './fence-config-text.ts'
+import type { ConfiguredParameters, ParameterValue } from './fence-config-secret.ts'
+
+/** An entry with the place it stands in, so that every fault can say where. */
+export interface Placed extends Entry {
+  readonly map: string
+  readonly at: string
+}
+
+export interface ConfigFault {
+  readonly map: string
+  readonly key: string
+  readonly line: number
+  readonly says: string
+  /** Whether it keeps the configuration from coming into force. Others are told all the same. */
+  readonly blocks: boolean
+}
+
+export interface MethodSpec {
+  readonly name: string
+  readonly action: 'on' | 'off'
+  readonly agent: string
+  /** Template, program and plug: what pairs an *on* with its *off*. */
+  readonly outlet: string
+  readonly device: string
+  readonly parameters: ConfiguredParameters
+  readonly orderWithin: Ms
+  readonly statusWithin: Ms
+  readonly late: Ms
+}
+
+interface Span {
+  readonly byDefault: Ms
+  readonly least: Ms
+  readonly most: Ms
+}
+
+/** `late` is never less than it takes to end a program's group after its deadline. */
+const spans = {
+  timeout: { byDefault: 30_000, least: 1_000, most: 600_000 },
+  status_timeout: { byDefault: 10_000, least: 100, most: 60_000 },
+  late: { byDefault: 60_000, least: 5_000, most: 3_600_000 },
+} satisfies Record<string, Span>
+
+const ours: ReadonlySet<string> = new Set(['template', 'action', 'agent_name', ...Object.keys(spans)])
+const agentForm = /^[a-z][a-z0-9_.-]{0,63}$/
+
+/** `own` are the method's entries, `templates` the entries of each template by its ConfigMap's name. */
+export function methodSpec(
+  name: string, place: Omit<Placed, keyof Entry>, own: readonly Placed[], templates: ReadonlyMap<string, readonly Placed[]>, node: NodeName,
+): { readonly spec?: MethodSpec; readonly faults: readonly ConfigFault[] } {
+  const faults: ConfigFault[] = []
+  const fault = (entry: Placed | undefined, says: string) => {
+    faults.push({ map: entry?.map ?? place.map, key: entry?.at ?? place.at, line: entry?.line ?? 1, says: `method ${name}: ${says}`, blocks: true })
+  }
+  const template = own.find((entry) => entry.key === 'template')
+  const from = template === undefined ? [] : templates.get(template.value)
+  if (template !== undefined && from === undefined) fault(template, `there is no ConfigMap ${template.value}`)
+  const entries = layered([from ?? [], own])
+  const one = (key: string) => entries.get(key)
+
+  const agent = one('agent_name')
+  if (agent === undefined && from !== undefined) fault(template, 'neither it nor its template has agent_name=')
+  else if (agent !== undefined && !agentForm.test(agent.value)) fault(agent, `${JSON.stringify(agent.value)} is not the name of a program`)
+  const action = one('action')
+  if (action === undefined) fault(undefined, 'action= is missing, and none is taken for granted')
+  else if (action.value !== 'on' && action.value !== 'off') {
+    fault(action, `action=${action.value}: only off and on are for a method; a reboot is never a fence`)
+  }
+
+  const spanOf = (key: keyof typeof spans): Ms => {
+    const entry = one(key)
+    const { byDefault, least, most }: Span = spans[key]
+    const read = entry === undefined ? byDefault : readSpan(entry.value)
+    if (read !== undefined && read >= least && read <= most) return read
+    fault(entry, `${key}= is not a time from ${least} ms to ${most} ms`)
+    return byDefault
+  }
+  const times = { orderWithin: spanOf('timeout'), statusWithin: spanOf('status_timeout'), late: spanOf('late') }
+  const parameters = parametersOf([...entries.values()].filter((entry) => !ours.has(entry.key)), node, fault)
+  if (faults.length > 0 || agent === undefined || (action?.value !== 'on' && action?.value !== 'off')) return { faults }
+  const outlet = JSON.stringify([template?.value ?? '', agent.value, textOf(parameters, 'plug') ?? textOf(parameters, 'port') ?? ''])
+  return {
+    faults,
+    spec: { name, action: action.value, agent: agent.value, outlet, device: deviceOf(parameters, agent.value, template?.value), parameters, ...times },
+  }
+}
+
+/** Later layers win; `-` and `_` are one, as they are for the programs. */
+export function layered(layers: readonly (readonly Placed[])[]): ReadonlyMap<string, Placed> {
+  return new Map(layers.flat().map((entry) => [sameKey(entry.key), entry]))
+}
+
+function parametersOf(entries: readonly Placed[], node: NodeName, fault: (entry: Placed, says: string) => void): ConfiguredParameters {
+  const parameters: Record<string, ParameterValue> = {}
+  for (const entry of entries) {
+    const value = valueOf(entry.value, node)
+    if (typeof value === 'object' && 'wrong' in value) fault(entry, `${entry.key}: ${value.wrong}`)
+    else parameters[entry.key] = value
+  }
+  // A secret's text is checked when it is known; here any innocent text stands for it.
+  const plain = Object.fromEntries(Object.entries(parameters).map(([key, value]) => [key, typeof value === 'string' ? value : 'secret']))
+  const input = inputOf('status', plain)
+  for (const refusal of 'refused' in input ? input.refused : []) {
+    const entry = entries.find((other) => other.key === refusal.key)
+    if (entry !== undefined) fault(entry, refusal.says)
+  }
+  return parameters
+}
+
+const secretForm = /^secret:([a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?)\/([A-Za-z0-9._-]{1,253})$/
+
+function valueOf(text: string, node: NodeName): ParameterValue | { readonly wrong: string } {
+  if (text.startsWith('secret:')) {
+    const [, secret, , key] = secretForm.exec(text) ?? []
+    return secret === undefined || key === undefined ? { wrong: 'is not of the form secret:NAME/KEY' } : { secret, key }
+  }
+  const value = withNode(text, node)
+  // What is left in such brackets would reach the device as it stands and might name another machine's outlet.
+  const left = /\{[a-z]+(:[^}]*)?\}/.exec(value)?.[0]
+  return left === undefined ? value : { wrong: `${left} is not known; {node} is` }
+}
+
+export function withNode(text: string, node: NodeName): string {
+  return text.replaceAll('[NODE_NAME]', node).replaceAll('{node}', node)
+}
+
+const addressKeys = ['ip', 'ipaddr', 'host', 'hostname', 'address', 'url', 'devices', 'state_file']
+
+/** Where the device is. Parameters that say it, old names beside new ones; else all runs of the template stand in one line. */
+function deviceOf(parameters: ConfiguredParameters, agent: string, template: string | undefined): string {
+  const address = addressKeys.map((key) => textOf(parameters, key)).find((text) => text !== undefined)
+  if (address === undefined) return template ?? agent
+  const port = textOf(parameters, 'ipport')
+  return `${address.toLowerCase()}${port === undefined ? '' : `:${port}`}`
+}
+
+function textOf(parameters: ConfiguredParameters, key: string): string | undefined {
+  const value = Object.entries(parameters).find(([other]) => sameKey(other) === key)?.[1]
+  return value === undefined ? undefined : typeof value === 'string' ? value : `${value.secret}/${value.key}`
+}

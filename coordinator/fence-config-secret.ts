@@ -1,0 +1,62 @@
+// Parameters as they stand in the configuration: text, or the name of a Secret's key. The values are looked up just before
+// a run and nowhere kept; of a value only a keyed hash stands in a method's digest, so that a changed password is a
+// changed method and asks for a new audit.
+import { createHmac } from 'node:crypto'
+import type { AgentParameters } from '../core/contract.ts'
+
+export interface SecretReference {
+  readonly secret: string
+  readonly key: string
+}
+
+export type ParameterValue = string | SecretReference
+export type ConfiguredParameters = Readonly<Record<string, ParameterValue>>
+
+/** The value of a key of a Secret in the coordinator's own namespace; undefined: there is none. */
+export type SecretLookup = (reference: SecretReference) => string | undefined
+
+export type Resolved =
+  | { readonly parameters: AgentParameters; readonly secrets: readonly string[] }
+  | { readonly missing: readonly string[] }
+
+export function resolveParameters(configured: ConfiguredParameters, lookup: SecretLookup): Resolved {
+  const parameters: Record<string, string> = {}
+  const secrets: string[] = []
+  const missing: string[] = []
+  for (const [key, value] of Object.entries(configured)) {
+    const text = typeof value === 'string' ? value : lookup(value)
+    if (text === undefined) missing.push(`${key}: ${nameOf(value)} is not there`)
+    else parameters[key] = text
+    if (typeof value !== 'string' && text !== undefined) secrets.push(text)
+  }
+  return missing.length > 0 ? { missing } : { parameters, secrets: [...secrets, ...plainSecrets(parameters)] }
+}
+
+/** A password that was written into the ConfigMap as it is does not belong into a log either. */
+function plainSecrets(parameters: AgentParameters): string[] {
+  return Object.entries(parameters).filter(([key]) => secretKey.test(key)).map(([, value]) => value)
+}
+
+const secretKey = /pass|secret|token|community|private|credential|^key$/i
+
+export function missingSecrets(configured: ConfiguredParameters, lookup: SecretLookup): readonly string[] {
+  const resolved = resolveParameters(configured, lookup)
+  return 'missing' in resolved ? resolved.missing : []
+}
+
+/** Equal digests: the same program would be told the same. `salt` is the cluster's own, so that a digest, which anybody may
+ *  read on a NodeRecord, is no means to try out passwords. */
+export function digestOf(agent: string, configured: ConfiguredParameters, lookup: SecretLookup, salt: string): string {
+  const seal = (text: string) => createHmac('sha256', salt).update(text).digest('hex')
+  const entries = Object.entries(configured).toSorted(([one], [other]) => (one < other ? -1 : 1))
+  const sealed = entries.map(([key, value]) => [key, typeof value === 'string' ? value : [nameOf(value), sealedSecret(lookup(value), seal)]])
+  return seal(JSON.stringify([agent, sealed])).slice(0, 32)
+}
+
+function sealedSecret(value: string | undefined, seal: (text: string) => string): string {
+  return value === undefined ? 'missing' : seal(value)
+}
+
+function nameOf(value: ParameterValue): string {
+  return typeof value === 'string' ? value : `Secret ${value.secret} key ${value.key}`
+}

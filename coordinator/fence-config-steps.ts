@@ -1,0 +1,132 @@
+// The three steps of the configuration, put together into levels. Every level is what must be off for the machine to count
+// as off: one level of power_management, with the methods of the isolation step before it. An isolation that stands alone
+// cuts a machine from something, but proves nothing about the machine, so it makes no level.
+import type { Method } from '../core/model.ts'
+import type { ConfigFault, MethodSpec, Placed } from './fence-config-method.ts'
+import type { ConfiguredMethod } from './fence-config.ts'
+
+export interface Arranged {
+  readonly levels: readonly (readonly Method[])[]
+  readonly methods: readonly ConfiguredMethod[]
+  readonly marks: readonly string[]
+}
+
+type StepName = 'isolation' | 'power_management' | 'recovery'
+const stepNames: readonly StepName[] = ['isolation', 'power_management', 'recovery']
+
+interface Step {
+  readonly entry: Placed
+  /** Names of methods, level by level. */
+  readonly levels: readonly (readonly string[])[]
+}
+
+export interface Steps {
+  readonly steps: Readonly<Partial<Record<StepName, Step>>>
+  readonly faults: readonly ConfigFault[]
+}
+
+const mostLevels = 9
+const mostMethods = 16
+const marking: ReadonlySet<string> = new Set(['mark-unschedulable', 'mark-schedulable'])
+const instanceMethods: ReadonlySet<string> = new Set(['restart-instance', 'terminate-instance'])
+
+/** ClusterLabs programs that cut a machine off from a fabric, or that prove nothing by themselves. Their *off* is not a
+ *  machine that is off: measured, the kernel behind a switched-off port goes on counting. */
+const notPower: ReadonlySet<string> = new Set([
+  'fence_brocade', 'fence_cisco_mds', 'fence_compute', 'fence_evacuate', 'fence_ifmib', 'fence_mpath', 'fence_sanbox2', 'fence_scsi',
+  'fence_ack_manual', 'fence_dummy', 'fence_heuristics_ping', 'fence_heuristics_resource', 'fence_kdump', 'fence_sbd',
+])
+
+export function stepsOf(config: ReadonlyMap<string, Placed>): Steps {
+  const steps: Partial<Record<StepName, Step>> = {}
+  const faults: ConfigFault[] = []
+  for (const entry of config.values()) {
+    const name = stepNames.find((known) => known === entry.key)
+    if (name === undefined) {
+      if (entry.key !== 'node_name') faults.push(faultAt(entry, `${entry.key}= is not known; node_name, ${stepNames.join(', ')} are`, true))
+      continue
+    }
+    const text = entry.value.trim()
+    const levels = text === '' ? [] : text.split('|').map((level) => level.trim().split(/\s+/).filter((word) => word !== ''))
+    if (levels.some((level) => level.length === 0)) faults.push(faultAt(entry, `${name}= has an empty level`, true))
+    if (levels.some((level) => new Set(level).size < level.length)) faults.push(faultAt(entry, `${name}= names a method twice in one level`, true))
+    if (levels.length > mostLevels || levels.flat().length > mostMethods) {
+      faults.push(faultAt(entry, `${name}= has more than ${mostLevels} levels or ${mostMethods} methods`, true))
+    }
+    steps[name] = { entry, levels }
+  }
+  return { steps, faults }
+}
+
+export interface Arrangement {
+  readonly arranged: Arranged
+  readonly faults: readonly ConfigFault[]
+}
+
+export function arrange(steps: Steps, specs: ReadonlyMap<string, MethodSpec>, map: string): Arrangement {
+  const named = stepNames.flatMap((step) => steps.steps[step]?.levels.flat().map((method) => ({ step, method })) ?? [])
+  const faults = named.flatMap(({ step, method }) => {
+    const says = faultOf(step, method, specs.get(method))
+    const entry = steps.steps[step]?.entry
+    return says === undefined || entry === undefined ? [] : [faultAt(entry, says, true)]
+  })
+  const { levels, fault } = levelsOf(steps, specs)
+  // A level may be empty because of a method that has a fault already: that one is told, and no other.
+  if (fault !== undefined && faults.length === 0) faults.push(fault)
+  const ons = [...specs.values()].filter((spec) => spec.action === 'on' && named.some(({ method }) => method === spec.name))
+  const methods = [...new Set(levels.flat())].flatMap((name) => {
+    const spec = specs.get(name)
+    return spec === undefined ? [] : [configured(spec, ons.find((on) => on.outlet === spec.outlet))]
+  })
+  faults.push(...idle(specs, named.map(({ method }) => method), methods, map))
+  const marks = named.map(({ method }) => method).filter((name) => marking.has(name))
+  const whole = levels.map((level) => level.flatMap((name) => methods.filter((method) => method.name === name)))
+  return { arranged: { levels: whole, methods, marks }, faults }
+}
+
+/** Names of *off* methods, level by level. */
+function levelsOf(steps: Steps, specs: ReadonlyMap<string, MethodSpec>): { readonly levels: readonly (readonly string[])[]; readonly fault?: ConfigFault } {
+  const { isolation, power_management: power } = steps.steps
+  const offs = (step: Step | undefined) => (step?.levels ?? []).map((level) => level.filter((name) => specs.get(name)?.action === 'off'))
+  const before = offs(isolation).filter((level) => level.length > 0)
+  const levels = offs(power)
+  if (isolation !== undefined && before.length > 0 && levels.length === 0) {
+    const says = 'isolation= alone proves nothing about the machine: methods that switch its power belong into power_management='
+    return { levels: [], fault: faultAt(isolation.entry, says, true) }
+  }
+  if (power !== undefined && levels.some((level) => level.length === 0)) {
+    return { levels: [], fault: faultAt(power.entry, 'a level of power_management= has no method with action=off', true) }
+  }
+  return { levels: levels.map((level, index) => [...new Set([...(before[Math.min(index, before.length - 1)] ?? []), ...level])]) }
+}
+
+function faultOf(step: StepName, name: string, spec: MethodSpec | undefined): string | undefined {
+  if (spec === undefined && marking.has(name)) return undefined
+  if (spec === undefined && instanceMethods.has(name)) return `${name} needs a cloud's fence agent, and none is installed`
+  if (spec === undefined) return `${step}= names ${name}, and there is no fence-method-${name}`
+  if (step === 'recovery' && spec.action === 'off') return `recovery= names ${name}, which switches off`
+  if (step === 'power_management' && spec.action === 'off' && notPower.has(spec.agent)) {
+    return `power_management= names ${name}, but ${spec.agent} does not switch a machine's power: it belongs into isolation=`
+  }
+  return undefined
+}
+
+function configured(spec: MethodSpec, on: MethodSpec | undefined): ConfiguredMethod {
+  const { name, agent, device, parameters, orderWithin, statusWithin, late } = spec
+  return { name, agent, device, digest: '', orderWithin, statusWithin, late, parameters, on: on?.parameters ?? parameters }
+}
+
+/** What is written and never used is told, because its author thinks otherwise. */
+function idle(specs: ReadonlyMap<string, MethodSpec>, named: readonly string[], methods: readonly ConfiguredMethod[], map: string): ConfigFault[] {
+  const cut = new Set(methods.map((method) => specs.get(method.name)?.outlet))
+  return [...specs.values()].flatMap((spec) => {
+    const at = { map, key: `fence-method-${spec.name}`, line: 1, blocks: false }
+    if (!named.includes(spec.name)) return [{ ...at, says: `method ${spec.name} is named by no step` }]
+    if (spec.action === 'on' && !cut.has(spec.outlet)) return [{ ...at, says: `method ${spec.name} has the outlet of no off method: it is never run` }]
+    return []
+  })
+}
+
+function faultAt(entry: Placed, says: string, blocks: boolean): ConfigFault {
+  return { map: entry.map, key: entry.at, line: entry.line, says, blocks }
+}

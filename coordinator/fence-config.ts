@@ -1,0 +1,157 @@
+// The fence ConfigMaps in the form of the node fencing proposal: `fence-config-<node>` over `fence-config-default`, methods
+// that take their device from `fence-method-template-*`. Nothing here throws: what is wrong is a fault with its ConfigMap,
+// key and line, all of them at once, and the last good configuration of the node stays in force meanwhile.
+import type { FencePath, Method, NodeName } from '../core/model.ts'
+import { digestOf, missingSecrets, type ConfiguredParameters, type SecretLookup } from './fence-config-secret.ts'
+import { layered, methodSpec, withNode, type ConfigFault, type MethodSpec, type Placed } from './fence-config-method.ts'
+import { arrange, stepsOf, type Arranged } from './fence-config-steps.ts'
+import { readProperties } from './fence-config-text.ts'
+
+export type { ConfigFault } from './fence-config-method.ts'
+
+export interface FenceConfigMap {
+  readonly name: string
+  readonly data: Readonly<Record<string, string>>
+}
+
+/** What the runner needs beside what the core sees. Secrets are references here. */
+export interface ConfiguredMethod extends Method {
+  /** For *off* and *status*. */
+  readonly parameters: ConfiguredParameters
+  /** For *on*: the method that was written for it, or the same device asked for *on*. */
+  readonly on: ConfiguredParameters
+}
+
+export interface NodeFenceConfig {
+  readonly path: FencePath
+  readonly methods: Readonly<Record<string, ConfiguredMethod>>
+  /** Built-in methods named in a step: marking is the quarantine's business, not a program's. */
+  readonly marks: readonly string[]
+  readonly faults: readonly ConfigFault[]
+  /** The last good one, because the present text has faults that block. */
+  readonly outdated: boolean
+}
+
+export interface FenceConfigs {
+  /** What is in force for the node, given what was in force before. */
+  forNode(node: NodeName, before?: NodeFenceConfig): NodeFenceConfig
+  /** Faults of templates and maps as such, whichever nodes use them. */
+  readonly faults: readonly ConfigFault[]
+}
+
+const nodePrefix = 'fence-config-'
+const templatePrefix = 'fence-method-template-'
+const methodPrefix = 'fence-method-'
+const defaultName = `${nodePrefix}default`
+
+export function isFenceConfigMap(name: string): boolean {
+  return name.startsWith(nodePrefix) || name.startsWith(templatePrefix)
+}
+
+export function readFenceConfigs(maps: readonly FenceConfigMap[], secrets: SecretLookup, salt: string): FenceConfigs {
+  const read = new Map(maps.filter((map) => isFenceConfigMap(map.name)).map((map) => [map.name, readMap(map)]))
+  const templates = new Map([...read].filter(([name]) => name.startsWith(templatePrefix)).map(([name, map]) => [name, map.template]))
+  const broken = new Map([...read.values()].map((map) => [map.name, map.faults.filter((fault) => fault.blocks)]))
+  return {
+    faults: [...read.values()].flatMap((map) => map.faults),
+    forNode(node, before) {
+      const layers = [read.get(defaultName), node === 'default' ? undefined : read.get(`${nodePrefix}${node}`)].filter((map) => map !== undefined)
+      if (layers.length === 0) return { path: { levels: [], faults: [] }, methods: {}, marks: [], faults: [], outdated: false }
+      const { arranged, faults } = parseNode(node, layers, templates, broken)
+      return sealed(inForce(arranged, faults, before), secrets, salt, maps)
+    },
+  }
+}
+
+/** The new one if nothing in it blocks; else the last good one, with the faults of the new one beside it. */
+function inForce(arranged: Arranged, faults: readonly ConfigFault[], before: NodeFenceConfig | undefined): NodeFenceConfig {
+  const told = faults.filter((fault) => fault.blocks).map(sentenceOf)
+  if (told.length === 0) {
+    const methods = Object.fromEntries(arranged.methods.map((method) => [method.name, method]))
+    return { path: { levels: arranged.levels, faults: [] }, methods, marks: arranged.marks, faults, outdated: false }
+  }
+  const levels = before?.path.levels ?? []
+  return { path: { levels, faults: told }, methods: before?.methods ?? {}, marks: before?.marks ?? [], faults, outdated: levels.length > 0 }
+}
+
+export function sentenceOf(fault: ConfigFault): string {
+  return `ConfigMap ${fault.map}, ${fault.key}, line ${fault.line}: ${fault.says}`
+}
+
+/** Digests are made of the secrets of this moment, for a last good configuration too; a Secret that is not there yet is told
+ *  and blocks nothing: the method says so itself when it is run. */
+function sealed(config: NodeFenceConfig, secrets: SecretLookup, salt: string, maps: readonly FenceConfigMap[]): NodeFenceConfig {
+  const methods = Object.fromEntries(Object.entries(config.methods).map(([name, method]): [string, ConfiguredMethod] => {
+    return [name, { ...method, digest: digestOf(method.agent, method.parameters, secrets, salt) }]
+  }))
+  const levels = config.path.levels.map((level) => level.flatMap((method) => coreMethod(methods[method.name])))
+  const missing = Object.values(methods).flatMap((method) => {
+    return [...new Set([...missingSecrets(method.parameters, secrets), ...missingSecrets(method.on, secrets)])].map((says): ConfigFault => {
+      const map = maps.find((other) => other.data[`${methodPrefix}${method.name}`] !== undefined)?.name ?? defaultName
+      return { map, key: `${methodPrefix}${method.name}`, line: 1, says: `method ${method.name}: ${says}`, blocks: false }
+    })
+  })
+  return { ...config, path: { ...config.path, levels }, methods, faults: [...config.faults, ...missing] }
+}
+
+function coreMethod(method: ConfiguredMethod | undefined): Method[] {
+  if (method === undefined) return []
+  const { name, agent, device, digest, orderWithin, statusWithin, late } = method
+  return [{ name, agent, device, digest, orderWithin, statusWithin, late }]
+}
+
+interface ReadMap {
+  readonly name: string
+  readonly config: readonly Placed[]
+  readonly template: readonly Placed[]
+  readonly methods: ReadonlyMap<string, readonly Placed[]>
+  readonly faults: readonly ConfigFault[]
+}
+
+function readMap(map: FenceConfigMap): ReadMap {
+  const faults: ConfigFault[] = []
+  const methods = new Map<string, readonly Placed[]>()
+  let config: readonly Placed[] = []
+  let template: readonly Placed[] = []
+  const isTemplate = map.name.startsWith(templatePrefix)
+  for (const [key, text] of Object.entries(map.data)) {
+    const { entries, faults: wrong } = readProperties(text)
+    const placed = entries.map((entry) => ({ ...entry, map: map.name, at: key }))
+    const known = isTemplate ? key === 'template.properties' : key === 'config.properties' || key.startsWith(methodPrefix)
+    if (!known) faults.push({ map: map.name, key, line: 1, says: 'is not a key that is read here', blocks: false })
+    else faults.push(...wrong.map((fault) => ({ ...fault, map: map.name, key, blocks: true })))
+    if (key === 'template.properties') template = placed
+    else if (key === 'config.properties') config = placed
+    else if (known) methods.set(key.slice(methodPrefix.length), placed)
+  }
+  return { name: map.name, config, template, methods, faults }
+}
+
+function parseNode(
+  node: NodeName, layers: readonly ReadMap[], templates: ReadonlyMap<string, readonly Placed[]>, broken: ReadonlyMap<string, readonly ConfigFault[]>,
+): { readonly arranged: Arranged; readonly faults: readonly ConfigFault[] } {
+  const faults: ConfigFault[] = layers.flatMap((layer) => layer.faults)
+  const config = layered(layers.map((layer) => layer.config))
+  const named = config.get('node_name')
+  if (named !== undefined && withNode(named.value, node) !== node) {
+    faults.push({ map: named.map, key: named.at, line: named.line, says: `node_name=${named.value} in the configuration of ${node}`, blocks: true })
+  }
+  const steps = stepsOf(config)
+  faults.push(...steps.faults)
+  const specs = new Map<string, MethodSpec>()
+  const used = new Set<string>()
+  for (const name of new Set(layers.flatMap((layer) => [...layer.methods.keys()]))) {
+    const holding = layers.filter((layer) => layer.methods.has(name))
+    const own = [...layered(holding.map((layer) => layer.methods.get(name) ?? [])).values()]
+    const place = { map: holding.at(-1)?.name ?? defaultName, at: `${methodPrefix}${name}` }
+    for (const entry of own) if (entry.key === 'template') used.add(entry.value)
+    const { spec, faults: wrong } = methodSpec(name, place, own, templates, node)
+    faults.push(...wrong)
+    if (spec !== undefined) specs.set(name, spec)
+  }
+  faults.push(...[...used].flatMap((name) => broken.get(name) ?? []))
+  // How the steps fit together is said only of methods that are themselves well: one fault, one line.
+  if (faults.some((fault) => fault.blocks)) return { arranged: { levels: [], methods: [], marks: [] }, faults }
+  const arranged = arrange(steps, specs, layers.at(-1)?.name ?? defaultName)
+  return { arranged: arranged.arranged, faults: [...faults, ...arranged.faults] }
+}

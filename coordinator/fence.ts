@@ -1,0 +1,126 @@
+// Runs one method: one program, one plug, one action. Whoever calls has written the attempt down before; here it is only
+// carried out, and what comes back is a word, not a proof. One run at a time for each device address, because devices mix
+// up two sessions; an audit gives way to an incident, at once, since it only looks.
+import { inputOf, readEnd, type AgentWord, type MethodAction } from '../core/contract.ts'
+import type { Boot, Ms, NodeName, Reading } from '../core/model.ts'
+import type { Clock } from '../edge/clock.ts'
+import type { Log } from '../edge/log.ts'
+import type { ConfiguredMethod } from './fence-config.ts'
+import { resolveParameters, type SecretLookup } from './fence-config-secret.ts'
+import { deviceQueue, gaveWay } from './fence-queue.ts'
+import type { ProgramEnd, Programs } from './host.ts'
+import { redactor } from './redact.ts'
+
+export interface FenceRunner {
+  runMethod(run: MethodRun): Promise<MethodEnd>
+}
+
+export interface MethodRun {
+  readonly node: NodeName
+  readonly method: ConfiguredMethod
+  readonly action: MethodAction
+  readonly purpose: 'audit' | 'incident'
+  readonly boot?: Boot
+  readonly incident?: string
+  readonly attempt?: string
+  /** Ends the program's group at once: the lease is lost, or a person aborted. */
+  readonly signal?: AbortSignal
+}
+
+export interface MethodEnd extends AgentWord {
+  readonly startedAt: Ms
+  readonly endedAt: Ms
+  /** Whether a program ran at all. What was never started cannot land later. */
+  readonly ran: boolean
+  /** False: something of it still runs and cannot be ended. Nothing may be proven, and no order of ours may follow, while it does. */
+  readonly gone: boolean
+  /** An audit that an incident ended: it says nothing about the path and is to be asked again. */
+  readonly gaveWay: boolean
+}
+
+export interface FenceHost {
+  readonly programs: Programs
+  readonly clock: Clock
+  readonly secrets: SecretLookup
+  readonly log: Log
+}
+
+export function fenceRunner(host: FenceHost): FenceRunner {
+  const devices = deviceQueue(host.clock)
+  return {
+    async runMethod(run) {
+      const within = run.action === 'status' ? run.method.statusWithin : run.method.orderWithin
+      const deadlineAt = host.clock.now() + within
+      const work = (signal: AbortSignal) => runNow(run, deadlineAt, signal, host)
+      const end = await devices.inTurn(run.method.device, run.purpose, within, run.signal, work)
+      const ended = 'refused' in end ? notRun(end.refused, host.clock) : end
+      logEnd(run, ended, host.log)
+      return ended
+    },
+  }
+}
+
+/** A run of `status` as the core takes it. */
+export function readingOf(run: Pick<MethodRun, 'method'>, end: MethodEnd): Reading {
+  const { state, startedAt, endedAt, reason, evidence, machine } = end
+  const told = reason === '' ? evidence : `${reason}; ${evidence}`
+  return { method: run.method.name, state: state === 'failed' ? 'unknown' : state, startedAt, endedAt, evidence: told, digest: run.method.digest, ...(machine === undefined ? {} : { machine }) }
+}
+
+async function runNow(run: MethodRun, deadlineAt: Ms, signal: AbortSignal, host: FenceHost): Promise<MethodEnd> {
+  const { method, action } = run
+  const resolved = resolveParameters(action === 'on' ? method.on : method.parameters, host.secrets)
+  if ('missing' in resolved) return notRun(resolved.missing.join('; '), host.clock)
+  const parameters = { ...innerTimeout(method, action), ...resolved.parameters }
+  const input = inputOf(action, parameters, run.node)
+  if ('refused' in input) return notRun(input.refused.map((refusal) => refusal.says).join('; '), host.clock)
+  const within = deadlineAt - host.clock.now()
+  if (within <= 0) return notRun('its time was over before its turn came', host.clock)
+  const startedAt = host.clock.now()
+  const end = await host.programs.run({ agent: method.agent, stdin: input.text, environment: environmentOf(run, within), within, signal })
+  const clean = cleaned(end, redactor(resolved.secrets))
+  const word = readEnd(action, clean)
+  const cut = signal.aborted && end.exitCode === undefined && end.gone
+  const reason = cut ? `ended: ${typeof signal.reason === 'string' ? signal.reason : 'its caller has no use for it any more'}` : word.reason
+  const ran = end.refused === undefined
+  return { ...word, reason, startedAt, endedAt: host.clock.now(), ran, gone: end.gone, gaveWay: cut && signal.reason === gaveWay }
+}
+
+/** Before anything reads them, so that no excerpt can cut a secret in half and so hide it. */
+function cleaned(end: ProgramEnd, redact: (text: string) => string): ProgramEnd {
+  const refused = end.refused === undefined ? {} : { refused: redact(end.refused) }
+  return { ...end, stdout: redact(end.stdout), stderr: redact(end.stderr), ...refused }
+}
+
+/** ClusterLabs programs give up by a count of polls of their own; below our deadline, they say why. */
+function innerTimeout(method: ConfiguredMethod, action: MethodAction): Record<string, string> {
+  if (!method.agent.startsWith('fence_') || action === 'status' || 'power_timeout' in method.parameters) return {}
+  return { power_timeout: String(Math.max(1, Math.floor(method.orderWithin / 1_000) - 5)) }
+}
+
+function environmentOf(run: MethodRun, within: Ms): Record<string, string> {
+  return {
+    HOLDFAST_NODE: run.node,
+    HOLDFAST_DEADLINE: String(Math.floor(within)),
+    ...(run.boot === undefined ? {} : { HOLDFAST_BOOT_ID: run.boot }),
+    ...(run.incident === undefined ? {} : { HOLDFAST_INCIDENT: run.incident }),
+    ...(run.attempt === undefined ? {} : { HOLDFAST_ATTEMPT: run.attempt }),
+  }
+}
+
+function notRun(why: string, clock: Clock): MethodEnd {
+  const now = clock.now()
+  const reason = `not started: ${why}`
+  return { state: 'unknown', reason, evidence: 'nothing was asked of the device', startedAt: now, endedAt: now, ran: false, gone: true, gaveWay: false }
+}
+
+function logEnd(run: MethodRun, end: MethodEnd, log: Log): void {
+  const facts = {
+    node: run.node, method: run.method.name, agent: run.method.agent, device: run.method.device, action: run.action, purpose: run.purpose,
+    incident: run.incident, attempt: run.attempt, state: end.state, reason: end.reason, took: Math.round(end.endedAt - end.startedAt),
+  }
+  if (!end.gone) log.error(facts, 'a fence program cannot be ended')
+  else if (run.action === 'status') log.debug(facts, 'device asked')
+  else if (end.state === run.action) log.info(facts, 'order ended')
+  else log.warn(facts, 'order did not end verified')
+}

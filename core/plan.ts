@@ -1,0 +1,172 @@
+// Which order to a device comes next. Levels in order, every method of a level, one after the other; a method that fails is
+// tried again, a level that fails gives way to the next, and after the last there is a rest and a new round. Nothing is
+// ordered twice at once, and no level is begun while an order of another is under way here.
+//
+// And which orders already given may still land. An order that was sent cannot be taken back: a program that failed, timed
+// out or died with its leader may have left an *off* on its way, and until it cannot land any more nobody powers the node on
+// or ends the incident.
+import type { Attempt, HoldReason, Incident } from './incident.ts'
+import type { Method, Ms, NodeSeen, Reading } from './model.ts'
+import { seconds } from './judge.ts'
+import { auditOf, readingsOf } from './proof.ts'
+
+export type Next =
+  | { readonly next: 'order'; readonly method: Method; readonly level: number; readonly round: number }
+  /** Every method of the level was ordered off, and no reading since says otherwise: what counts now is two readings. */
+  | { readonly next: 'verify'; readonly level: number }
+  | { readonly next: 'wait'; readonly detail: string }
+  /** No level is left in this round. */
+  | { readonly next: 'rest'; readonly until: Ms; readonly detail: string }
+  /** Nothing can be ordered, round or no round. */
+  | { readonly next: 'none'; readonly because: HoldReason; readonly detail: string }
+
+/** A reading older than this no longer tells that a device answers. */
+const answersFor: Ms = 10_000
+/** A level that was ordered off and is not proven within this span has failed. */
+const verifyWithin: Ms = 30_000
+/** One lost answer of a device that has answered before is no reason to give up what was begun. */
+const silenceAfter = 3
+
+export function nextOrder(incident: Incident, node: NodeSeen, now: Ms): Next {
+  const { path } = node
+  if (path.levels.length === 0) {
+    const [fault] = path.faults
+    return fault === undefined ? none('no-path', 'no fence path is configured') : none('config-invalid', fault)
+  }
+  const running = underWay(incident, node)
+  if (running !== undefined) return { next: 'wait', detail: `${running} is being asked` }
+  const round = walk(incident, node, incident.status.round, now)
+  if ('step' in round) return round.step
+  const orders = ordersIn(incident, incident.status.round)
+  if (orders.length === 0) return round.left
+  const until = Math.max(...orders.map((attempt) => endedAt(node, attempt, now))) + incident.policy.restAfter
+  if (now < until) return { next: 'rest', until, detail: round.left.detail }
+  const following = walk(incident, node, incident.status.round + 1, now)
+  return 'step' in following ? following.step : following.left
+}
+
+export interface Pending {
+  readonly until: Ms
+  readonly detail: string
+}
+
+/** The latest instant at which an *off* of this incident may still land; undefined: none is on its way. It is counted from
+ *  when we first saw the attempt on record, since the clock of whoever wrote it is not ours. */
+export function mayLand(incident: Incident, node: NodeSeen, now: Ms): Pending | undefined {
+  const loose = incident.status.attempts.filter((attempt) => attempt.action === 'off' && attempt.result !== 'off')
+  const ends = loose.map((attempt) => {
+    const over = (node.firstSeen.get(`began ${attempt.id}`) ?? now) + attempt.within
+    // What still runs here past its time can land while it runs, and then as late as every other.
+    return { attempt, until: (runsHere(attempt, node) ? Math.max(over, now) : over) + attempt.late }
+  })
+  const last = ends.toSorted((one, other) => other.until - one.until)[0]
+  if (last === undefined || last.until <= now) return undefined
+  return { until: last.until, detail: `the order to ${last.attempt.method} did not end verified and may land for another ${seconds(last.until - now)}` }
+}
+
+function none(because: HoldReason, detail: string): Extract<Next, { next: 'none' }> {
+  return { next: 'none', because, detail }
+}
+
+/** The name of a method that is being asked for something right now, an attempt that is just being written included. */
+function underWay(incident: Incident, node: NodeSeen): string | undefined {
+  const key = [...node.busy].find((busy) => busy.startsWith(`order ${node.name} `))
+  if (key !== undefined) return key.slice(`order ${node.name} `.length)
+  return incident.status.attempts.find((attempt) => attempt.result === 'running' && runsHere(attempt, node))?.method
+}
+
+function runsHere(attempt: Attempt, node: NodeSeen): boolean {
+  return attempt.result === 'running' && node.busy.has(`order ${node.name} ${attempt.method}`)
+}
+
+type Walked = { readonly step: Next } | { readonly left: Extract<Next, { next: 'none' }> }
+
+/** Through the levels of one round, never back: what could not serve when its turn came has its turn in the next round. */
+function walk(incident: Incident, node: NodeSeen, round: number, now: Ms): Walked {
+  const begun = ordersIn(incident, round).map((attempt) => attempt.level)
+  const first = Math.max(firstLevel(incident), ...begun)
+  const reasons: Unfit[] = []
+  for (let level = first; level < node.path.levels.length; level += 1) {
+    const step = onLevel(incident, node, level, round, now)
+    if ('next' in step) return { step }
+    reasons.push({ ...step, detail: `level ${level + 1}: ${step.detail}` })
+  }
+  const [only] = reasons
+  if (only === undefined) return { left: none('out-of-levels', 'every level was shown false') }
+  const because = reasons.every((reason) => reason.because === only.because) ? only.because : 'out-of-levels'
+  return { left: none(because, reasons.map((reason) => reason.detail).join('; ')) }
+}
+
+interface Unfit {
+  readonly because: HoldReason
+  readonly detail: string
+}
+
+/** A level whose proof was shown false, and all before it, are not tried again in this incident. */
+function firstLevel(incident: Incident): number {
+  return Math.max(-1, ...incident.status.voided.map((voided) => voided.proof.level)) + 1
+}
+
+function onLevel(incident: Incident, node: NodeSeen, level: number, round: number, now: Ms): Next | Unfit {
+  const methods = node.path.levels[level] ?? []
+  const orders = ordersIn(incident, round).filter((attempt) => attempt.level === level)
+  const tries = (method: Method) => orders.filter((attempt) => attempt.method === method.name)
+  const due = methods.filter((method) => !standsOff(node, method, tries(method).at(-1), now))
+  const spent = due.find((method) => tries(method).length >= incident.policy.retries)
+  if (spent !== undefined) return { because: 'out-of-levels', detail: `${spent.name} failed ${tries(spent).length} times: ${lastReason(tries(spent))}` }
+  for (const method of methods) {
+    const doubt = fitness(incident, node, method, orders.length > 0, now)
+    if (doubt !== undefined && due.length > 0) return doubt
+  }
+  const [method] = due
+  if (method !== undefined) return { next: 'order', method, level, round }
+  const since = Math.max(...orders.map((attempt) => endedAt(node, attempt, now)))
+  if (now - since > verifyWithin) return { because: 'out-of-levels', detail: 'ordered off, and not proven since' }
+  return { next: 'verify', level }
+}
+
+/** Its last order ended well, and nothing read since contradicts it: one *on*, or nothing but silence. */
+function standsOff(node: NodeSeen, method: Method, order: Attempt | undefined, now: Ms): boolean {
+  if (order?.result !== 'off') return false
+  const since = readingsOf(node, method).filter((reading) => reading.startedAt >= endedAt(node, order, now))
+  return since.at(-1)?.state !== 'on' && !silent(since)
+}
+
+function silent(readings: readonly Reading[]): boolean {
+  const last = readings.slice(-silenceAfter)
+  return last.length === silenceAfter && last.every((reading) => reading.state === 'unknown')
+}
+
+/** Nothing is ordered on a level unless every method of it answers now, was heard to say *on* while this boot was beating,
+ *  and leads to this machine as surely as the policy wants. Undefined: it is fit. */
+function fitness(incident: Incident, node: NodeSeen, method: Method, begun: boolean, now: Ms): Next | Unfit | undefined {
+  const audit = auditOf(node, method, incident.boot)
+  const readings = readingsOf(node, method)
+  const last = readings.at(-1)
+  if (audit?.state === 'marked') return { because: 'path-unverified', detail: `${method.name} is marked: a proof made by it was shown false` }
+  if (audit?.identity === 'mismatch') return { because: 'path-unverified', detail: `${method.name} answers for another machine` }
+  if (audit?.state !== 'verified' && !readings.some((reading) => reading.state === 'on')) {
+    return { because: 'path-unverified', detail: `${method.name} was never read on while this boot was beating` }
+  }
+  if (incident.policy.identity === 'require' && audit?.identity !== 'proven') {
+    return { because: 'identity-unproven', detail: `nothing proves that ${method.name} leads to this machine` }
+  }
+  // It is being asked, or will be in this very tick; its run has a deadline, so this does not last.
+  if (last === undefined || now - last.endedAt > answersFor) return { next: 'wait', detail: `${method.name} is asked first whether it answers` }
+  if (last.state !== 'unknown') return undefined
+  if (begun && !silent(readings)) return { next: 'wait', detail: `${method.name} has just not answered: ${last.evidence}` }
+  return { because: 'path-unverified', detail: `${method.name} does not answer: ${last.evidence}` }
+}
+
+function ordersIn(incident: Incident, round: number): readonly Attempt[] {
+  return incident.status.attempts.filter((attempt) => attempt.action === 'off' && attempt.round === round)
+}
+
+function endedAt(node: NodeSeen, attempt: Attempt, now: Ms): Ms {
+  return node.firstSeen.get(`ended ${attempt.id}`) ?? now
+}
+
+function lastReason(tries: readonly Attempt[]): string {
+  const last = tries.at(-1)
+  return last?.reason ?? (last?.result === 'off' ? 'it said off, and reads otherwise' : 'no reason is known')
+}

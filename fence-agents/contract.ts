@@ -1,0 +1,224 @@
+// What every fence agent here has in common: it reads `key=value` lines on stdin as ClusterLabs programs do, does one
+// action on one plug, and ends 0 only when that was verified. It imports nothing but Node, because it is started for each
+// question and a slow start is paid at the worst moment.
+import { argv, env, exit, stderr, stdin, stdout } from 'node:process'
+import { metadataOf } from './metadata.ts'
+
+export interface AgentDescription {
+  readonly name: string
+  readonly says: string
+  readonly vendor: string
+  readonly parameters: readonly ParameterDescription[]
+  /** Each resolves with what the device said, and rejects with a Failure, or with anything else that went wrong. */
+  status(given: Given): Promise<DeviceWord>
+  off(given: Given): Promise<DeviceWord>
+  on(given: Given): Promise<DeviceWord>
+  /** Outlets of the device and their names. Without it the device has one outlet. */
+  list?(given: Given): Promise<readonly { readonly plug: string; readonly name: string }[]>
+}
+
+export interface ParameterDescription {
+  readonly name: string
+  readonly says: string
+  readonly type: 'string' | 'integer' | 'boolean' | 'second'
+  readonly required?: boolean
+  readonly default?: string
+  /** The old name, still understood. */
+  readonly obsoletes?: string
+  readonly short?: string
+}
+
+export interface DeviceWord {
+  readonly state: 'on' | 'off' | 'unknown'
+  readonly evidence: string
+  /** The machine's UUID, if the device knows it: it proves that this path ends at this machine. */
+  readonly machine?: string
+  readonly reason?: Reason
+}
+
+export type Reason = 'auth' | 'unreachable' | 'notfound' | 'privilege' | 'busy' | 'timeout' | 'config' | 'device'
+
+export class Failure extends Error {
+  readonly reason: Reason
+  constructor(reason: Reason, message: string) {
+    super(message)
+    this.reason = reason
+  }
+}
+
+/** The parameters with their defaults, and the instant by which the program must have ended. */
+export interface Given {
+  /** A parameter that is required, or has a default. */
+  text(name: string): string
+  optional(name: string): string | undefined
+  yes(name: string): boolean
+  ms(name: string): number
+  /** Milliseconds that are left for this run. */
+  left(): number
+}
+
+const actions = ['on', 'off', 'status', 'monitor', 'metadata', 'validate-all', 'list'] as const
+type Action = (typeof actions)[number]
+
+/** Time that the program leaves itself to say why, before its runner ends it without a word. */
+const lastWords = 300
+const defaultDeadline = 30_000
+const longestInput = 256 * 1024
+
+export async function runAgent(agent: AgentDescription): Promise<void> {
+  // A coordinator that was killed cannot end us, so we end ourselves: an order that lands for ever later helps nobody.
+  const deadline = Number(env['HOLDFAST_DEADLINE'])
+  const within = Number.isFinite(deadline) && deadline > lastWords ? deadline - lastWords : defaultDeadline
+  const endsAt = performance.now() + within
+  setTimeout(() => finish(1, { state: 'unknown', evidence: `no end within ${Math.round(within)} ms`, reason: 'timeout' }), within).unref()
+  try {
+    if (argv.length > 2) throw new Failure('config', 'takes no arguments: write key=value lines to its stdin')
+    const input = parseInput(await readAll(stdin), agent.parameters)
+    for (const warning of input.warnings) stderr.write(`WARNING: ${warning}\n`)
+    const given = givenFrom(input.values, agent.parameters, endsAt)
+    await act(agent, actionOf(input.actions), given)
+  } catch (error) {
+    // The edge of the program: whatever went wrong becomes exit 1 and a reason, and exit 1 is never a yes.
+    const reason = error instanceof Failure ? error.reason : 'device'
+    finish(1, { state: 'unknown', evidence: error instanceof Error ? error.message : 'broke for no reason it could name', reason })
+  }
+}
+
+async function act(agent: AgentDescription, action: Action, given: Given): Promise<void> {
+  switch (action) {
+    case 'metadata':
+      stdout.write(metadataOf(agent, agent.list === undefined ? actions.filter((known) => known !== 'list') : actions))
+      return leave(0)
+    case 'validate-all':
+      needRequired(agent.parameters, given)
+      return leave(0)
+    case 'list':
+      for (const outlet of await listed(agent, given)) stdout.write(`${outlet.plug},${outlet.name}\n`)
+      return leave(0)
+    case 'monitor':
+      if (agent.list !== undefined) {
+        await listed(agent, given)
+        return leave(0)
+      }
+      return tell(await agent.status(needRequired(agent.parameters, given)))
+    case 'status':
+      return tell(await agent.status(needRequired(agent.parameters, given)))
+    case 'off': case 'on': {
+      const word = await agent[action](needRequired(agent.parameters, given))
+      return finish(word.state === action ? 0 : 1, word)
+    }
+  }
+}
+
+async function listed(agent: AgentDescription, given: Given): Promise<readonly { plug: string; name: string }[]> {
+  if (agent.list === undefined) throw new Failure('config', `${agent.name} has one outlet and no list`)
+  return agent.list(needRequired(agent.parameters.filter((parameter) => parameter.name !== 'plug'), given))
+}
+
+function tell(word: DeviceWord): void {
+  finish(word.state === 'on' ? 0 : word.state === 'off' ? 2 : 1, word)
+}
+
+function finish(code: number, word: DeviceWord): void {
+  if (code === 1) stderr.write(`ERROR: ${word.reason ?? 'device'}: ${word.evidence}\n`)
+  else stdout.write(`Status: ${word.state.toUpperCase()}\n`)
+  stdout.write(`holdfast ${JSON.stringify({ v: 1, ...word })}\n`)
+  leave(code)
+}
+
+/** Not before the words are out: an exit drops what a pipe has not taken yet. */
+function leave(code: number): void {
+  stderr.write('', () => stdout.write('', () => exit(code)))
+}
+
+interface Parsed {
+  readonly actions: readonly string[]
+  readonly values: ReadonlyMap<string, string>
+  readonly warnings: readonly string[]
+}
+
+/** As ClusterLabs programs read it: comments and blank lines are skipped, the last of two wins, `-` and `_` are equal, outer
+ *  blanks and one pair of quotes are stripped, what is not known is warned of and ignored. */
+export function parseInput(text: string, parameters: readonly ParameterDescription[]): Parsed {
+  const known = new Map<string, string>()
+  for (const { name, obsoletes = name } of parameters) known.set(obsoletes, name).set(name, name)
+  const values = new Map<string, string>()
+  const given: string[] = []
+  const warnings: string[] = []
+  for (const line of text.split('\n').map((raw) => raw.trim())) {
+    if (line === '' || line.startsWith('#')) continue
+    const at = line.indexOf('=')
+    const key = at === -1 ? line : line.slice(0, at)
+    const value = at === -1 ? '' : line.slice(at + 1).replace(/^"(.*)"$/s, '$1')
+    const name = known.get(key.replaceAll('-', '_').toLowerCase())
+    if (key === 'action') given.push(value)
+    else if (name !== undefined) values.set(name, value)
+    else if (key !== 'nodename') warnings.push(`${JSON.stringify(key.slice(0, 64))} is not a parameter and is ignored`)
+  }
+  return { actions: given, values, warnings }
+}
+
+/** Where ClusterLabs programs take a missing action for a reboot, ours do nothing. */
+function actionOf(given: readonly string[]): Action {
+  const [first, ...others] = given
+  if (first === undefined) throw new Failure('config', 'no action= was given, and none is taken for granted')
+  if (others.length > 0) throw new Failure('config', 'action= was given more than once')
+  const action = actions.find((known) => known === first)
+  if (action === undefined) throw new Failure('config', `${JSON.stringify(first.slice(0, 64))} is none of ${actions.join(', ')}`)
+  return action
+}
+
+function givenFrom(values: ReadonlyMap<string, string>, parameters: readonly ParameterDescription[], endsAt: number): Given {
+  const optional = (name: string) => values.get(name) ?? parameters.find((parameter) => parameter.name === name)?.default
+  const text = (name: string) => {
+    const value = optional(name)
+    if (value === undefined || value === '') throw new Failure('config', `${name}= is missing`)
+    return value
+  }
+  return {
+    text,
+    optional,
+    yes: (name) => ['1', 'yes', 'on', 'true'].includes((optional(name) ?? '').toLowerCase()),
+    ms(name) {
+      const seconds = Number(text(name))
+      if (!Number.isFinite(seconds) || seconds < 0 || seconds > 3_600) throw new Failure('config', `${name}= is not a number of seconds`)
+      return seconds * 1_000
+    },
+    left: () => Math.max(0, endsAt - performance.now()),
+  }
+}
+
+function needRequired(parameters: readonly ParameterDescription[], given: Given): Given {
+  const missing = parameters.filter((parameter) => parameter.required === true && (given.optional(parameter.name) ?? '') === '')
+  if (missing.length > 0) throw new Failure('config', `missing: ${missing.map((parameter) => `${parameter.name}=`).join(', ')}`)
+  // Given a list, programs elsewhere were measured to switch the wrong outlet; here a list is refused.
+  if (given.optional('plug')?.includes(',') === true) throw new Failure('config', 'plug= names more than one outlet')
+  for (const parameter of parameters) if (parameter.type === 'second' && given.optional(parameter.name) !== undefined) given.ms(parameter.name)
+  return given
+}
+
+async function readAll(stream: AsyncIterable<Buffer>): Promise<string> {
+  const pieces: Buffer[] = []
+  let size = 0
+  for await (const piece of stream) {
+    size += piece.length
+    if (size > longestInput) throw new Failure('config', 'more input than any device needs')
+    pieces.push(piece)
+  }
+  return Buffer.concat(pieces).toString()
+}
+
+/** Asks again and again until the device is where it was ordered to be. `want` is a word that was read, never a guess. */
+export async function pollUntil(want: 'on' | 'off', given: Given, within: number, look: () => Promise<DeviceWord>): Promise<DeviceWord> {
+  const until = performance.now() + Math.min(within, given.left())
+  for (;;) {
+    const word = await look()
+    if (word.state === want) return word
+    if (performance.now() + pollPause >= until) {
+      return { ...word, state: 'unknown', evidence: `ordered ${want}, and still: ${word.evidence}`, reason: 'timeout' }
+    }
+    await new Promise((resolve) => { setTimeout(resolve, pollPause) })
+  }
+}
+
+const pollPause = 250

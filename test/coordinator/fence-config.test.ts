@@ -1,0 +1,219 @@
+import { suite } from 'uvu'
+import * as assert from 'uvu/assert'
+import { readFenceConfigs, sentenceOf, type FenceConfigMap, type NodeFenceConfig } from '../../coordinator/fence-config.ts'
+import { readProperties, readSpan } from '../../coordinator/fence-config-text.ts'
+import type { SecretLookup } from '../../coordinator/fence-config-secret.ts'
+
+const test = suite('fence-config')
+
+/** The maps of the proposal, letter for letter, for a node; only the templates' own parameters are chosen here. */
+const seed: readonly FenceConfigMap[] = [
+  {
+    name: 'fence-config-node-1',
+    data: {
+      'config.properties': 'node_name=[NODE_NAME]\nisolation=fc-off\npower_management=eaton-off eaton-on\nrecovery=fc-on',
+      'fence-method-fc-on': 'template=fence-method-template-fc-switch-brocade\nplug=2\naction=on',
+      'fence-method-fc-off': 'template=fence-method-template-fc-switch-brocade\nplug=2\naction=off',
+      'fence-method-eaton-on': 'template=fence-method-template-eaton-pdu\nplug=1\naction=on',
+      'fence-method-eaton-off': 'template=fence-method-template-eaton-pdu\nplug=1\naction=off',
+    },
+  },
+  { name: 'fence-method-template-fc-switch-brocade', data: { 'template.properties': 'agent_name=fence_brocade\nip=10.0.0.8\nusername=admin\npassword=secret:fc/password' } },
+  { name: 'fence-method-template-eaton-pdu', data: { 'template.properties': 'agent_name=fence_eaton_snmp\n# the strip in rack 4\nip=10.0.0.9\nipport=161\n\npower_wait=2' } },
+]
+
+const secrets: SecretLookup = ({ secret, key }) => (secret === 'fc' && key === 'password' ? 'hush' : undefined)
+
+function configOf(maps: readonly FenceConfigMap[], node = 'node-1', before?: NodeFenceConfig, lookup: SecretLookup = secrets): NodeFenceConfig {
+  return readFenceConfigs(maps, lookup, 'salt').forNode(node, before)
+}
+
+function one(properties: string, methods: Readonly<Record<string, string>>, templates: Readonly<Record<string, string>> = {}): FenceConfigMap[] {
+  return [
+    { name: 'fence-config-node-1', data: { 'config.properties': properties, ...Object.fromEntries(Object.entries(methods).map(([name, text]) => [`fence-method-${name}`, text])) } },
+    ...Object.entries(templates).map(([name, text]) => ({ name, data: { 'template.properties': text } })),
+  ]
+}
+
+const bmc = 'agent_name=redfish\nip=10.0.0.1\nplug=1\naction=off'
+const names = (config: NodeFenceConfig) => config.path.levels.map((level) => level.map((method) => method.name))
+const told = (config: NodeFenceConfig) => config.faults.map(sentenceOf)
+
+test('the maps of the proposal are read unchanged', () => {
+  const config = configOf(seed)
+  assert.equal(told(config), [])
+  assert.equal(names(config), [['fc-off', 'eaton-off']])
+  const eaton = config.methods['eaton-off']
+  assert.equal(eaton?.parameters, { ip: '10.0.0.9', ipport: '161', power_wait: '2', plug: '1' })
+  assert.equal([eaton?.agent, eaton?.device, eaton?.orderWithin, eaton?.statusWithin, eaton?.late], ['fence_eaton_snmp', '10.0.0.9:161', 30_000, 10_000, 60_000])
+  assert.equal(config.methods['fc-off']?.parameters['password'], { secret: 'fc', key: 'password' })
+  assert.not.match(JSON.stringify(config), /hush/)
+})
+
+test('a method\'s own keys override its template\'s, - and _ alike', () => {
+  const template = { 'fence-method-template-x': 'agent_name=redfish\nip=10.0.0.1\npower-wait=2\ntimeout=40s' }
+  const config = configOf(one('power_management=off', { off: 'template=fence-method-template-x\naction=off\nplug=1\npower_wait=5\ntimeout=90' }, template))
+  assert.equal(told(config), [])
+  assert.equal(config.methods['off']?.parameters, { ip: '10.0.0.1', power_wait: '5', plug: '1' })
+  assert.is(config.methods['off']?.orderWithin, 90_000)
+})
+
+test('the on of an off is what is written for the same outlet, else the same device', () => {
+  const template = { 'fence-method-template-x': 'agent_name=redfish\nip=10.0.0.1' }
+  const off = 'template=fence-method-template-x\naction=off\nplug=1'
+  const on = 'template=fence-method-template-x\naction=on\nplug=1\npower_wait=9'
+  const other = 'template=fence-method-template-x\naction=on\nplug=2\npower_wait=7'
+  assert.is(configOf(one('power_management=off\nrecovery=on', { off, on }, template)).methods['off']?.on['power_wait'], '9')
+  assert.is(configOf(one('power_management=off', { off }, template)).methods['off']?.on['plug'], '1')
+  const stranger = configOf(one('power_management=off\nrecovery=other', { off, other }, template))
+  assert.is(stranger.methods['off']?.on['power_wait'], undefined)
+  assert.match(told(stranger).join(), /fence-method-other, line 1: method other has the outlet of no off method/)
+  assert.not.ok(stranger.outdated)
+})
+
+test('| begins the next level, a space joins methods, and isolation stands before each level', () => {
+  const methods = Object.fromEntries(['cut', 'a', 'b', 'c'].map((name) => [name, `agent_name=redfish\nip=${name}\nplug=1\naction=off`]))
+  assert.equal(names(configOf(one('power_management=a | b c', methods))), [['a'], ['b', 'c']])
+  assert.equal(names(configOf(one('isolation=cut\npower_management=a|b c', methods))), [['cut', 'a'], ['cut', 'b', 'c']])
+})
+
+test('fence-config-default underlies every node, key by key, with its name put in', () => {
+  const maps: FenceConfigMap[] = [
+    { name: 'fence-config-default', data: { 'config.properties': 'power_management=bmc', 'fence-method-bmc': 'agent_name=redfish\nip={node}.bmc\nplug=[NODE_NAME]\naction=off\ntimeout=20s' } },
+    { name: 'fence-config-node-2', data: { 'fence-method-bmc': 'ip=10.9.9.9' } },
+  ]
+  assert.equal(configOf(maps, 'node-1').methods['bmc']?.parameters, { ip: 'node-1.bmc', plug: 'node-1' })
+  assert.equal(configOf(maps, 'node-2').methods['bmc']?.parameters, { ip: '10.9.9.9', plug: 'node-2' })
+  assert.is(configOf(maps, 'node-2').methods['bmc']?.orderWithin, 20_000)
+})
+
+test('without any map a node has no path and no faults', () => {
+  assert.equal(configOf([]), { path: { levels: [], faults: [] }, methods: {}, marks: [], faults: [], outdated: false })
+})
+
+for (const [name, properties, methods, fault] of [
+  ['an unknown step', 'power_managment=bmc', { bmc }, /config.properties, line 1: power_managment= is not known/],
+  ['a method that is not there', 'power_management=nobody', { bmc }, /line 1: power_management= names nobody, and there is no fence-method-nobody/],
+  ['a template that is not there', 'power_management=bmc', { bmc: 'action=off\ntemplate=fence-method-template-none' }, /fence-method-bmc, line 2: method bmc: there is no ConfigMap fence-method-template-none/],
+  ['an action that is missing', 'power_management=bmc', { bmc: 'agent_name=redfish\nplug=1' }, /action= is missing/],
+  ['a reboot', 'power_management=bmc', { bmc: 'agent_name=redfish\naction=reboot' }, /line 2: method bmc: action=reboot: .*never a fence/],
+  ['a cycle', 'power_management=bmc', { bmc: `${bmc}\nmethod=cycle` }, /line 5: .*may not be cycle/],
+  ['a list of plugs', 'power_management=bmc', { bmc: 'agent_name=redfish\naction=off\nplug=1,2' }, /line 3: .*more than one outlet/],
+  ['a program by its path', 'power_management=bmc', { bmc: 'agent_name=../../bin/sh\naction=off' }, /is not the name of a program/],
+  ['a Secret written wrongly', 'power_management=bmc', { bmc: `${bmc}\npassword=secret:bmc` }, /line 5: .*not of the form secret:NAME\/KEY/],
+  ['a placeholder that is not known', 'power_management=bmc', { bmc: `${bmc}\nname={label:rack}` }, /\{label:rack\} is not known/],
+  ['a time-out beyond reason', 'power_management=bmc', { bmc: `${bmc}\ntimeout=2h` }, /timeout= is not a time/],
+  ['a lateness below what ending a program takes', 'power_management=bmc', { bmc: `${bmc}\nlate=1s` }, /late= is not a time/],
+  ['a line that is no property', 'power_management=bmc', { bmc: `${bmc}\nhush hush` }, /fence-method-bmc, line 5: is not of the form key=value/],
+  ['a key twice', 'power_management=bmc', { bmc: `${bmc}\nplug=2` }, /line 5: plug stands in line 3 already/],
+  ['an empty level', 'power_management=bmc |', { bmc }, /has an empty level/],
+  ['a level that only switches on', 'power_management=bmc | start', { bmc, start: 'agent_name=redfish\naction=on' }, /has no method with action=off/],
+  ['a method twice in a level', 'power_management=bmc bmc', { bmc }, /names a method twice/],
+  ['an off in the recovery', 'power_management=bmc\nrecovery=bmc', { bmc }, /recovery= names bmc, which switches off/],
+  ['isolation alone', 'isolation=bmc', { bmc }, /isolation= alone proves nothing about the machine/],
+  ['a switch port taken for power', 'power_management=port', { port: 'agent_name=fence_ifmib\nplug=p1\naction=off' }, /fence_ifmib does not switch a machine's power/],
+  ['another node\'s name', 'node_name=node-2\npower_management=bmc', { bmc }, /node_name=node-2 in the configuration of node-1/],
+  ['a cloud method without a cloud', 'power_management=restart-instance', {}, /needs a cloud's fence agent/],
+] as const) {
+  test(`a fault with its place, and nothing in force: ${name}`, () => {
+    const config = configOf(one(properties, methods as Readonly<Record<string, string>>))
+    assert.ok(told(config).some((sentence) => fault.test(sentence)), told(config).join('\n'))
+    assert.equal(config.path.levels, [])
+    assert.ok(config.path.faults.length > 0)
+    assert.not.match(told(config).join(), /hush/)
+  })
+}
+
+test('every fault is told at once', () => {
+  const config = configOf(one('power_management=a b\nisolaton=c', { a: 'agent_name=redfish\nplug=1,2\naction=off\ntimeout=x', b: 'plug=3' }))
+  assert.is(told(config).length, 5)
+})
+
+test('the literal example of the proposal is obeyed: marking is no program', () => {
+  const config = configOf(one('isolation=mark-unschedulable\npower_management=bmc\nrecovery=mark-unschedulable', { bmc }))
+  assert.equal([told(config), names(config), config.marks], [[], [['bmc']], ['mark-unschedulable', 'mark-unschedulable']])
+})
+
+test('the last good configuration stays in force, with the faults of the new one beside it', () => {
+  const good = configOf(one('power_management=bmc', { bmc }))
+  const bad = configOf(one('power_management=bmc', { bmc: `${bmc}\nplug=9\ndelay=3` }), 'node-1', good)
+  assert.equal([names(bad), bad.outdated, bad.methods['bmc']], [[['bmc']], true, good.methods['bmc']])
+  assert.is(bad.path.faults.length, 2)
+  const worse = configOf(one('power_management=nobody', { bmc }), 'node-1', bad)
+  assert.equal([names(worse), worse.outdated, worse.path.faults.length], [[['bmc']], true, 1])
+  const mended = configOf(one('power_management=bmc', { bmc: bmc.replace('10.0.0.1', '10.0.0.2') }), 'node-1', worse)
+  assert.equal([mended.outdated, mended.path.faults, mended.methods['bmc']?.device], [false, [], '10.0.0.2'])
+})
+
+const byTemplate = (text: string) => {
+  return one('power_management=bmc', { bmc: 'template=fence-method-template-x\naction=off' }, { 'fence-method-template-x': text })
+}
+
+test('a broken template takes no good configuration out of force', () => {
+  const good = configOf(byTemplate('agent_name=redfish\nip=10.0.0.1'))
+  const bad = configOf(byTemplate('agent_name=redfish\nip=10.0.0.1\noops'), 'node-1', good)
+  assert.equal([names(bad), bad.outdated], [[['bmc']], true])
+  assert.match(told(bad).join(), /fence-method-template-x, template.properties, line 3/)
+})
+
+test('a node\'s fault is no other node\'s', () => {
+  const maps = [...one('power_management=nobody', {}), { name: 'fence-config-node-2', data: { 'config.properties': 'power_management=bmc', 'fence-method-bmc': bmc } }]
+  const read = readFenceConfigs(maps, secrets, 'salt')
+  assert.is(read.forNode('node-1').path.faults.length, 1)
+  assert.equal([read.forNode('node-2').path.faults, names(read.forNode('node-2'))], [[], [['bmc']]])
+})
+
+test('a configuration that is taken away is gone', () => {
+  const good = configOf(one('power_management=bmc', { bmc }))
+  assert.equal(configOf([], 'node-1', good).path, { levels: [], faults: [] })
+})
+
+test('the digest follows what the program would be told, a secret\'s value included, and nothing else', () => {
+  const digest = (maps: readonly FenceConfigMap[], lookup: SecretLookup = secrets, salt = 'salt') => readFenceConfigs(maps, lookup, salt).forNode('node-1').methods['fc-off']?.digest
+  const first = digest(seed)
+  assert.match(first ?? '', /^[0-9a-f]{32}$/)
+  assert.is(digest(seed), first)
+  assert.is(digest(seed.toReversed()), first)
+  assert.is.not(digest(seed, () => 'another'), first)
+  assert.is.not(digest(seed, () => undefined), first)
+  assert.is.not(digest(seed, secrets, 'another cluster'), first)
+  const moved = seed.map((map) => ({ ...map, data: Object.fromEntries(Object.entries(map.data).map(([key, text]) => [key, text.replaceAll('plug=2', 'plug=3')])) }))
+  assert.is.not(digest(moved), first)
+  const commented = seed.map((map) => ({ ...map, data: Object.fromEntries(Object.entries(map.data).map(([key, text]) => [key, `# note\n${text}`])) }))
+  assert.is(digest(commented), first)
+})
+
+test('a changed secret changes the digest of a last good configuration too', () => {
+  const good = configOf(seed)
+  const broken = seed.map((map) => (map.name === 'fence-config-node-1' ? { ...map, data: { ...map.data, 'config.properties': 'oops' } } : map))
+  const then = configOf(broken, 'node-1', good, () => 'rotated')
+  assert.ok(then.outdated)
+  assert.is.not(then.methods['fc-off']?.digest, good.methods['fc-off']?.digest)
+})
+
+test('a Secret that is not there is told and takes nothing out of force', () => {
+  const config = configOf(seed, 'node-1', undefined, () => undefined)
+  assert.equal(names(config), [['fc-off', 'eaton-off']])
+  assert.match(told(config).join(), /fence-config-node-1, fence-method-fc-off, line 1: method fc-off: password: Secret fc key password is not there/)
+  assert.equal(config.path.faults, [])
+})
+
+test('whatever text stands in the maps, reading ends without an exception', () => {
+  const texts = ['', '=', '|||', '\0', '={}', 'a=b'.repeat(50_000), 'secret:', '\r\n\r\n', '# only', 'template=template', 'action=off action=on', '[NODE_NAME]=[NODE_NAME]', '__proto__=x', 'constructor=y']
+  for (const first of texts) {
+    for (const second of texts) {
+      const maps = one(first, { bmc: second, __proto__: second }, { 'fence-method-template-x': first })
+      assert.ok(Array.isArray(configOf([...maps, ...one(`power_management=bmc\n${first}`, { bmc: second })]).faults))
+    }
+  }
+})
+
+test('times are read with and without their unit', () => {
+  assert.equal(['30', '30s', '500ms', '2m', '', '-1', '1h', '1.5s', '99999999999'].map(readSpan), [30_000, 30_000, 500, 120_000, undefined, undefined, undefined, undefined, undefined])
+})
+
+test('lines are counted as an editor counts them', () => {
+  assert.equal(readProperties('# a\r\n\n  key = value = more \n').entries, [{ key: 'key', value: 'value = more', line: 3 }])
+})
+
+test.run()

@@ -1,0 +1,254 @@
+import { suite } from 'uvu'
+import * as assert from 'uvu/assert'
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { fenceRunner, readingOf, type FenceRunner, type MethodRun } from '../../coordinator/fence.ts'
+import type { ConfiguredMethod } from '../../coordinator/fence-config.ts'
+import type { SecretLookup } from '../../coordinator/fence-config-secret.ts'
+import type { ProgramEnd, ProgramRun, Programs } from '../../coordinator/host.ts'
+import { machinePrograms } from '../../coordinator/programs.ts'
+import { machineClock } from '../../edge/clock.ts'
+import type { Log } from '../../edge/log.ts'
+
+const test = suite('fence')
+
+function method(over: Partial<ConfiguredMethod> = {}): ConfiguredMethod {
+  return {
+    name: 'bmc', agent: 'test-device', device: '10.0.0.1', digest: 'd', orderWithin: 20_000, statusWithin: 20_000, late: 60_000,
+    parameters: { plug: '1' }, on: { plug: '1' }, ...over,
+  }
+}
+
+function asked(over: Partial<MethodRun> = {}): MethodRun {
+  return { node: 'n1', method: method(), action: 'status', purpose: 'incident', ...over }
+}
+
+/** Programs that end when the test says so. */
+function held(): { programs: Programs; runs: { run: ProgramRun; end: (exitCode: number, over?: Partial<ProgramEnd>) => void }[] } {
+  const runs: { run: ProgramRun; end: (exitCode: number, over?: Partial<ProgramEnd>) => void }[] = []
+  const programs: Programs = {
+    run: (run) => new Promise((resolve) => {
+      runs.push({ run, end: (exitCode, over) => resolve({ exitCode, stdout: '', stderr: '', late: false, gone: true, ...over }) })
+      run.signal?.addEventListener('abort', () => resolve({ stdout: '', stderr: '', late: false, gone: true }))
+    }),
+  }
+  return { programs, runs }
+}
+
+function logged(): { log: Log; lines: string[] } {
+  const lines: string[] = []
+  const note = (facts: object, message: string) => { lines.push(`${message} ${JSON.stringify(facts)}`) }
+  return { log: { debug: note, info: note, warn: note, error: note }, lines }
+}
+
+function runner(programs: Programs, secrets: SecretLookup = () => undefined, log: Log = logged().log): FenceRunner {
+  return fenceRunner({ programs, clock: machineClock, secrets, log })
+}
+
+const settled = async () => { for (let turn = 0; turn < 20; turn += 1) await Promise.resolve() }
+
+test('what a program is told: the action first, its parameters, the node; and who asks in its environment', async () => {
+  const { programs, runs } = held()
+  const work = runner(programs).runMethod(asked({ action: 'off', incident: 'nf-1', attempt: 'a1', boot: 'b/1' }))
+  await settled()
+  const [first] = runs
+  assert.is(first?.run.stdin, 'action=off\nplug=1\nnodename=n1\n')
+  const { HOLDFAST_DEADLINE: deadline, ...rest } = first?.run.environment ?? {}
+  assert.equal(rest, { HOLDFAST_NODE: 'n1', HOLDFAST_BOOT_ID: 'b/1', HOLDFAST_INCIDENT: 'nf-1', HOLDFAST_ATTEMPT: 'a1' })
+  assert.ok(Number(deadline) > 0 && Number(deadline) <= 20_000)
+  first?.end(0)
+  const end = await work
+  assert.equal([end.state, end.ran, end.gone, end.gaveWay], ['off', true, true, false])
+})
+
+test('on is told with the parameters written for it', async () => {
+  const { programs, runs } = held()
+  const work = runner(programs).runMethod(asked({ action: 'on', method: method({ on: { plug: '1', power_wait: '4' } }) }))
+  await settled()
+  assert.match(runs[0]?.run.stdin ?? '', /^action=on\nplug=1\npower_wait=4\n/)
+  runs[0]?.end(0)
+  assert.is((await work).state, 'on')
+})
+
+test('a ClusterLabs program is told to give up before we do', async () => {
+  const { programs, runs } = held()
+  const work = runner(programs).runMethod(asked({ action: 'off', method: method({ agent: 'fence_ipmilan' }) }))
+  await settled()
+  assert.match(runs[0]?.run.stdin ?? '', /^action=off\npower_timeout=15\nplug=1\n/)
+  runs[0]?.end(0)
+  await work
+})
+
+test('a secret is looked up just before the run, goes on stdin alone, and leaves in no word and no log line', async () => {
+  const { programs, runs } = held()
+  const { log, lines } = logged()
+  const secret = 'tops3cret'
+  const lookup: SecretLookup = ({ secret: name, key }) => (name === 'bmc' && key === 'password' ? secret : undefined)
+  const parameters = { plug: '1', password: { secret: 'bmc', key: 'password' }, passwd_plain: 'writtenhere' }
+  const work = runner(programs, lookup, log).runMethod(asked({ action: 'off', method: method({ parameters }) }))
+  await settled()
+  const [first] = runs
+  assert.match(first?.run.stdin ?? '', /password=tops3cret\n/)
+  assert.not.match(JSON.stringify(first?.run.environment), /tops3cret/)
+  first?.end(1, { stdout: `${'x'.repeat(295)}${secret}`, stderr: `login with ${secret} and writtenhere\n` })
+  const end = await work
+  assert.is(end.state, 'failed')
+  assert.match(end.reason, /login with \[redacted\] and \[redacted\]/)
+  assert.not.match(JSON.stringify(end) + lines.join(''), /tops3|writtenhere/)
+})
+
+test('a Secret that is not there starts nothing, and is named', async () => {
+  const { programs, runs } = held()
+  const end = await runner(programs).runMethod(asked({ action: 'off', method: method({ parameters: { password: { secret: 'bmc', key: 'pw' } } }) }))
+  assert.equal([end.state, end.ran, end.gone], ['unknown', false, true])
+  assert.match(end.reason, /Secret bmc key pw is not there/)
+  assert.is(runs.length, 0)
+})
+
+test('a secret with a line break starts nothing, and is not repeated', async () => {
+  const { programs, runs } = held()
+  const end = await runner(programs, () => 'hush\naction=on').runMethod(asked({ method: method({ parameters: { password: { secret: 'a', key: 'b' } } }) }))
+  assert.is(runs.length, 0)
+  assert.match(end.reason, /line break/)
+  assert.not.match(end.reason, /hush/)
+})
+
+test('one run at a time for a device, any number for different ones', async () => {
+  const { programs, runs } = held()
+  const fence = runner(programs)
+  const works = ['10.0.0.1', '10.0.0.1', '10.0.0.2'].map((device, index) => fence.runMethod(asked({ node: `n${index}`, method: method({ device }) })))
+  await settled()
+  assert.equal(runs.map(({ run }) => run.environment['HOLDFAST_NODE']), ['n0', 'n2'])
+  runs[0]?.end(0)
+  await works[0]
+  await settled()
+  assert.is(runs.at(-1)?.run.environment['HOLDFAST_NODE'], 'n1')
+  for (const { end } of runs) end(0)
+  await Promise.all(works)
+})
+
+test('an audit that is under way gives way to an incident, and says that it said nothing', async () => {
+  const { programs, runs } = held()
+  const fence = runner(programs)
+  const audit = fence.runMethod(asked({ purpose: 'audit' }))
+  await settled()
+  const incident = fence.runMethod(asked({ action: 'off' }))
+  const given = await audit
+  assert.equal([given.state, given.gaveWay, given.reason], ['unknown', true, 'ended: gave way to an incident'])
+  await settled()
+  assert.match(runs[1]?.run.stdin ?? '', /^action=off/)
+  runs[1]?.end(0)
+  assert.is((await incident).state, 'off')
+})
+
+test('an order is never ended for another', async () => {
+  const { programs, runs } = held()
+  const fence = runner(programs)
+  const order = fence.runMethod(asked({ action: 'off' }))
+  await settled()
+  const second = fence.runMethod(asked({ node: 'n2', action: 'off' }))
+  await settled()
+  assert.is(runs.length, 1)
+  runs[0]?.end(0)
+  assert.is((await order).state, 'off')
+  await settled()
+  runs[1]?.end(0)
+  assert.is((await second).state, 'off')
+})
+
+test('incidents that wait go before audits that waited longer', async () => {
+  const { programs, runs } = held()
+  const fence = runner(programs)
+  const works = [
+    fence.runMethod(asked({ node: 'first' })), fence.runMethod(asked({ node: 'audit', purpose: 'audit' })),
+    fence.runMethod(asked({ node: 'second' })), fence.runMethod(asked({ node: 'third' })),
+  ]
+  for (let turn = 0; turn < 4; turn += 1) {
+    await settled()
+    await settled()
+    runs[turn]?.end(0)
+  }
+  await Promise.all(works)
+  assert.equal(runs.map(({ run }) => run.environment['HOLDFAST_NODE']), ['first', 'second', 'third', 'audit'])
+})
+
+test('the wait for the device counts: an order whose time is over is never started', async () => {
+  const { programs, runs } = held()
+  const fence = runner(programs)
+  const first = fence.runMethod(asked())
+  const late = await fence.runMethod(asked({ action: 'off', method: method({ orderWithin: 30 }) }))
+  assert.equal([late.state, late.ran], ['unknown', false])
+  assert.match(late.reason, /busy all the while/)
+  runs[0]?.end(0)
+  await first
+  assert.is(runs.length, 1)
+})
+
+test('an abort ends the run, frees the device and starts nothing that waited', async () => {
+  const { programs, runs } = held()
+  const fence = runner(programs)
+  const stop = new AbortController()
+  const works = [1, 2].map(() => fence.runMethod(asked({ action: 'off', signal: stop.signal })))
+  await settled()
+  stop.abort('the lease was lost')
+  const [ran, waited] = await Promise.all(works)
+  assert.equal([ran?.state, ran?.ran, ran?.reason], ['unknown', true, 'ended: the lease was lost'])
+  assert.equal([waited?.state, waited?.ran], ['unknown', false])
+  const next = fence.runMethod(asked())
+  await settled()
+  assert.is(runs.length, 2)
+  runs[1]?.end(2)
+  assert.is((await next).state, 'off')
+})
+
+test('a group that cannot be ended is told, whatever the program said', async () => {
+  const { programs, runs } = held()
+  const { log, lines } = logged()
+  const work = runner(programs, undefined, log).runMethod(asked({ action: 'off' }))
+  await settled()
+  runs[0]?.end(0, { gone: false })
+  assert.equal([(await work).state, (await work).gone], ['unknown', false])
+  assert.match(lines.join(), /cannot be ended/)
+})
+
+test('a reading takes the digest of its method, and a failure is unknown', () => {
+  const end = { state: 'failed', reason: 'why', evidence: 'exit 1', startedAt: 1, endedAt: 2, ran: true, gone: true, gaveWay: false } as const
+  assert.equal(readingOf({ method: method() }, end), { method: 'bmc', state: 'unknown', startedAt: 1, endedAt: 2, evidence: 'why; exit 1', digest: 'd' })
+})
+
+test('a real program, for real: status, off, status, on; a hang; a liar', async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'fence-test-'))
+  const programs = machinePrograms({ folders: [fileURLToPath(new URL('../../fence-agents', import.meta.url))], clock: machineClock })
+  const file = join(folder, 'n1')
+  const set = (state: object) => writeFileSync(file, JSON.stringify(state))
+  const power = () => (JSON.parse(readFileSync(file, 'utf8')) as { power: string }).power
+  const fence = runner(programs)
+  const device = method({ parameters: { state_file: file, plug: 'n1' }, on: { state_file: file, plug: 'n1' } })
+  const run = async (action: MethodRun['action'], over: Partial<ConfiguredMethod> = {}) => fence.runMethod(asked({ action, method: { ...device, ...over } }))
+  try {
+    set({ power: 'on', machine: 'aaaaaaaa-0000-0000-0000-000000000001' })
+    const first = await run('status')
+    assert.equal([first.state, first.machine], ['on', 'aaaaaaaa-0000-0000-0000-000000000001'])
+    assert.equal([(await run('off')).state, power()], ['off', 'off'])
+    assert.is((await run('status')).state, 'off')
+    assert.equal([(await run('on')).state, power()], ['on', 'on'])
+    set({ power: 'on', mode: 'fail' })
+    const failed = await run('off')
+    assert.equal([failed.state, failed.reason], ['failed', 'device (the device refuses)'])
+    set({ power: 'on', mode: 'say-off-once' })
+    assert.equal([(await run('off')).state, (await run('status')).state, (await run('status')).state, power()], ['off', 'off', 'on', 'on'])
+    set({ power: 'on', mode: 'lie' })
+    assert.equal([(await run('off')).state, (await run('status')).state, power()], ['off', 'off', 'on'])
+    set({ power: 'on', mode: 'hang-in-child' })
+    const hung = await run('off', { orderWithin: 1_000 })
+    assert.equal([hung.state, hung.reason, hung.ran, hung.gone], ['unknown', 'ended at its deadline', true, true])
+    assert.ok(existsSync(`${file}.log`))
+  } finally {
+    await programs.close()
+    rmSync(folder, { recursive: true, force: true })
+  }
+})
+
+test.run()

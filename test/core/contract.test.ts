@@ -1,0 +1,143 @@
+import { suite } from 'uvu'
+import * as assert from 'uvu/assert'
+import { inputOf, readEnd, type AgentEnd, type AgentParameters } from '../../core/contract.ts'
+
+const test = suite('contract')
+
+function ended(over: Partial<AgentEnd>): AgentEnd {
+  return { stdout: '', stderr: '', late: false, gone: true, ...over }
+}
+
+/** exactOptionalPropertyTypes: an exit code that is not there is a key that is not there. */
+const noCode = ended({})
+
+function refusals(parameters: AgentParameters): string[] {
+  const input = inputOf('off', parameters)
+  return 'refused' in input ? input.refused.map((refusal) => refusal.says) : []
+}
+
+test('the action stands first, exactly once, and the node name last', () => {
+  assert.equal(inputOf('off', { ip: '10.0.0.1', plug: '3' }, 'node-1'), { text: 'action=off\nip=10.0.0.1\nplug=3\nnodename=node-1\n' })
+})
+
+test('a value that programs would strip is given a pair of quotes to lose', () => {
+  assert.equal(inputOf('status', { password: ' a b ', user: '"x"', empty: '' }), { text: 'action=status\npassword=" a b "\nuser=""x""\nempty=\n' })
+})
+
+for (const [name, parameters, pattern] of [
+  ['a line break in a value', { plug: '1', password: 'a\naction=on' }, /line break/],
+  ['a carriage return in a value', { password: 'a\raction=on' }, /line break/],
+  ['a NUL in a value', { password: 'a\0b' }, /NUL/],
+  ['a blank in a key', { 'action ': 'status' }, /not a name/],
+  ['an equals sign in a key', { 'a=b': 'c' }, /not a name/],
+  ['an action among the parameters', { action: 'status' }, /coordinator alone/],
+  ['an action in capitals', { ACTION: 'reboot' }, /coordinator alone/],
+  ['the old name of action', { option: 'reboot' }, /coordinator alone/],
+  ['a list of plugs', { plug: '3,4' }, /more than one/],
+  ['a list of plugs by the old name', { port: '3,4' }, /more than one/],
+  ['a list of plugs by its own separator', { plug: '3;4', plug_separator: ';' }, /more than one/],
+  ['an empty plug', { plug: ' ' }, /empty/],
+  ['two names of the outlet', { plug: '1', port: '2' }, /both name the outlet/],
+  ['one parameter twice', { 'power-wait': '1', power_wait: '2' }, /twice/],
+  ['a cycle', { method: 'cycle' }, /cycle/],
+  ['a cycle in capitals', { METHOD: ' Cycle' }, /cycle/],
+  ['a delay', { delay: '5' }, /delay/],
+  ['missing as off', { missing_as_off: '1' }, /cannot be found/],
+  ['missing as off, written otherwise', { 'missing-as-off': 'true' }, /cannot be found/],
+  ['no time-outs', { disable_timeout: '1' }, /for ever/],
+  ['help, which ends 0', { help: '1' }, /without doing/],
+  ['version, which ends 0', { version: '1' }, /without doing/],
+  ['a debug file, which takes secrets down', { debug_file: '/tmp/x' }, /secrets/],
+  ['a script by its path', { password_script: '/bin/x' }, /path/],
+] as const) {
+  test(`refused: ${name}`, () => {
+    const found = refusals(parameters)
+    assert.ok(found.some((says) => pattern.test(says)), found.join('; '))
+  })
+}
+
+test('every refusal is listed at once, and none repeats a value', () => {
+  const found = refusals({ plug: '1,2', password: 'hush\nhush', delay: '3' })
+  assert.is(found.length, 3)
+  assert.not.match(found.join(' '), /hush/)
+})
+
+test('a refused node name starts nothing', () => {
+  assert.ok('refused' in inputOf('off', {}, 'a\nb'))
+})
+
+test('what is harmless passes', () => {
+  assert.equal(refusals({ ip: '::1', plug: 'node-1', method: 'onoff', missing_as_off: '0', disable_timeout: 'false', 'power-wait': '2' }), [])
+})
+
+for (const [action, end, state] of [
+  ['status', ended({ exitCode: 0 }), 'on'],
+  ['status', ended({ exitCode: 2 }), 'off'],
+  ['status', ended({ exitCode: 1 }), 'unknown'],
+  ['status', ended({ exitCode: 3 }), 'unknown'],
+  ['status', ended({ exitCode: 127 }), 'unknown'],
+  ['status', noCode, 'unknown'],
+  ['status', ended({ exitCode: 2, late: true }), 'unknown'],
+  ['status', ended({ exitCode: 2, gone: false }), 'unknown'],
+  ['status', ended({ exitCode: 1, stdout: 'Status: OFF' }), 'unknown'],
+  ['status', ended({ exitCode: 1, stdout: 'holdfast {"v":1,"state":"off"}' }), 'unknown'],
+  ['status', ended({ refused: 'there is no program' }), 'unknown'],
+  ['off', ended({ exitCode: 0 }), 'off'],
+  ['off', ended({ exitCode: 2 }), 'failed'],
+  ['off', ended({ exitCode: 1, stdout: 'Success: Powered OFF' }), 'failed'],
+  ['off', noCode, 'unknown'],
+  ['off', ended({ late: true }), 'unknown'],
+  ['off', ended({ exitCode: 0, gone: false }), 'unknown'],
+  ['off', ended({ refused: 'no' }), 'unknown'],
+  ['on', ended({ exitCode: 0 }), 'on'],
+  ['on', ended({ exitCode: 2 }), 'failed'],
+] as const) {
+  test(`${action} that ended with ${JSON.stringify(end)} is ${state}`, () => {
+    assert.is(readEnd(action, end).state, state)
+  })
+}
+
+test('a program that contradicts its own exit code is not believed', () => {
+  const word = readEnd('status', ended({ exitCode: 2, stdout: 'Status: OFF\nholdfast {"v":1,"state":"on"}\n' }))
+  assert.is(word.state, 'unknown')
+  assert.match(word.reason, /contradicts itself/)
+  assert.is(readEnd('off', ended({ exitCode: 0, stdout: 'holdfast {"v":1,"state":"unknown"}\n' })).state, 'unknown')
+})
+
+test('the last line tells evidence, reason and the machine', () => {
+  const line = 'holdfast {"v":1,"state":"off","evidence":"PowerState Off","machine":"AAAAAAAA-0000-0000-0000-000000000001"}'
+  const word = readEnd('status', ended({ exitCode: 2, stdout: `Status: OFF\n${line}\n` }))
+  assert.equal(word, { state: 'off', reason: '', evidence: 'exit 2: PowerState Off', machine: 'aaaaaaaa-0000-0000-0000-000000000001' })
+  const failed = readEnd('off', ended({ exitCode: 1, stdout: 'holdfast {"v":1,"state":"unknown","evidence":"401","reason":"auth"}' }))
+  assert.is(failed.reason, 'auth (401)')
+})
+
+for (const [name, line] of [
+  ['broken', 'holdfast {"state":'], ['not an object', 'holdfast {}[]'], ['with other types', 'holdfast {"state":5,"evidence":{},"machine":true}'],
+  ['with a machine that is no UUID', 'holdfast {"machine":"any"}'], ['not the last', 'holdfast {"state":"on","machine":"aaaaaaaa-0000-0000-0000-000000000001"}\nmore'],
+  ['endless', `holdfast {"state":"on","evidence":"${'x'.repeat(5_000)}"}`],
+] as const) {
+  test(`a last line that is ${name} leaves the exit code alone`, () => {
+    const word = readEnd('status', ended({ exitCode: 2, stdout: line }))
+    assert.is(word.state, 'off')
+    assert.is(word.machine, undefined)
+  })
+}
+
+for (const [text, reason] of [
+  ['Error: RAKP 2 HMAC is invalid', /^auth: wrong password/], ['Unable to connect/login to fencing device', /^auth, or unreachable/],
+  ['Timed out waiting to power OFF', /may still land/], ['Returned 1: Timeout: No Response', /community/],
+  ['something new', /^something new$/], ["something new\nERROR: Please use '-h' for usage", /^something new$/],
+] as const) {
+  test(`the reason of "${text}" is told`, () => {
+    assert.match(readEnd('off', ended({ exitCode: 1, stderr: `x\n${text}\n` })).reason, reason)
+  })
+}
+
+test('an excerpt is short and has no control characters', () => {
+  const word = readEnd('off', ended({ exitCode: 1, stderr: `\u001b[31m${'x'.repeat(2_000)}` }))
+  assert.ok(word.reason.length < 400)
+  assert.not.match(word.reason, /\p{Cc}/u)
+})
+
+test.run()

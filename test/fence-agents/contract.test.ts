@@ -1,0 +1,116 @@
+import { suite } from 'uvu'
+import * as assert from 'uvu/assert'
+import { chmodSync, existsSync, readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { parseInput, type ParameterDescription } from '../../fence-agents/contract.ts'
+import { metadataOf } from '../../fence-agents/metadata.ts'
+import { inPlace, type AgentPlace } from './place.ts'
+
+const test = suite('fence-agents contract')
+
+const parameters: readonly ParameterDescription[] = [
+  { name: 'plug', says: 'p', type: 'string', obsoletes: 'port' }, { name: 'power_wait', says: 'w', type: 'second' }, { name: 'password', says: 's', type: 'string' },
+]
+
+const read = (text: string) => {
+  const { actions, values, warnings } = parseInput(text, parameters)
+  return { actions, values: Object.fromEntries(values), warnings: warnings.length }
+}
+
+for (const [name, text, wanted] of [
+  ['comments and blank lines are skipped', '# x\n\n  \naction=off\n', { actions: ['off'], values: {}, warnings: 0 }],
+  ['the last of two wins, an old name counts as the new one', 'port=1\nplug=2\n', { actions: [], values: { plug: '2' }, warnings: 0 }],
+  ['- and _ are equal, capitals too', 'Power-Wait=3\n', { actions: [], values: { power_wait: '3' }, warnings: 0 }],
+  ['one pair of quotes and outer blanks are stripped', '  plug=" a "  \npassword=""x""\n', { actions: [], values: { plug: ' a ', password: '"x"' }, warnings: 0 }],
+  ['what is not known is warned of', 'colour=red\nnodename=n1\n', { actions: [], values: {}, warnings: 1 }],
+  ['a blank before the = makes another key of it', 'action = off\n', { actions: [], values: {}, warnings: 1 }],
+  ['a value may hold =', 'password=a=b\n', { actions: [], values: { password: 'a=b' }, warnings: 0 }],
+] as const) {
+  test(`read as ClusterLabs programs read: ${name}`, () => assert.equal(read(text), wanted))
+}
+
+test('the metadata is XML that says what it should, whatever stands in a description', () => {
+  const text = metadataOf({ name: 'x', says: 'a < b & "c". More', vendor: 'v', parameters }, ['on', 'off', 'status'])
+  const open: string[] = []
+  for (const [, end, name, alone] of text.replace(/<\?.*\?>/, '').matchAll(/<(\/?)([a-z-]+)(?:\s+[a-z]+="[^"<>]*")*\s*(\/?)>/g)) {
+    if (end === '/') assert.is(open.pop(), name)
+    else if (alone !== '/') open.push(name ?? '')
+  }
+  assert.equal(open, [])
+  assert.is(text.replace(/<[^>]*>/g, '').match(/[<>]/), null)
+  assert.match(text, /<parameter name="plug" unique="0" required="0" obsoletes="port">/)
+  assert.match(text, /<parameter name="port" unique="0" required="0" deprecated="1">/)
+  assert.match(text, /shortdesc="a &lt; b &amp; &quot;c&quot;"/)
+})
+
+interface Device {
+  readonly agent: string
+  readonly stdin: string
+  power(): string
+}
+
+/** The same demands on one of our own programs and on the shell script of the README. */
+function devices(place: AgentPlace): readonly Device[] {
+  const file = join(place.folder, 'device')
+  writeFileSync(file, JSON.stringify({ power: 'on' }))
+  const readme = readFileSync(fileURLToPath(new URL('../../fence-agents/README.md', import.meta.url)), 'utf8')
+  writeFileSync(join(place.folder, 'gpio-relay'), /```sh\n([\s\S]*?)```/.exec(readme)?.[1] ?? '')
+  chmodSync(join(place.folder, 'gpio-relay'), 0o755)
+  const gpio = join(place.folder, 'gpio')
+  writeFileSync(gpio, '1\n')
+  return [
+    { agent: 'test-device', stdin: `state_file=${file}\n`, power: () => (JSON.parse(readFileSync(file, 'utf8')) as { power: string }).power },
+    { agent: 'gpio-relay', stdin: `gpio=${gpio}\n`, power: () => (readFileSync(gpio, 'utf8').trim() === '1' ? 'on' : 'off') },
+  ]
+}
+
+test('metadata, validate-all, monitor, status, off, off, status, on, on, status: as the contract says', () => inPlace(async (place) => {
+  for (const { agent, stdin, power } of devices(place)) {
+    const code = async (action: string) => (await place.raw(agent, `action=${action}\n${stdin}nodename=n1\n`)).exitCode
+    assert.match((await place.raw(agent, 'action=metadata\n')).stdout, new RegExp(`^<\\?xml version="1.0" \\?>\n<resource-agent name="${agent}"`))
+    const codes: (number | undefined)[] = []
+    for (const action of ['metadata', 'validate-all', 'monitor', 'status', 'off', 'off', 'status', 'monitor']) codes.push(await code(action))
+    assert.equal(codes, [0, 0, 0, 0, 0, 0, 2, 2], agent)
+    assert.is(power(), 'off')
+    assert.equal([await code('on'), await code('on'), await code('status')], [0, 0, 0])
+    assert.is(power(), 'on')
+  }
+}))
+
+for (const [name, input] of [
+  ['nothing at all', ''], ['no action', 'plug=1\n'], ['an action with blanks', 'action = off\n'], ['two actions', 'action=status\naction=off\n'],
+  ['an action twice', 'action=off\naction=off\n'], ['a reboot', 'action=reboot\n'], ['an unknown action', 'action=OFF!\n'], ['an empty action', 'action=\n'], ['garbage', '\u0001\u0002=%%%\n=\n'],
+] as const) {
+  test(`${name} is not acted upon`, () => inPlace(async (place) => {
+    for (const { agent, stdin, power } of devices(place)) {
+      assert.is((await place.raw(agent, `${input}${stdin}`)).exitCode, 1, agent)
+      assert.is(power(), 'on')
+    }
+  }))
+}
+
+test('a device that is not there fails, and is not made', () => inPlace(async (place) => {
+  const missing = join(place.folder, 'missing')
+  for (const [agent, stdin] of [['test-device', `state_file=${missing}\n`], ['gpio-relay', `gpio=${missing}\n`], ['test-device', ''], ['gpio-relay', '']] as const) {
+    devices(place)
+    for (const action of ['status', 'off', 'on']) assert.is((await place.raw(agent, `action=${action}\n${stdin}`)).exitCode, 1)
+    assert.not.ok(existsSync(missing))
+  }
+}))
+
+test('a list of plugs is refused', () => inPlace(async (place) => {
+  const [device] = devices(place)
+  const end = await place.raw('test-device', `action=off\nplug=1,2\n${device?.stdin ?? ''}`)
+  assert.equal([end.exitCode, device?.power()], [1, 'on'])
+}))
+
+test('a program ends itself before its deadline, and says why', () => inPlace(async (place) => {
+  const file = join(place.folder, 'slow')
+  writeFileSync(file, JSON.stringify({ power: 'on', mode: 'slow', delayMs: 60_000 }))
+  const word = await place.ask('test-device', 'off', { state_file: file }, 2_000)
+  assert.equal([word.state, word.late], ['failed', false])
+  assert.match(word.reason, /^timeout/)
+}))
+
+test.run()
