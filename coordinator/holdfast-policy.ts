@@ -1,0 +1,183 @@
+// HoldfastPolicy: what the operator wants for a set of nodes. The schema below is the one source of what is read here and
+// of the CRD; what the fields mean to the core stands in core/policy.ts.
+import * as v from 'valibot'
+import { defaultPolicy, profiles, type Brakes, type Policy } from '../core/policy.ts'
+import type { KubeObject } from './api.ts'
+import { conditionAfter, conditions } from './schema-condition.ts'
+import { showDuration } from './schema-duration.ts'
+import { fit, shapeOf } from './schema-shape.ts'
+import { duration, flag, labels, list, prose, read, ruled, text, whole, word, type Fault, type Fields } from './schema.ts'
+import { apiVersion, pathOf, type Kind } from './schema-kind.ts'
+
+const { brakes, ...usual } = defaultPolicy
+
+const tooShort = 'must be at least as long as the profile takes to call a node dead, or no storm is ever seen whole'
+const contradicts = 'needs another nodeDownPodDeletionPolicy: under DoNothing no device is ever ordered'
+
+const brakesSchema = v.pipe(
+  v.object({
+    stormPercent: v.exactOptional(whole('No device is ordered while more than this share of the nodes, and at least two, fell silent together.', 0, 100), brakes.stormPercent),
+    stormWindow: v.exactOptional(duration('How close together silences must begin to count as one storm.', 1_000, 24 * 3_600_000), showDuration(brakes.stormWindow)),
+    concurrency: v.exactOptional(whole('Nodes fenced at once. 0 means by size: one below ten nodes, then a tenth, at most five.', 0, 100), brakes.concurrency),
+  } satisfies Fields<Brakes>),
+  v.description('Limits that keep devices untouched while a fault looks common.'),
+)
+
+/** What a person writes; also what a NodeFence keeps by value. */
+export const policyFields = {
+  priority: v.exactOptional(whole('Of several policies that select a node the highest priority is in force. Two of the same highest priority are no policy at all.', -1_000, 1_000), usual.priority),
+  selector: v.exactOptional(v.pipe(
+    v.object({ matchLabels: v.exactOptional(labels('Labels that a node must bear, all of them.', 50), usual.nodeLabels) }),
+    v.description('The nodes that this policy is for. Empty selects every node.'),
+  ), {}),
+  mode: v.exactOptional(word('Whether anything is done.', {
+    enforce: 'what is decided is done', dryRun: 'every write that would be made is shown, none is made',
+  }), usual.mode),
+  profile: v.exactOptional(word('How long a node may be silent.', {
+    fast: 'suspect after 1.5 s, dead after 3 s: for audited power fencing and quiet networks',
+    balanced: 'suspect after 3 s, dead after 8 s',
+    conservative: 'suspect after 10 s, dead after 45 s and only once Ready was lost: where needless fencing costs most',
+  }), usual.profile),
+  nodeDownPodDeletionPolicy: v.exactOptional(word('What becomes of the pods of a node that is proven unable to write.', {
+    DoNothing: 'no device is ordered and no pod is deleted',
+    DeleteAllPods: 'the node is fenced, and every pod on it is deleted that is not bound to it, whatever owns it',
+  }), usual.nodeDownPodDeletionPolicy),
+  retries: v.exactOptional(whole('Orders to one method before the next level is tried.', 1, 20), usual.retries),
+  restAfter: v.exactOptional(duration('After a round in which no level could be proven, the wait before the next round.', 1_000), showDuration(usual.restAfter)),
+  bootWithin: v.exactOptional(duration('A node that was switched on and shows no new boot within this span is switched on again.', 1_000), showDuration(usual.bootWithin)),
+  returnPatience: v.exactOptional(duration('How long a node that is back may take to become clean before it is fenced again or held.', 1_000), showDuration(usual.returnPatience)),
+  clearPatience: v.exactOptional(duration('How long a volume may take to be released before the node is powered on without it.', 1_000), showDuration(usual.clearPatience)),
+  powerOnFoundOff: v.exactOptional(flag('Switch on also what we did not switch off. There may be hands in the machine.'), usual.powerOnFoundOff),
+  identity: v.exactOptional(word('What to do about a fence path of which nothing proves that it is wired to this node.', {
+    warn: 'use it, with a standing warning', require: 'refuse it',
+  }), usual.identity),
+  brakes: v.exactOptional(brakesSchema, {}),
+  pause: v.exactOptional(v.pipe(
+    v.object({
+      reason: text('Why.', 1_024),
+      by: text('Who asked for it.', 253),
+    }),
+    v.description('While this stands nothing is done for the nodes of this policy, but taking the out-of-service taint off.'),
+  )),
+} satisfies Fields<Omit<Policy, 'name' | 'nodeLabels'>, 'selector'>
+
+const deadAfter = Object.entries(profiles).reduce((rest, [name, profile]) =>
+  `self.profile == '${name}' ? '${showDuration(profile.deadAfter)}' : ${rest}`, `'${showDuration(0)}'`)
+
+const policyRules = ruled(
+  { rule: `self.nodeDownPodDeletionPolicy != 'DoNothing' || !self.powerOnFoundOff`, message: contradicts, fieldPath: '.powerOnFoundOff' },
+  { rule: `duration(self.brakes.stormWindow) >= duration(${deadAfter})`, message: tooShort, fieldPath: '.brakes.stormWindow' },
+)
+
+/** The same two rules, for files and tests, which no API server has seen. Each looks only at fields that are well formed,
+ *  so that one fault does not hide another. */
+const spec = v.pipe(
+  v.object(policyFields),
+  v.forward(v.partialCheck(
+    [['nodeDownPodDeletionPolicy'], ['powerOnFoundOff']], (some) => some.nodeDownPodDeletionPolicy !== 'DoNothing' || !some.powerOnFoundOff, contradicts,
+  ), ['powerOnFoundOff']),
+  v.forward(v.partialCheck(
+    // An optional object's field has no type here; by now it is a number, or was a fault of its own.
+    [['profile'], ['brakes', 'stormWindow']], (some) => Number(some.brakes.stormWindow) >= profiles[some.profile].deadAfter, tooShort,
+  ), ['brakes', 'stormWindow']),
+  v.description('What is wanted for a set of nodes. A node that no policy selects is only watched.'),
+  v.metadata(policyRules),
+)
+
+const status = v.pipe(
+  v.object({
+    inForce: v.exactOptional(v.pipe(v.object(policyFields), v.description('The latest spec without a fault. It is what counts while the present one has faults, across restarts too.'))),
+    faults: v.exactOptional(list('What is wrong with the present spec, every fault at once.', v.pipe(
+      v.object({ path: prose('Which field.', 512), says: prose('What is wrong with it.') }),
+      v.description('One fault.'),
+    ), 100), []),
+    conditions: v.exactOptional(conditions('Accepted: whether the present spec is in force.'), []),
+  }),
+  v.description('What we make of the spec.'),
+)
+
+export const holdfastPolicy: Kind = {
+  kind: 'HoldfastPolicy', plural: 'holdfastpolicies', singular: 'holdfastpolicy', shortNames: ['hp'],
+  says: 'HoldfastPolicy says what shall be done when a node of a set of nodes dies: how sure to be, what to free, and what to keep hands off.',
+  spec, status,
+  columns: [
+    { name: 'Profile', path: '.spec.profile', says: 'How long a node may be silent.' },
+    { name: 'Mode', path: '.spec.mode', says: 'enforce or dryRun.' },
+    { name: 'Pods', path: '.spec.nodeDownPodDeletionPolicy', says: 'What becomes of the pods of a dead node.' },
+    { name: 'Priority', path: '.spec.priority', type: 'integer', says: 'The highest priority is in force.' },
+    { name: 'In-Force', path: '.status.conditions[?(@.type=="Accepted")].status', says: 'Whether the present spec is in force.' },
+    { name: 'Paused-By', path: '.spec.pause.by', says: 'Who asked for a pause.', wide: true },
+    { name: 'Age', path: '.metadata.creationTimestamp', type: 'date', says: 'When it was made.' },
+  ],
+}
+
+export const policiesPath = pathOf(holdfastPolicy)
+
+interface PolicyObject extends KubeObject {
+  spec?: unknown
+  status?: unknown
+}
+
+export function readPolicy(object: KubeObject): { ok: true; policy: Policy } | { ok: false; faults: readonly Fault[] } {
+  const { metadata, spec: wanted } = object as PolicyObject // both are unknown until read
+  const got = read(spec, wanted, 'spec')
+  return got.ok ? { ok: true, policy: policyOfSpec(metadata.name, got.value) } : got
+}
+
+/** The last good version that an earlier leader wrote down. Undefined: there is none, or none that is still readable. */
+export function policyInForce(object: KubeObject): Policy | undefined {
+  const kept = statusOf(object)
+  return kept?.inForce === undefined ? undefined : policyOfSpec(object.metadata.name, kept.inForce)
+}
+
+function statusOf(object: KubeObject): v.InferOutput<typeof status> | undefined {
+  const { status: kept } = object as PolicyObject // unknown until read
+  const got = read(status, kept ?? {}, 'status')
+  return got.ok ? got.value : undefined
+}
+
+export function policyOfSpec(name: string, { selector, ...rest }: v.InferOutput<typeof spec>): Policy {
+  return { ...filled(rest), name, nodeLabels: selector?.matchLabels ?? {} }
+}
+
+/** Every field with a default is there once parsed; valibot's type of an optional field does not say so. */
+function filled(some: Omit<v.InferOutput<typeof spec>, 'selector'>): Omit<Policy, 'name' | 'nodeLabels'> {
+  return { ...usual, ...some, brakes: { ...brakes, ...some.brakes } }
+}
+
+/** As a person would write it, every field named: a policy kept by value must not change its meaning with our defaults. */
+export function specOfPolicy(policy: Policy): v.InferInput<typeof spec> {
+  const { priority, nodeLabels, mode, profile, nodeDownPodDeletionPolicy, retries, powerOnFoundOff, identity, brakes: limits, pause } = policy
+  return {
+    priority, selector: { matchLabels: { ...nodeLabels } }, mode, profile, nodeDownPodDeletionPolicy, retries,
+    restAfter: showDuration(policy.restAfter), bootWithin: showDuration(policy.bootWithin),
+    returnPatience: showDuration(policy.returnPatience), clearPatience: showDuration(policy.clearPatience),
+    powerOnFoundOff, identity, brakes: { ...limits, stormWindow: showDuration(limits.stormWindow) },
+    ...(pause === undefined ? {} : { pause: { ...pause } }),
+  }
+}
+
+export interface PolicyStatus {
+  /** The last good version. Undefined: there never was one. */
+  readonly inForce: Policy | undefined
+  /** Of the present version. */
+  readonly faults: readonly Fault[]
+  /** Wall time, RFC 3339. */
+  readonly at: string
+}
+
+/** The whole body of a PUT to …/status of the object as it was read. */
+export function policyStatusBody(object: KubeObject, { inForce, faults, at }: PolicyStatus): unknown {
+  const { name, uid, resourceVersion, generation } = object.metadata
+  const accepted = conditionAfter(statusOf(object)?.conditions ?? [], {
+    type: 'Accepted', status: faults.length === 0 ? 'True' : 'False',
+    reason: faults.length === 0 ? 'InForce' : inForce === undefined ? 'Faulty' : 'LastGoodInForce',
+    message: faults.length === 0 ? 'The present spec is in force.'
+      : `${faults.length} ${faults.length === 1 ? 'fault' : 'faults'}: ${inForce === undefined ? 'no policy is in force' : 'the last good version stays in force'}.`,
+    ...(generation === undefined ? {} : { observedGeneration: generation }),
+  }, at)
+  const next: v.InferInput<typeof status> = {
+    ...(inForce === undefined ? {} : { inForce: specOfPolicy(inForce) }), faults: [...faults], conditions: [accepted],
+  }
+  return { apiVersion, kind: holdfastPolicy.kind, metadata: { name, uid, resourceVersion }, status: fit(shapeOf(status, 'status'), next) }
+}

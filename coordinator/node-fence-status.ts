@@ -1,0 +1,213 @@
+// The status of a NodeFence: its fields, and how it is kept within limits. What is left out when a list is full is chosen so
+// that no decision changes: core/orders.ts and core/clear.ts read these lists.
+import * as v from 'valibot'
+import type { Attempt, Evidence, Hold, HoldReason, IncidentStatus, Moment, Outcome, PodFate, ProofKind, ProofRecord, VolumeFate, Voided } from '../core/incident.ts'
+import { bootText } from './node-record.ts'
+import { conditions, type Condition } from './schema-condition.ts'
+import { duration, instant, list, prose, ruled, text, whole, word, type Fields } from './schema.ts'
+
+const phases: Record<IncidentStatus['phase'], string> = {
+  New: 'opened', Running: 'orders, readings and the clear', Done: 'the need is over, what was cut is given back', Final: 'ended', Error: 'cannot go on',
+}
+const steps: Record<IncidentStatus['step'], string> = {
+  none: 'nothing was ordered yet', isolation: 'cut off', 'power-management': 'switched off', clear: 'pods and volumes freed', recovery: 'brought back',
+}
+const outcomes: Record<Outcome, string> = {
+  Recovered: 'the node is back and clean', Withdrawn: 'the node was well after all', Void: 'the proof was shown false',
+  Replaced: 'another machine bears the name', NodeDeleted: 'the Node object is gone',
+}
+const proofs: Record<ProofKind, string> = { off: 'ordered off and read off twice', 'found-off': 'read off twice before any order' }
+const reasons: Record<HoldReason, string> = {
+  storm: 'too many nodes fell silent together', concurrency: 'enough nodes are being fenced', 'control-plane': 'the control plane would lose its majority',
+  'path-unverified': 'the fence path was not audited', 'identity-unproven': 'nothing proves that the path is this node\'s', 'no-path': 'no fence path is configured',
+  'config-invalid': 'the fence configuration has faults', 'not-dead': 'the node is not judged dead', blind: 'our own view is stale', pause: 'a person paused',
+  'dry-run': 'the policy only shows', unselected: 'no policy selects the node', 'policy-conflict': 'two policies of one priority do', 'do-nothing': 'the policy says so',
+  'order-may-land': 'an order that was sent may still land', resting: 'between two rounds', 'waiting-for-boot': 'switched on, no new boot yet',
+  'waiting-for-clean': 'not clean yet', 'waiting-for-volumes': 'volumes are not released yet', 'waiting-for-kubelet': 'kubelet has not posted yet',
+  'proof-void': 'the fenced boot was heard', 'proof-doubted': 'a device reads otherwise now', 'out-of-levels': 'no level is left', finalizer: 'a finalizer keeps a pod',
+  'sent-back': 'the scheduler keeps sending pods back', rate: 'the rate of deletions is reached',
+}
+
+const evidence = (says: string) => list(says, v.pipe(
+  v.object({
+    source: text('Who said it.', 512), word: prose('What it said.', 512), at: instant('When it was written down.'),
+  } satisfies Fields<Evidence>),
+  v.description('One source\'s word.'),
+), 100)
+
+const proof = (says: string) => v.pipe(
+  v.object({
+    kind: word('What it was made from.', proofs),
+    at: instant('When it was made.'),
+    boot: bootText('The boot that cannot write any more.'),
+    nodeUid: text('UID of the Node object that it is of.', 128, 0),
+    level: whole('Index of the level that proved it.', 0, 100),
+    methods: list('All methods of that level.', text('Its name.', 253), 32),
+    evidence: evidence('Everything it rests on.'),
+  } satisfies Fields<ProofRecord>),
+  v.description(says),
+)
+
+const attempt = v.pipe(
+  v.object({
+    id: text('Its own name.', 253),
+    round: whole('The round it belongs to.', 0, 1_000_000),
+    level: whole('Index of the level it belongs to.', 0, 100),
+    method: text('The method that ran.', 253),
+    agent: text('The fence agent that ran.', 253),
+    action: word('What was asked.', { off: '', on: '' }),
+    replica: text('The replica that ran it.', 253),
+    term: whole('That replica\'s term.', 0, Number.MAX_SAFE_INTEGER),
+    startedAt: instant('When it was written down, which is before the device was touched.'),
+    endedAt: v.exactOptional(instant('When its end was known.')),
+    within: duration('How long the program may run.', 0),
+    late: duration('How long after that the order may still land.', 0),
+    result: word('What came of it.', {
+      running: 'not known to have ended', off: 'verified off', on: 'verified on', failed: 'the program says so; it may still land', unknown: 'nobody knows; it may still land',
+    } satisfies Record<Attempt['result'], string>),
+    reason: v.exactOptional(prose('Why, where it did not end well.')),
+  } satisfies Fields<Attempt>),
+  v.description('One run of one method.'),
+)
+
+const pod = v.pipe(
+  v.object({
+    namespace: text('Its namespace.', 63), name: text('Its name.', 253), uid: text('Its UID.', 128),
+    fate: word('What became of it.', { freed: 'deleted', left: 'not touched' } satisfies Record<PodFate['fate'], string>),
+    reason: v.exactOptional(prose('Why it was left.')),
+  } satisfies Fields<PodFate>),
+  v.description('One pod.'),
+)
+
+const volume = v.pipe(
+  v.object({
+    attachment: text('Name of the VolumeAttachment.', 253), volume: text('Name of the PersistentVolume.', 253, 0), driver: text('The CSI driver.', 253, 0),
+    fate: word('Where it stands.', { attached: 'still attached', released: 'gone' } satisfies Record<VolumeFate['fate'], string>),
+  } satisfies Fields<VolumeFate>),
+  v.description('One VolumeAttachment.'),
+)
+
+const hold = v.pipe(
+  v.object({
+    because: word('The reason.', reasons),
+    detail: prose('A sentence with its numbers.'),
+    lifts: prose('What would end it.'),
+    since: instant('Since when it stands.'),
+  } satisfies Fields<Hold>),
+  v.description('One decision not to act.'),
+)
+
+const moment = v.pipe(
+  v.object({ at: instant('When.'), what: text('What happened.', 128), detail: prose('In which way.') } satisfies Fields<Moment>),
+  v.description('One moment.'),
+)
+
+export const limits = { attempts: 200, timeline: 500, pods: 1_000, volumes: 1_000, voided: 20, holds: 32 } as const
+
+export const statusSchema = v.pipe(
+  v.object({
+    phase: v.exactOptional(v.pipe(word('How far it is.', phases), v.metadata(ruled({
+      rule: `oldSelf != 'Final' || self == 'Final'`, message: 'Final is final: another failure of the node is another NodeFence',
+    }))), 'New'),
+    step: v.exactOptional(word('What is being done.', steps), 'none'),
+    outcome: v.exactOptional(word('How it ended.', outcomes)),
+    level: v.exactOptional(whole('Index of the level under way.', 0, 100), 0),
+    round: v.exactOptional(whole('Which round through all levels this is.', 0, 1_000_000), 1),
+    term: v.exactOptional(whole('The term of the leader that wrote last. Its writes make those of an older leader fail.', 0, Number.MAX_SAFE_INTEGER), 0),
+    waitsFor: v.exactOptional(prose('The reason of the first hold; empty when nothing is waited for.', 128)),
+    attempts: v.exactOptional(list('Runs of methods, oldest first.', attempt, limits.attempts, ['id']), []),
+    proof: v.exactOptional(proof('Why the node cannot write. Absent: nothing proves it.')),
+    voided: v.exactOptional(list('Proofs that were shown false.', v.pipe(
+      v.object({
+        proof: proof('The proof as it stood.'), at: instant('When it was shown false.'), evidence: prose('By what.'),
+      } satisfies Fields<Voided>),
+      v.description('One proof that was shown false.'),
+    ), limits.voided), []),
+    pods: v.exactOptional(list('What became of the pods.', pod, limits.pods, ['uid']), []),
+    volumes: v.exactOptional(list('What became of the volumes of freed pods.', volume, limits.volumes, ['attachment']), []),
+    holds: v.exactOptional(list('Why nothing is being done just now, if so.', hold, limits.holds), []),
+    timeline: v.exactOptional(list('All that happened, oldest first.', moment, limits.timeline), []),
+    conditions: v.exactOptional(conditions('Proven: whether the node is proven unable to write. Succeeded: whether it ended well.'), []),
+  } satisfies Fields<IncidentStatus, 'waitsFor' | 'conditions'>),
+  v.description('What happened so far. Written by the leader alone.'),
+)
+
+/** The status with every list within its limit; `moments` for a status that is too large all the same. */
+export function limited(status: IncidentStatus, moments: number = limits.timeline): IncidentStatus {
+  return {
+    ...status,
+    attempts: keptAttempts(distinct(status.attempts, (one) => one.id)),
+    voided: status.voided.slice(-limits.voided),
+    pods: distinct(status.pods, (one) => one.uid).slice(-limits.pods),
+    volumes: keptVolumes(distinct(status.volumes, (one) => one.attachment)),
+    holds: status.holds.slice(0, limits.holds),
+    timeline: folded(status.timeline, moments),
+  }
+}
+
+/** The API server refuses a list with two items of one key, and with it the whole status. */
+function distinct<Item>(items: readonly Item[], key: (item: Item) => string): readonly Item[] {
+  return [...new Map(items.map((item) => [key(item), item])).values()]
+}
+
+/** What runs, and the last order to each method, say what is on its way and what we have to switch on again: they stay. */
+function keptAttempts(attempts: readonly Attempt[]): readonly Attempt[] {
+  const surplus = attempts.length - limits.attempts
+  if (surplus <= 0) return attempts
+  const last = new Set(new Map(attempts.map((one) => [`${one.method} ${one.action}`, one.id])).values())
+  const spare = attempts.filter((one) => one.result !== 'running' && !last.has(one.id)).slice(0, surplus).map((one) => one.id)
+  const gone = new Set(spare)
+  return attempts.filter((one) => !gone.has(one.id))
+}
+
+function keptVolumes(volumes: readonly VolumeFate[]): readonly VolumeFate[] {
+  if (volumes.length <= limits.volumes) return volumes
+  // Stable: what is attached still matters, and stands last.
+  return volumes.toSorted((one, other) => Number(one.fate === 'attached') - Number(other.fate === 'attached')).slice(-limits.volumes)
+}
+
+const foldedWord = 'folded'
+
+/** The oldest moments become one that counts them. */
+function folded(timeline: readonly Moment[], most: number): readonly Moment[] {
+  const surplus = timeline.length - most
+  const [first] = timeline
+  if (surplus <= 0 || first === undefined) return timeline
+  const before = first.what === foldedWord ? Number.parseInt(first.detail, 10) - 1 : 0
+  return [{ at: first.at, what: foldedWord, detail: `${before + surplus + 1} earlier moments` }, ...timeline.slice(surplus + 1)]
+}
+
+/** Their times are those of the moments that made them true, so that each writer says the same. */
+export function conditionsOf(status: IncidentStatus, generation?: number): readonly Condition[] {
+  const [first] = status.timeline
+  if (first === undefined) return []
+  const observed = generation === undefined ? {} : { observedGeneration: generation }
+  return [{ ...proven(status, first), ...observed }, { ...succeeded(status, first), ...observed }]
+}
+
+function proven({ proof: made, voided }: IncidentStatus, first: Moment): Condition {
+  const type = 'Proven'
+  if (made !== undefined) {
+    const message = made.evidence.map((one) => `${one.source}: ${one.word}`).join('; ')
+    return { type, status: 'True', reason: camel(made.kind), lastTransitionTime: made.at, message }
+  }
+  const last = voided.at(-1)
+  if (last !== undefined) return { type, status: 'False', reason: 'Voided', lastTransitionTime: last.at, message: last.evidence }
+  return { type, status: 'False', reason: 'NoProof', lastTransitionTime: first.at, message: 'Nothing proves yet that the node cannot write.' }
+}
+
+function succeeded({ phase, outcome, holds, timeline }: IncidentStatus, first: Moment): Condition {
+  const type = 'Succeeded'
+  const last = timeline.at(-1) ?? first
+  if (phase === 'Error') return { type, status: 'False', reason: 'Error', lastTransitionTime: last.at, message: last.detail }
+  if (phase === 'Final') {
+    return { type, status: outcome === 'Void' ? 'False' : 'True', reason: outcome ?? 'Ended', lastTransitionTime: last.at, message: last.detail }
+  }
+  const [waits] = holds
+  const message = waits === undefined ? 'It goes on.' : `${waits.detail}; ended by: ${waits.lifts}`
+  return { type, status: 'Unknown', reason: waits === undefined ? phase : camel(waits.because), lastTransitionTime: first.at, message }
+}
+
+function camel(words: ProofKind | Hold['because']): string {
+  return words.split('-').map((part) => `${part.charAt(0).toUpperCase()}${part.slice(1)}`).join('')
+}

@@ -1,0 +1,115 @@
+// NodeFence: one failure of one boot of one node, as it stands in the cluster. What its fields mean to the core stands in
+// core/incident.ts. The reading is strict: a replica that does not understand all that another version wrote about an
+// incident must not act on it.
+import * as v from 'valibot'
+import type { Cause, Incident, IncidentStatus } from '../core/incident.ts'
+import type { KubeObject } from './api.ts'
+import { policyFields, policyOfSpec, specOfPolicy } from './holdfast-policy.ts'
+import { conditionsOf, limited, limits, statusSchema } from './node-fence-status.ts'
+import { bootText } from './node-record.ts'
+import { showDuration } from './schema-duration.ts'
+import { fit, shapeOf } from './schema-shape.ts'
+import { flag, read, ruled, settled, text, word, type Fault, type Fields } from './schema.ts'
+import { apiVersion, pathOf, type Kind } from './schema-kind.ts'
+
+const onlyOnce = ruled(settled)
+
+const spec = v.pipe(
+  v.object({
+    nodeName: v.pipe(text('The node.', 253), v.metadata(onlyOnce)),
+    nodeUid: v.pipe(text('UID of the Node object: another Node of the same name is another node.', 128), v.metadata(onlyOnce)),
+    boot: v.pipe(bootText('The boot that failed.'), v.metadata(onlyOnce)),
+    machine: v.pipe(text('The machine\'s UUID (systemUUID).', 128, 0), v.metadata(onlyOnce)),
+    cause: v.pipe(word('Why it was opened.', {
+      silence: 'nothing was heard of the node', hung: 'its machine answers and nothing on it works', 'found-off': 'its devices say off', 'by-hand': 'a person asked for it',
+    } satisfies Record<Cause, string>), v.metadata(onlyOnce)),
+    policy: v.pipe(
+      v.object({ name: text('The HoldfastPolicy it was taken from.', 253), ...policyFields }),
+      v.description('The policy, by value: editing the policy does not bend an incident under way.'),
+      v.metadata(onlyOnce),
+    ),
+    abort: v.exactOptional(v.pipe(
+      flag('Set by a person: no more orders; what was cut is given back. After a proof it is refused.'),
+      v.metadata(ruled({ rule: '!oldSelf || self', message: 'an abort cannot be taken back' })),
+    ), false),
+  } satisfies Fields<Omit<Incident, 'name' | 'uid' | 'resourceVersion' | 'status'>>),
+  v.description('What failed, and by which policy it is treated. Only abort can be changed afterwards.'),
+)
+
+export const nodeFence: Kind = {
+  kind: 'NodeFence', plural: 'nodefences', singular: 'nodefence', shortNames: ['nf'],
+  says: 'NodeFence is one failure of one boot of one node: what is done about it, why, and what it waits for.',
+  spec, status: statusSchema,
+  columns: [
+    { name: 'Node', path: '.spec.nodeName', says: 'The node.' },
+    { name: 'Phase', path: '.status.phase', says: 'How far it is.' },
+    { name: 'Step', path: '.status.step', says: 'What is being done.' },
+    { name: 'Proof', path: '.status.proof.kind', says: 'Why the node cannot write.' },
+    { name: 'Waits-For', path: '.status.waitsFor', says: 'Why nothing is being done just now.' },
+    { name: 'Outcome', path: '.status.outcome', says: 'How it ended.', wide: true },
+    { name: 'Cause', path: '.spec.cause', says: 'Why it was opened.', wide: true },
+    { name: 'Boot', path: '.spec.boot', says: 'The boot that failed.', wide: true },
+    { name: 'Age', path: '.metadata.creationTimestamp', type: 'date', says: 'When it was opened.' },
+  ],
+  selectable: ['.spec.nodeName'],
+}
+
+export const fencesPath = pathOf(nodeFence)
+
+interface FenceObject extends KubeObject {
+  spec?: unknown
+  status?: unknown
+}
+
+export function readIncident(object: KubeObject): { ok: true; incident: Incident } | { ok: false; faults: readonly Fault[] } {
+  const { metadata, spec: wanted, status: reached } = object as FenceObject // both are unknown until read
+  const head = read(spec, wanted, 'spec')
+  const body = read(statusSchema, reached ?? {}, 'status')
+  if (!head.ok || !body.ok) return { ok: false, faults: [head, body].flatMap((part) => (part.ok ? [] : part.faults)) }
+  const { policy: { name, ...policy }, abort = false, ...rest } = head.value
+  const { name: ownName, uid = '', resourceVersion = '' } = metadata
+  return {
+    ok: true,
+    incident: { ...rest, name: ownName, uid, resourceVersion, policy: policyOfSpec(name, policy), abort, status: statusOf(body.value) },
+  }
+}
+
+/** What stands there for people only is left out. Every field with a default is there once parsed, which valibot's types of
+ *  optional fields do not say. */
+function statusOf(parsed: v.InferOutput<typeof statusSchema>): IncidentStatus {
+  const { waitsFor: _, conditions: __, ...kept } = parsed
+  const { phase = 'New', step = 'none', level = 0, round = 1, term = 0, attempts = [], voided = [], pods = [], volumes = [], holds = [], timeline = [], ...rest } = kept
+  return { phase, step, level, round, term, attempts, voided, pods, volumes, holds, timeline, ...rest }
+}
+
+export type IncidentDraft = Pick<Incident, 'name' | 'nodeName' | 'nodeUid' | 'boot' | 'machine' | 'cause' | 'policy'>
+
+/** The body of a POST. */
+export function incidentBody({ name, nodeName, nodeUid, boot, machine, cause, policy }: IncidentDraft): unknown {
+  const wanted: v.InferInput<typeof spec> = { nodeName, nodeUid, boot, machine, cause, policy: { name: policy.name, ...specOfPolicy(policy) } }
+  return { apiVersion, kind: nodeFence.kind, metadata: { name }, spec: fit(shapeOf(spec, 'spec'), wanted) }
+}
+
+/** etcd takes 1.5 MiB an object, the spec and what the API server keeps of its own included. */
+const mostText = 1_000_000
+const moments = [limits.timeline, 100, 10] as const
+
+/** The whole body of a PUT to …/status. `uid` makes it miss a successor of the same name. */
+export function statusBody(name: string, resourceVersion: string, uid: string, status: IncidentStatus, extra: { readonly generation?: number } = {}): unknown {
+  const shape = shapeOf(statusSchema, 'status')
+  let next: unknown
+  for (const most of moments) {
+    next = fit(shape, stored(limited(status, most), extra.generation))
+    if (Buffer.byteLength(JSON.stringify(next)) <= mostText) break
+  }
+  return { apiVersion, kind: nodeFence.kind, metadata: { name, resourceVersion, uid }, status: next }
+}
+
+function stored({ attempts, ...kept }: IncidentStatus, generation?: number): object {
+  return {
+    ...kept,
+    attempts: attempts.map((one) => ({ ...one, within: showDuration(one.within), late: showDuration(one.late) })),
+    waitsFor: kept.holds[0]?.because ?? '',
+    conditions: conditionsOf({ attempts, ...kept }, generation),
+  }
+}

@@ -1,0 +1,89 @@
+// NodeRecord: what must outlive a leader and cannot be asked of a dead node. One a node, under the node's name, written by
+// the leader alone and only when a fact changes; it is all spec, so that one write carries it whole.
+import * as v from 'valibot'
+import type { NodeRecord, PathAudit } from '../core/model.ts'
+import type { KubeObject } from './api.ts'
+import { fit, shapeOf } from './schema-shape.ts'
+import { flag, instant, list, prose, read, text, word, type Fault, type Fields } from './schema.ts'
+import { apiVersion, pathOf, type Kind } from './schema-kind.ts'
+
+export const bootText = (says: string) => text(`${says} Boot id and start of the machine's pid 1, id/start; the id alone where only kubelet's word is known.`, 253, 0)
+
+const path = v.pipe(
+  v.object({
+    method: text('The method, as the fence ConfigMap names it.', 253),
+    digest: text('Of the method\'s configuration: another configuration was not audited.', 128),
+    boot: bootText('The boot that was beating when the device was asked.'),
+    state: word('What came of it.', {
+      verified: 'the device answered on', mismatch: 'it answered otherwise than it should', unreachable: 'it did not answer',
+      marked: 'a proof made by this path was shown false',
+    } satisfies Record<PathAudit['state'], string>),
+    identity: word('Whether the path is known to be wired to this node.', {
+      proven: 'by the machine\'s UUID or a drill', unproven: 'nothing tells', mismatch: 'it is another machine\'s',
+    } satisfies Record<PathAudit['identity'], string>),
+    at: instant('When the device was asked.'),
+    evidence: prose('What it said.'),
+  } satisfies Fields<PathAudit>),
+  v.description('The latest audit of one method.'),
+)
+
+const spec = v.pipe(
+  v.object({
+    nodeUid: text('UID of the Node object.', 128),
+    boot: bootText('The latest boot heard.'),
+    machine: text('The machine\'s UUID (systemUUID).', 128, 0),
+    summary: v.exactOptional(prose('What the latest audits found, in short.', 256)),
+    paths: v.exactOptional(list('The fence paths of the node and what their latest audits found.', path, 64, ['method']), []),
+    probe: v.exactOptional(v.pipe(
+      v.object({
+        boot: bootText('The boot that was beating when the port was asked.'),
+        answered: flag('Whether it answered. A port that never answers proves nothing by its silence.'),
+        at: instant('When it was asked.'),
+      } satisfies Fields<NonNullable<NodeRecord['probe']>>),
+      v.description('The latest audit of the kubelet\'s port.'),
+    )),
+  } satisfies Fields<Omit<NodeRecord, 'resourceVersion'>, 'summary'>),
+  v.description('What is known of the node.'),
+)
+
+export const nodeRecord: Kind = {
+  kind: 'NodeRecord', plural: 'noderecords', singular: 'noderecord', shortNames: ['nrec'],
+  says: 'NodeRecord keeps what was learned of a node while it was well and cannot be asked of it once it is dead. Written by the coordinator alone.',
+  spec,
+  columns: [
+    { name: 'Audits', path: '.spec.summary', says: 'What the latest audit of each fence path found.' },
+    { name: 'Boot', path: '.spec.boot', says: 'The latest boot heard.', wide: true },
+    { name: 'Machine', path: '.spec.machine', says: 'The machine\'s UUID.', wide: true },
+    { name: 'Age', path: '.metadata.creationTimestamp', type: 'date', says: 'When it was made.' },
+  ],
+}
+
+export const recordsPath = pathOf(nodeRecord)
+
+interface RecordObject extends KubeObject {
+  spec?: unknown
+}
+
+export function readRecord(object: KubeObject): { ok: true; record: NodeRecord } | { ok: false; faults: readonly Fault[] } {
+  const { metadata, spec: kept } = object as RecordObject // spec is unknown until read
+  const got = read(spec, kept, 'spec')
+  if (!got.ok) return got
+  const { summary: _, paths = [], ...facts } = got.value
+  return { ok: true, record: { ...facts, paths, resourceVersion: metadata.resourceVersion ?? '' } }
+}
+
+/** The whole body of a POST, or with a resourceVersion of a PUT. `wall`, in milliseconds since the epoch, is the time of
+ *  every audit that bears none: the core, which made the record, does not know the time of day. */
+export function recordBody(name: string, record: Omit<NodeRecord, 'resourceVersion'>, wall: number, resourceVersion?: string): unknown {
+  const at = (time: string): string => (time === '' ? new Date(wall).toISOString() : time)
+  const { nodeUid, boot, machine, paths, probe } = record
+  const facts: v.InferInput<typeof spec> = {
+    nodeUid, boot, machine, summary: paths.map((audit) => `${audit.method} ${audit.state}`).join(', '),
+    paths: paths.map((audit) => ({ ...audit, at: at(audit.at) })),
+    ...(probe === undefined ? {} : { probe: { ...probe, at: at(probe.at) } }),
+  }
+  return {
+    apiVersion, kind: nodeRecord.kind, metadata: { name, ...(resourceVersion === undefined ? {} : { resourceVersion }) },
+    spec: fit(shapeOf(spec, 'spec'), facts),
+  }
+}

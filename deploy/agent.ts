@@ -1,0 +1,77 @@
+// The agent in a cluster: one on every node, whatever taints it bears, because a quarantined node returns by its word alone.
+// It looks and does not touch: no capability, no privilege, the host's folders read-only but for one of its own.
+import type { Manifest } from './manifest.ts'
+import { names, type Values } from './values.ts'
+
+const labels = { 'app.kubernetes.io/name': names.agent }
+
+export function agentManifests(values: Values): readonly Manifest[] {
+  const metadata = { name: names.agent, namespace: values.agentNamespace, labels }
+  return [
+    { apiVersion: 'v1', kind: 'ServiceAccount', metadata, automountServiceAccountToken: false },
+    {
+      apiVersion: 'apps/v1', kind: 'DaemonSet', metadata,
+      spec: {
+        selector: { matchLabels: labels },
+        updateStrategy: { type: 'RollingUpdate', rollingUpdate: { maxUnavailable: '10%' } },
+        template: { metadata: { labels }, spec: podSpec(values) },
+      },
+    },
+  ]
+}
+
+function podSpec(values: Values): object {
+  const { kubeletRoot } = values
+  return {
+    serviceAccountName: names.agent,
+    // It has no rights at the API server and asks nothing of it.
+    automountServiceAccountToken: false,
+    priorityClassName: 'system-node-critical',
+    tolerations: [{ operator: 'Exists' }],
+    // Kubelet's health is told on the host's loopback only, peers ask each other by the nodes' own addresses, and neither may
+    // depend on the pod network, whose failure is one of the things to be told apart.
+    hostNetwork: true,
+    dnsPolicy: 'ClusterFirstWithHostNet',
+    terminationGracePeriodSeconds: 10,
+    securityContext: { seccompProfile: { type: 'RuntimeDefault' } },
+    containers: [container(values)],
+    volumes: [
+      { name: 'proc', hostPath: { path: '/proc', type: 'Directory' } },
+      { name: 'pods', hostPath: { path: `${kubeletRoot}/pods`, type: 'Directory' } },
+      { name: 'state', hostPath: { path: '/var/lib/holdfast', type: 'DirectoryOrCreate' } },
+      { name: 'token', projected: { sources: [{ serviceAccountToken: { audience: names.audience, expirationSeconds: 3_600, path: 'token' } }] } },
+      { name: 'authority', configMap: { name: names.authority } },
+    ],
+  }
+}
+
+function container({ image, namespace, beatsPort, whisperPort, kubeletRoot }: Values): object {
+  return {
+    name: 'agent', image,
+    command: ['/holdfast/node', '/holdfast/agent.mjs'],
+    env: [
+      { name: 'HOLDFAST_NODE', valueFrom: { fieldRef: { fieldPath: 'spec.nodeName' } } },
+      { name: 'HOLDFAST_REPLICAS', value: `${names.coordinator}.${namespace}.svc:${beatsPort}` },
+      { name: 'HOLDFAST_WHISPER_PORT', value: String(whisperPort) },
+      { name: 'HOLDFAST_KUBELET_ROOT', value: kubeletRoot },
+      { name: 'HOLDFAST_PROC', value: '/host/proc' },
+      { name: 'HOLDFAST_STATE', value: '/var/lib/holdfast' },
+      { name: 'HOLDFAST_TOKEN_FILE', value: '/var/run/secrets/holdfast/token' },
+      { name: 'HOLDFAST_AUTHORITY_FILE', value: '/etc/holdfast/ca.crt' },
+    ],
+    ports: [{ name: 'whispers', containerPort: whisperPort, hostPort: whisperPort, protocol: 'UDP' }],
+    // No limit on the processor: a throttled beat is a silence.
+    resources: { requests: { cpu: '10m', memory: '64Mi' }, limits: { memory: '128Mi' } },
+    // Root, for two files that only root may read (the machine's UUID, kubelet's folder of pods), and without any capability.
+    securityContext: { runAsUser: 0, allowPrivilegeEscalation: false, readOnlyRootFilesystem: true, capabilities: { drop: ['ALL'] } },
+    volumeMounts: [
+      { name: 'proc', mountPath: '/host/proc', readOnly: true, mountPropagation: 'HostToContainer' },
+      // The volumes of pods are mounted below. Without propagation this container would keep its own copies of those mounts,
+      // and with them the devices busy, after the host had let go.
+      { name: 'pods', mountPath: `${kubeletRoot}/pods`, readOnly: true, mountPropagation: 'HostToContainer' },
+      { name: 'state', mountPath: '/var/lib/holdfast' },
+      { name: 'token', mountPath: '/var/run/secrets/holdfast', readOnly: true },
+      { name: 'authority', mountPath: '/etc/holdfast', readOnly: true },
+    ],
+  }
+}

@@ -1,0 +1,89 @@
+// What each of our accounts may do, and why: a right that no call needs is not here. Rights of one name only (our Lease, our
+// certificate authority) are given by that name, except `create`, of which the API server does not know the name yet.
+import { group } from '../coordinator/schema-kind.ts'
+import type { Manifest } from './manifest.ts'
+import { names, type Values } from './values.ts'
+
+export interface Right {
+  readonly group: string
+  readonly resources: readonly string[]
+  readonly verbs: readonly string[]
+  readonly only?: readonly string[]
+  readonly because: string
+}
+
+/** Where an account has its rights: the whole cluster, or one namespace. */
+export interface Grant {
+  readonly account: 'coordinator' | 'agent'
+  readonly namespace?: string
+  readonly rights: readonly Right[]
+}
+
+export function grants(values: Values): readonly Grant[] {
+  const { namespace, agentNamespace } = values
+  const events: Right = { group: 'events.k8s.io', resources: ['events'], verbs: ['create', 'patch'], because: 'to say why, and to count what is said again' }
+  return [
+    {
+      account: 'coordinator',
+      rights: [
+        { group: '', resources: ['nodes'], verbs: ['get', 'list', 'watch', 'patch'], because: 'to see them, and to set and lift our taints' },
+        { group: '', resources: ['pods'], verbs: ['list', 'delete'], because: 'to list those of one node and to free them once it is proven unable to write' },
+        { group: '', resources: ['pods/status'], verbs: ['patch'], because: 'to give the reason (DisruptionTarget) and the phase before the deletion' },
+        { group: 'storage.k8s.io', resources: ['volumeattachments'], verbs: ['list', 'watch'], because: 'to see volumes released' },
+        { group: 'authentication.k8s.io', resources: ['tokenreviews'], verbs: ['create'], because: 'the API server alone says who an agent is' },
+        { group, resources: ['holdfastpolicies'], verbs: ['list', 'watch'], because: 'what the operator wants' },
+        { group, resources: ['holdfastpolicies/status'], verbs: ['update'], because: 'to tell its faults and keep the last good version' },
+        { group, resources: ['nodefences'], verbs: ['get', 'list', 'watch', 'create'], because: 'to open an incident' },
+        { group, resources: ['nodefences/status'], verbs: ['update'], because: 'to write down each step before it is taken' },
+        { group, resources: ['noderecords'], verbs: ['get', 'list', 'watch', 'create', 'update'], because: 'what must outlive a leader' },
+      ],
+    },
+    {
+      account: 'coordinator', namespace: 'kube-node-lease',
+      rights: [{ group: 'coordination.k8s.io', resources: ['leases'], verbs: ['get'], because: 'a suspect node\'s Lease is read live' }],
+    },
+    // Where Events of things without a namespace are kept.
+    { account: 'coordinator', namespace: 'default', rights: [events] },
+    {
+      account: 'coordinator', namespace,
+      rights: [
+        events,
+        { group: 'coordination.k8s.io', resources: ['leases'], verbs: ['create'], because: 'the Lease of the leader, once' },
+        { group: 'coordination.k8s.io', resources: ['leases'], verbs: ['get', 'update'], only: [names.coordinator], because: 'who leads' },
+        { group: '', resources: ['configmaps'], verbs: ['list', 'watch'], because: 'fence paths, and the pause' },
+        { group: '', resources: ['secrets'], verbs: ['list', 'watch'], because: 'what devices ask for' },
+        { group: '', resources: ['secrets'], verbs: ['create'], because: 'the keys of our own certificate authority, once' },
+        { group: '', resources: ['secrets'], verbs: ['get', 'update'], only: [names.authority], because: 'to use and renew them' },
+      ],
+    },
+    {
+      account: 'coordinator', namespace: agentNamespace,
+      rights: [
+        { group: '', resources: ['pods'], verbs: ['list', 'watch'], because: 'a beat is believed only while its pod exists' },
+        { group: '', resources: ['configmaps'], verbs: ['create'], because: 'the certificate that agents mount, once' },
+        { group: '', resources: ['configmaps'], verbs: ['get', 'update'], only: [names.authority], because: 'to renew it' },
+      ],
+    },
+  ]
+}
+
+export function rightsManifests(values: Values): readonly Manifest[] {
+  return grants(values).flatMap((grant) => {
+    const of = grant.account === 'coordinator' ? { name: names.coordinator, namespace: values.namespace } : { name: names.agent, namespace: values.agentNamespace }
+    const where = grant.namespace === undefined ? {} : { namespace: grant.namespace }
+    const kind = grant.namespace === undefined ? 'ClusterRole' : 'Role'
+    const metadata = { name: of.name, ...where, labels: { 'app.kubernetes.io/name': of.name } }
+    return [
+      { apiVersion: 'rbac.authorization.k8s.io/v1', kind, metadata, rules: grant.rights.map(ruleOf) },
+      {
+        apiVersion: 'rbac.authorization.k8s.io/v1', kind: `${kind}Binding`, metadata,
+        roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind, name: of.name },
+        subjects: [{ kind: 'ServiceAccount', ...of }],
+      },
+    ]
+  })
+}
+
+function ruleOf({ group: apiGroup, resources, verbs, only }: Right): object {
+  return { apiGroups: [apiGroup], resources, verbs, ...(only === undefined ? {} : { resourceNames: only }) }
+}

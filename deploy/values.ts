@@ -1,0 +1,44 @@
+// What may differ from one installation to the next. Everything else in the manifests is as it must be.
+import { audience } from '../coordinator/beats-review.ts'
+import { replicaName } from '../edge/tls-link.ts'
+
+export interface Values {
+  /** Of the coordinator, the fence ConfigMaps and their Secrets. Restricted in the words of Pod Security. */
+  readonly namespace: string
+  /** Of the agents, which need the host's network and two of its folders: more than even `baseline` allows. */
+  readonly agentNamespace: string
+  /** Holds `/holdfast/node` and the bundles beside it (`npm run build`). */
+  readonly image: string
+  readonly replicas: number
+  /** TCP: agents and other replicas dial it. */
+  readonly beatsPort: number
+  /** TCP: probes, metrics and the page. */
+  readonly httpPort: number
+  /** UDP on every node: one agent asks another whether it is there. */
+  readonly whisperPort: number
+  /** As kubelet's --root-dir says. */
+  readonly kubeletRoot: string
+  /** The namespace whose pods may read metrics. */
+  readonly monitoringNamespace: string
+}
+
+export const usualValues: Values = {
+  namespace: 'holdfast-system',
+  agentNamespace: 'holdfast-agents',
+  image: 'holdfast:0.1.0',
+  replicas: 2,
+  beatsPort: 7_414,
+  httpPort: 7_415,
+  whisperPort: 7_416,
+  kubeletRoot: '/var/lib/kubelet',
+  monitoringNamespace: 'monitoring',
+}
+
+/** Names that the code itself says, or that two manifests share. */
+export const names = {
+  coordinator: replicaName,
+  agent: 'holdfast-agent',
+  audience,
+  /** The Secret with the keys of our own certificate authority, and the ConfigMap with its certificate. */
+  authority: 'holdfast-authority',
+} as const

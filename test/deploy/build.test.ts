@@ -1,0 +1,79 @@
+import { execFileSync } from 'node:child_process'
+import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { execPath } from 'node:process'
+import { suite } from 'uvu'
+import * as assert from 'uvu/assert'
+import { buildAll, bundle, programs, type Bundle } from '../../deploy/build.ts'
+
+const test = suite('build')
+
+async function inFolder<T>(run: (folder: string) => Promise<T>): Promise<T> {
+  const folder = mkdtempSync(join(tmpdir(), 'holdfast-build-'))
+  try {
+    return await run(folder)
+  } finally {
+    rmSync(folder, { recursive: true, force: true })
+  }
+}
+
+/** The whole agent; its machine host comes with its main. */
+const agentFrom = existsSync('agent/main.ts') ? 'agent/main.ts' : 'agent/agent.ts'
+
+function packagesOf({ files }: Bundle): string[] {
+  const names = files.flatMap((file) => /node_modules\/((?:@[^/]+\/)?[^/]+)\/(?!.*node_modules)/.exec(file)?.[1] ?? [])
+  return [...new Set(names)].toSorted()
+}
+
+test('the agent holds no client-node, nor anything that speaks to the API server', () => inFolder(async (folder) => {
+  const built = await bundle({ from: agentFrom, to: 'agent.mjs' }, folder)
+  if ('missing' in built) return assert.unreachable(built.missing)
+  assert.equal(packagesOf(built).filter((name) => name.includes('kubernetes') || ['undici', 'openid-client', 'valibot', 'execa'].includes(name)), [])
+  assert.equal(built.files.filter((file) => file.startsWith('coordinator/')), [])
+  assert.ok(built.bytes < 512 * 1024, `${built.bytes} bytes`)
+}))
+
+test('a bundle with client-node inside is seen as one', () => inFolder(async (folder) => {
+  const built = await bundle({ from: 'coordinator/kubeconfig.ts', to: 'kubeconfig.mjs' }, folder)
+  assert.ok(!('missing' in built) && packagesOf(built).includes('@kubernetes/client-node'))
+}))
+
+test('every fence agent is one file under its own name that runs by itself, and the one for tests is not among them', () => inFolder(async (folder) => {
+  const agents = programs().filter((program) => program.to.startsWith('fence-agents/'))
+  assert.equal(agents.map((program) => program.to).filter((to) => to.includes('test')), [])
+  assert.ok(agents.some((program) => program.to === 'fence-agents/redfish/redfish.mjs'))
+  for (const program of agents) {
+    const built = await bundle(program, folder)
+    if ('missing' in built) return assert.unreachable(built.missing)
+    assert.equal(packagesOf(built), [])
+    const said = execFileSync(execPath, [join(folder, program.to)], { input: 'action=metadata\n', encoding: 'utf8', cwd: folder, timeout: 20_000 })
+    assert.match(said, /<resource-agent/)
+  }
+}))
+
+test('what cannot be built is a plain line, and the end is a failure', () => inFolder(async (folder) => {
+  const built = await bundle({ from: 'agent/nobody.ts', to: 'nobody.mjs' }, folder)
+  assert.equal(built, { missing: 'there is no agent/nobody.ts' })
+}))
+
+test('a program with a second program inside is refused: both would start', () => inFolder(async (folder) => {
+  const built = await bundle({ from: 'deploy/manifests.ts', to: 'manifests.mjs' }, folder)
+  assert.ok(!('missing' in built))
+  const twice = await bundle({ from: 'test/deploy/build.test.ts', to: 'twice.mjs' }, folder)
+  assert.match('missing' in twice ? twice.missing : '', /deploy\/build.ts is a program of its own/)
+}))
+
+test('manifests, kinds and examples are in dist, and each thing built has its size', () => inFolder(async (folder) => {
+  const lines: string[] = []
+  const end = await buildAll(join(folder, 'dist'), (line) => lines.push(line))
+  assert.match(readFileSync(join(folder, 'dist', 'holdfast.yaml'), 'utf8'), /kind: DaemonSet/)
+  assert.match(readFileSync(join(folder, 'dist', 'crds.yaml'), 'utf8'), /^kind: CustomResourceDefinition$/m)
+  assert.ok(existsSync(join(folder, 'dist', 'examples', 'policy.yaml')))
+  const missing = programs().filter((program) => !existsSync(program.from))
+  assert.is(end, missing.length === 0 ? 0 : 1)
+  for (const { to } of programs()) assert.ok(lines.some((line) => line.includes(to)), to)
+  assert.equal(lines.filter((line) => line.startsWith('missing')).length, missing.length)
+}))
+
+test.run()

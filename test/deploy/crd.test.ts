@@ -1,0 +1,158 @@
+import fc from 'fast-check'
+import { suite } from 'uvu'
+import * as assert from 'uvu/assert'
+import { parse } from 'yaml'
+import { holdfastPolicy, readPolicy, specOfPolicy } from '../../coordinator/holdfast-policy.ts'
+import { incidentBody, nodeFence, readIncident, statusBody } from '../../coordinator/node-fence.ts'
+import { nodeRecord, readRecord, recordBody } from '../../coordinator/node-record.ts'
+import type { Kind } from '../../coordinator/schema-kind.ts'
+import { customResourceDefinitions, kinds, rootOf, type Property } from '../../deploy/crd.ts'
+import { yamlOf } from '../../deploy/manifest.ts'
+import { everyProperty, refusalsOf, valueOf, variants, type Value } from './openapi.ts'
+
+const test = suite('crd')
+
+const schemaOf = (kind: Kind, part: 'spec' | 'status'): Property => rootOf(kind).properties[part] as Property // the root holds any JSON
+const all = kinds.flatMap((kind) => (['spec', 'status'] as const).filter((part) => kind[part] !== undefined)
+  .flatMap((part) => [...everyProperty(schemaOf(kind, part), `${kind.kind}.${part}`)]))
+
+const policySpec = schemaOf(holdfastPolicy, 'spec')
+const fenceSpec = schemaOf(nodeFence, 'spec')
+const fenceStatus = schemaOf(nodeFence, 'status')
+const recordSpec = schemaOf(nodeRecord, 'spec')
+
+/** The two rules of HoldfastPolicy that look at more than one field, said a second time. */
+function agrees(value: Value): boolean {
+  const { profile = 'balanced', powerOnFoundOff = false, nodeDownPodDeletionPolicy = 'DoNothing', brakes } = Object(value)
+  const least = { fast: 3_000, balanced: 8_000, conservative: 45_000 }[String(profile)] ?? 0
+  return (powerOnFoundOff === false || nodeDownPodDeletionPolicy !== 'DoNothing') && Number.parseInt(brakes?.stormWindow ?? '60000ms', 10) >= least
+}
+
+const policy = (spec: unknown) => ({ metadata: { name: 'usual' }, spec })
+const record = (spec: unknown) => ({ metadata: { name: 'node-1', resourceVersion: '7' }, spec })
+const fence = (spec: unknown, status?: unknown) => ({ metadata: { name: 'node-1-abc', uid: 'u', resourceVersion: '7' }, spec, ...(status === undefined ? {} : { status }) })
+
+test('every field says what it is, in a sentence', () => {
+  assert.ok(all.length > 100)
+  for (const [path, property] of all) assert.match(property.description, /^[A-Z].*\.$/s, path)
+})
+
+test('every text, list, map and number has a limit', () => {
+  for (const [path, property] of all) {
+    const limits: Readonly<Record<string, readonly unknown[]>> = {
+      string: [property.maxLength], array: [property.maxItems], integer: [property.minimum, property.maximum],
+      object: [property.properties ?? property.maxProperties], boolean: [true],
+    }
+    for (const limit of limits[property.type ?? ''] ?? [undefined]) assert.not.type(limit, 'undefined', path)
+  }
+})
+
+test('a list that is a map has its keys in every item', () => {
+  for (const [path, property] of all) {
+    for (const key of property['x-kubernetes-list-map-keys'] ?? []) assert.ok(property.items?.required?.includes(key), `${path} ${key}`)
+  }
+})
+
+test('a default is a value that the field takes', () => {
+  for (const [path, property] of all) if (property.default !== undefined) assert.equal(refusalsOf(property, property.default), [], path)
+})
+
+test('patterns are of the kind that Go understands too', () => {
+  for (const [path, property] of all) if (property.pattern !== undefined) assert.not.match(property.pattern, /\(\?[=!<]|\\[dwsb1-9]/, path)
+})
+
+test('what a policy may be by the CRD is read, and written back as what the CRD takes, without loss', () => {
+  fc.assert(fc.property(valueOf(policySpec).filter(agrees), (spec) => {
+    const read = readPolicy(policy(spec))
+    if (!read.ok) return assert.unreachable(JSON.stringify(read.faults))
+    const back = specOfPolicy(read.policy)
+    assert.equal(refusalsOf(policySpec, back), [])
+    assert.equal(readPolicy(policy(back)), read)
+  }), { numRuns: 300 })
+})
+
+test('what a NodeFence may be by the CRD is read, and written back as what the CRD takes, without loss', () => {
+  fc.assert(fc.property(valueOf(fenceSpec).filter((spec) => agrees(Object(spec).policy)), valueOf(fenceStatus), (spec, status) => {
+    const read = readIncident(fence(spec, status))
+    if (!read.ok) return assert.unreachable(JSON.stringify(read.faults))
+    const { incident } = read
+    const head = Object(incidentBody(incident)).spec
+    const body = Object(statusBody(incident.name, '7', 'u', incident.status)).status
+    assert.equal([...refusalsOf(fenceSpec, head), ...refusalsOf(fenceStatus, body)], [])
+    assert.equal(readIncident(fence({ ...head, abort: incident.abort }, JSON.parse(JSON.stringify(body)))), read)
+  }), { numRuns: 200 })
+})
+
+test('what a NodeRecord may be by the CRD is read, and written back as what the CRD takes, without loss', () => {
+  fc.assert(fc.property(valueOf(recordSpec), (spec) => {
+    const read = readRecord(record(spec))
+    if (!read.ok) return assert.unreachable(JSON.stringify(read.faults))
+    const back = Object(recordBody('node-1', read.record, 0)).spec
+    assert.equal(refusalsOf(recordSpec, back), [])
+    assert.equal(readRecord(record(back)), read)
+  }), { numRuns: 200 })
+})
+
+/** For people only; the core has no use for them. */
+const forPeople = /^(status)?\.(waitsFor|conditions\[\].*|summary)$/
+
+function inVain(schema: Property, base: Value, read: (value: Value) => unknown): string[] {
+  const before = JSON.stringify(read(base))
+  return [...variants(schema, base)].filter(([path]) => !forPeople.test(path)).filter(([, other]) => JSON.stringify(read(other)) === before).map(([path]) => path)
+}
+
+const sample = (schema: Property): Value => must(fc.sample(valueOf(schema, true), { numRuns: 1, seed: 7 })[0])
+
+test('no field of a policy is there in vain: each one, changed, changes what is read', () => {
+  const base = { ...Object(sample(policySpec)), nodeDownPodDeletionPolicy: 'DeleteAllPods', brakes: { ...Object(sample(policySpec)).brakes, stormWindow: '1h' } }
+  assert.ok(readPolicy(policy(base)).ok)
+  assert.equal(inVain(policySpec, base, (spec) => readPolicy(policy(spec))), [])
+})
+
+test('no field of a NodeFence is there in vain', () => {
+  const spec: Value = { ...Object(sample(fenceSpec)), policy: { ...Object(sample(fenceSpec)).policy, nodeDownPodDeletionPolicy: 'DeleteAllPods' } }
+  const status = sample(fenceStatus)
+  assert.ok(readIncident(fence(spec, status)).ok)
+  assert.equal(inVain(fenceSpec, spec, (other) => readIncident(fence(other, status))), [])
+  assert.equal(inVain(fenceStatus, status, (other) => readIncident(fence(spec, other))), [])
+})
+
+test('no field of a NodeRecord is there in vain', () => {
+  assert.equal(inVain(recordSpec, sample(recordSpec), (spec) => readRecord(record(spec))), [])
+})
+
+test('what makes an incident is settled when it is opened: only abort can be changed, and only one way', () => {
+  const rules = Object.entries(fenceSpec.properties ?? {}).map(([name, property]) => [name, (property['x-kubernetes-validations'] ?? []).map((rule) => Object(rule).rule)])
+  const settled = ['nodeName', 'nodeUid', 'boot', 'machine', 'cause', 'policy'].map((name) => [name, ['self == oldSelf']])
+  assert.equal(rules, [...settled, ['abort', ['!oldSelf || self']]])
+})
+
+test('kinds are cluster-wide, short to type, and columns name fields that exist', () => {
+  for (const kind of kinds) {
+    const definition = customResourceDefinitions()[kinds.indexOf(kind)]
+    const spec = Object(definition?.['spec'])
+    assert.is(spec.scope, 'Cluster')
+    assert.is(definition?.metadata.name, `${kind.plural}.holdfast.dev`)
+    for (const { path } of kind.columns.filter((column) => !column.path.startsWith('.metadata'))) {
+      const plain = path.replace(/\[\?.*?\]/, '[]')
+      assert.ok(all.some(([known]) => known === `${kind.kind}${plain}`), path)
+    }
+  }
+  assert.equal(kinds.map((kind) => kind.shortNames), [['hp'], ['nf'], ['nrec']])
+  assert.equal(nodeFence.columns.filter((column) => column.wide !== true).map((column) => column.name), ['Node', 'Phase', 'Step', 'Proof', 'Waits-For', 'Age'])
+})
+
+test('no word turns into a truth value on its way through YAML as kubectl reads it', () => {
+  const text = yamlOf(customResourceDefinitions())
+  assert.not.match(text, /^ *- (off|on|yes|no|y|n)$/im)
+  const first = Object(parse(text.split('---\n')[1] ?? '', { version: '1.1' }))
+  const status = first.spec.versions[0].schema.openAPIV3Schema.properties.status.properties
+  assert.equal(status.attempts.items.properties.action.enum, ['off', 'on'])
+})
+
+function must<T>(value: T | undefined): T {
+  if (value === undefined) throw new Error('no sample')
+  return value
+}
+
+test.run()

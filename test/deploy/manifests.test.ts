@@ -1,0 +1,161 @@
+import { globSync, readFileSync } from 'node:fs'
+import { suite } from 'uvu'
+import * as assert from 'uvu/assert'
+import { parseAllDocuments } from 'yaml'
+import type { KubeObject } from '../../coordinator/api.ts'
+import { readFenceConfigs, sentenceOf } from '../../coordinator/fence-config.ts'
+import { readPolicy } from '../../coordinator/holdfast-policy.ts'
+import type { Manifest } from '../../deploy/manifest.ts'
+import { yamlOf } from '../../deploy/manifest.ts'
+import { manifests } from '../../deploy/manifests.ts'
+import { names, usualValues } from '../../deploy/values.ts'
+
+const test = suite('manifests')
+
+const made = manifests(usualValues)
+
+// The fields of a manifest are whatever its kind has; these tests look at those that they name.
+function madeOf(kind: string, name: string): Record<string, unknown> {
+  const found = made.find((manifest) => manifest.kind === kind && manifest.metadata.name === name)
+  if (found === undefined) throw new Error(`no ${kind} ${name}`)
+  return found
+}
+
+const pod = (kind: string, name: string) => Object(madeOf(kind, name)['spec']).template.spec
+const coordinator = pod('Deployment', names.coordinator)
+const agent = pod('DaemonSet', names.agent)
+const setting = (of: { containers: { env: { name: string; value?: string }[] }[] }, name: string) => of.containers[0]?.env.find((variable) => variable.name === name)
+
+test('namespaces and kinds come before what needs them, and nothing stands twice', () => {
+  assert.equal(made.slice(0, 5).map((manifest) => manifest.kind), ['Namespace', 'Namespace', ...Array.from({ length: 3 }, () => 'CustomResourceDefinition')])
+  const keys = made.map(({ kind, metadata }) => `${kind} ${metadata.namespace ?? ''} ${metadata.name}`)
+  assert.is(new Set(keys).size, keys.length)
+})
+
+test('the file reads back as what was meant, by YAML 1.1 as by 1.2', () => {
+  for (const version of ['1.1', '1.2'] as const) {
+    const read = parseAllDocuments(yamlOf(made), { version }).map((document) => document.toJS())
+    assert.equal(read, JSON.parse(JSON.stringify(made)))
+  }
+})
+
+const securityOf = (name: string) => Object(madeOf('Namespace', name)['metadata']).labels['pod-security.kubernetes.io/enforce']
+
+test('the namespace with the devices\' passwords is restricted; only the agents\' is not', () => {
+  assert.equal([securityOf(usualValues.namespace), securityOf(usualValues.agentNamespace)], ['restricted', 'privileged'])
+})
+
+test('the coordinator\'s pod is as the restricted level asks', () => {
+  const [container] = coordinator.containers
+  assert.is(coordinator.securityContext.runAsNonRoot, true)
+  assert.is(coordinator.securityContext.seccompProfile.type, 'RuntimeDefault')
+  assert.equal(container.securityContext, { allowPrivilegeEscalation: false, readOnlyRootFilesystem: true, capabilities: { drop: ['ALL'] } })
+  assert.equal([coordinator.hostNetwork, coordinator.hostPID, coordinator.hostIPC], [undefined, undefined, undefined])
+  assert.ok(coordinator.volumes.every((volume: object) => !('hostPath' in volume)))
+})
+
+test('two replicas never share a node, leave a dead one within ten seconds, and one at a time', () => {
+  const spec = Object(madeOf('Deployment', names.coordinator)['spec'])
+  assert.is(spec.replicas, 2)
+  assert.is(coordinator.affinity.podAntiAffinity.requiredDuringSchedulingIgnoredDuringExecution[0].topologyKey, 'kubernetes.io/hostname')
+  assert.equal(coordinator.tolerations.filter((one: { tolerationSeconds?: number }) => one.tolerationSeconds === 10).map((one: { key: string }) => one.key),
+    ['node.kubernetes.io/not-ready', 'node.kubernetes.io/unreachable'])
+  assert.equal(Object(madeOf('PodDisruptionBudget', names.coordinator)['spec']).maxUnavailable, 1)
+  assert.equal(spec.strategy.rollingUpdate, { maxSurge: 0, maxUnavailable: 1 })
+})
+
+test('the coordinator does not run on a node under quarantine', () => {
+  for (const { key, operator } of coordinator.tolerations) assert.ok(operator === 'Exists' && key !== undefined && !key.startsWith('holdfast.dev/'))
+})
+
+test('the agent runs on every node, whatever taints it bears', () => {
+  assert.equal(agent.tolerations, [{ operator: 'Exists' }])
+  assert.is(agent.priorityClassName, 'system-node-critical')
+  assert.is(agent.nodeSelector, undefined)
+})
+
+test('the agent has no privilege, no capability and no account at the API server', () => {
+  const [container] = agent.containers
+  assert.equal(container.securityContext, { runAsUser: 0, allowPrivilegeEscalation: false, readOnlyRootFilesystem: true, capabilities: { drop: ['ALL'] } })
+  assert.is(agent.automountServiceAccountToken, false)
+  assert.equal([agent.hostPID, agent.hostIPC], [undefined, undefined])
+})
+
+test('of the host the agent may write one folder of its own only', () => {
+  const host = new Set(agent.volumes.filter((volume: object) => 'hostPath' in volume).map((volume: { name: string }) => volume.name))
+  const writable = agent.containers[0].volumeMounts.filter((mount: { name: string; readOnly?: boolean }) => host.has(mount.name) && mount.readOnly !== true)
+  assert.equal(writable, [{ name: 'state', mountPath: '/var/lib/holdfast' }])
+})
+
+test('the agent lets go of the mounts of volumes when the host does', () => {
+  const mounts = agent.containers[0].volumeMounts
+  for (const name of ['pods', 'proc']) assert.is(mounts.find((mount: { name: string }) => mount.name === name).mountPropagation, 'HostToContainer')
+})
+
+test('both sides bear tokens for one audience, bound to their pods', () => {
+  for (const spec of [agent, coordinator]) {
+    const { projected } = spec.volumes.find((volume: { name: string }) => volume.name === 'token')
+    assert.equal(projected.sources, [{ serviceAccountToken: { audience: 'holdfast-coordinator', expirationSeconds: 3_600, path: 'token' } }])
+  }
+})
+
+test('agents dial the name and the port that the coordinator serves', () => {
+  const service = Object(madeOf('Service', names.coordinator))
+  const [port] = service.spec.ports
+  assert.is(setting(agent, 'HOLDFAST_REPLICAS')?.value, `${service.metadata.name}.${service.metadata.namespace}.svc:${port.port}`)
+  assert.is(setting(coordinator, 'HOLDFAST_BEATS_PORT')?.value, String(port.port))
+  assert.equal([service.spec.clusterIP, service.spec.publishNotReadyAddresses], ['None', true])
+  assert.equal(service.spec.selector, Object(madeOf('Deployment', names.coordinator)['spec']).template.metadata.labels)
+})
+
+test('the fence ConfigMaps are looked for where the coordinator itself is', () => {
+  assert.is(setting(coordinator, 'HOLDFAST_NAMESPACE')?.value, Object(madeOf('Deployment', names.coordinator)['metadata']).namespace)
+  assert.is(setting(coordinator, 'HOLDFAST_AGENT_NAMESPACE')?.value, Object(madeOf('DaemonSet', names.agent)['metadata']).namespace)
+})
+
+test('every container says how much memory it may have, and none is throttled', () => {
+  for (const spec of [agent, coordinator]) for (const { resources } of spec.containers) {
+    assert.match(resources.limits.memory, /^\d+Mi$/)
+    assert.is(resources.limits.cpu, undefined)
+  }
+})
+
+test('other values go wherever they belong', () => {
+  const text = yamlOf(manifests({ ...usualValues, namespace: 'hf', agentNamespace: 'hf-agents', image: 'registry.example/hf:1', kubeletRoot: '/data/kubelet' }))
+  assert.not.match(text, /holdfast-system|holdfast-agents|holdfast:0|\/var\/lib\/kubelet/)
+  assert.match(text, /\/data\/kubelet\/pods/)
+})
+
+const examples = globSync('deploy/examples/*.yaml').toSorted()
+const objects = (file: string) => parseAllDocuments(readFileSync(file, 'utf8')).map((document): Manifest => document.toJS())
+
+test('the example policy is without faults, and frees every pod of a dead node', () => {
+  const [policy] = objects('deploy/examples/policy.yaml')
+  const read = readPolicy(policy as unknown as KubeObject) // read strictly just here
+  assert.equal(read.ok ? [] : read.faults, [])
+  assert.is(read.ok && read.policy.nodeDownPodDeletionPolicy, 'DeleteAllPods')
+})
+
+for (const [file, node, levels] of [
+  ['deploy/examples/fence-redfish.yaml', 'node-3', [['bmc']]],
+  ['deploy/examples/fence-redfish.yaml', 'node-7', [['bmc']]],
+  ['deploy/examples/fence-ipmi.yaml', 'node-1', [['bmc'], ['left', 'right']]],
+] as const) {
+  test(`${file} gives ${node} a fence path without faults`, () => {
+    assert.ok(examples.includes(file))
+    const all = objects(file)
+    const secrets = new Map(all.filter(({ kind }) => kind === 'Secret').map((secret) => [secret.metadata.name, Object(secret['stringData'])]))
+    const maps = all.filter(({ kind }) => kind === 'ConfigMap').map((map) => ({ name: map.metadata.name, data: Object(map['data']) }))
+    const config = readFenceConfigs(maps, ({ secret, key }) => secrets.get(secret)?.[key], 'salt').forNode(node)
+    assert.equal(config.faults.map(sentenceOf), [])
+    assert.equal(config.path.levels.map((level) => level.map((method) => method.name)), levels)
+  })
+}
+
+test('the example Secrets bear the label without which they are not read', () => {
+  const secrets = examples.flatMap(objects).filter(({ kind }) => kind === 'Secret')
+  assert.is(secrets.length, 2)
+  for (const { metadata } of secrets) assert.is(metadata.labels?.['holdfast.dev/fence-secret'], 'true')
+})
+
+test.run()
