@@ -1,0 +1,185 @@
+// A simulated machine: power, a kernel that can freeze, boots with an identity each, what its kernel has mounted, what its disk
+// keeps, and the processes that run on it. It knows nothing of Kubernetes.
+import type { Ms } from '../core/model.ts'
+import type { Clock } from '../edge/clock.ts'
+import type { HostFile } from '../agent/host.ts'
+import type { Chance } from './chance.ts'
+import { mountInfo, type Mount } from './mounts.ts'
+import type { Host } from './network.ts'
+import { startProcess, type Process } from './process.ts'
+
+export interface MachineSettings {
+  readonly name: string
+  readonly zone: string
+  /** nodeInfo.systemUUID and the board's product UUID. */
+  readonly machineId: string
+  /** From power on to pid 1. */
+  readonly bootTime: readonly [Ms, Ms]
+}
+
+export interface BootIdentity {
+  /** /proc/sys/kernel/random/boot_id. */
+  readonly id: string
+  /** Start of pid 1 in clock ticks, as /proc/1/stat has it. */
+  readonly start: string
+  readonly at: Ms
+}
+
+export interface Machine {
+  readonly name: string
+  readonly settings: MachineSettings
+  readonly host: Host
+  state(): 'off' | 'booting' | 'running'
+  frozen(): boolean
+  stuck(): boolean
+  /** The boot under way. Undefined while off or booting. */
+  boot(): BootIdentity | undefined
+  readonly mounts: Map<string, Mount>
+  /** Names in the kubelet's pods folder: on disk, so they outlive a boot. */
+  readonly podFolders: Set<string>
+  /** Files that outlive a boot. */
+  readonly disk: Map<string, string>
+  /** Idempotent. What runs at each boot is given once by `atBoot`. A span replaces the usual time to boot. */
+  powerOn(bootTime?: Ms): void
+  /** All at once: processes, mounts, packets not yet sent. */
+  powerOff(): void
+  /** The kernel stands still, the packets it had sent and the writes that had left it do not. */
+  freeze(): void
+  thaw(): void
+  /** Userspace gets no turn any more; the kernel still answers TCP, and containers still write. */
+  stick(): void
+  unstick(): void
+  start(name: string, kind: ProcessKind): Process
+  processes(): readonly Process[]
+  atBoot(run: (boot: BootIdentity) => void): void
+  /** Told before the change takes effect: what had left the machine may still land. */
+  beforeStop(run: () => void): () => void
+  /** What a process on it reads; `token` is its pod's own. */
+  read(file: Exclude<HostFile, 'token'>): string | undefined
+}
+
+/** A `workload` goes on when userspace is stuck: the worst case, since nobody is left to stop it. */
+export type ProcessKind = 'system' | 'workload'
+
+export function createMachine(
+  world: Clock, chance: Chance, host: Host, settings: MachineSettings, note: (what: string, facts: Readonly<Record<string, unknown>>) => void,
+): Machine {
+  const { name } = settings
+  const processes = new Map<Process, ProcessKind>()
+  const boots = new Set<(boot: BootIdentity) => void>()
+  const stops = new Set<() => void>()
+  let state: 'off' | 'booting' | 'running' = 'off'
+  let frozen = false
+  let stuck = false
+  let boot: BootIdentity | undefined
+  let cancelBoot: (() => void) | undefined
+  host.kernel = 'down'
+
+  const machine: Machine = {
+    name, settings, host,
+    state: () => state,
+    frozen: () => frozen,
+    stuck: () => stuck,
+    boot: () => boot,
+    mounts: new Map(),
+    podFolders: new Set(),
+    disk: new Map(),
+    powerOn(bootTime) {
+      if (state !== 'off') return
+      state = 'booting'
+      const span = bootTime ?? chance.between(...settings.bootTime)
+      note('machine powered on', { node: name })
+      cancelBoot = world.after(span, () => {
+        state = 'running'
+        boot = { id: uuid(chance), start: String(100 + chance.below(1_900)), at: world.now() }
+        host.boot++
+        kernel()
+        note('machine booted', { node: name, boot: boot.id })
+        for (const run of boots) run(boot)
+      })
+    },
+    powerOff() {
+      if (state === 'off') return
+      cancelBoot?.()
+      for (const run of stops) run()
+      state = 'off'
+      frozen = false
+      stuck = false
+      boot = undefined
+      // Before the processes die: a kernel without power closes nobody's sockets.
+      kernel()
+      for (const process of processes.keys()) process.kill()
+      processes.clear()
+      machine.mounts.clear()
+      host.ports.clear()
+      note('machine lost its power', { node: name })
+    },
+    freeze() {
+      if (state !== 'running' || frozen) return
+      for (const run of stops) run()
+      frozen = true
+      kernel()
+      for (const process of processes.keys()) process.pause('freeze', 'standing')
+      note('machine froze', { node: name })
+    },
+    thaw() {
+      if (!frozen) return
+      frozen = false
+      kernel()
+      note('machine thawed', { node: name })
+      for (const process of processes.keys()) process.resume('freeze')
+    },
+    stick() {
+      if (state !== 'running' || stuck) return
+      stuck = true
+      kernel()
+      for (const [process, kind] of processes) if (kind === 'system') process.pause('stuck', 'running')
+      note('userspace stuck', { node: name })
+    },
+    unstick() {
+      if (!stuck) return
+      stuck = false
+      kernel()
+      note('userspace runs again', { node: name })
+      for (const process of processes.keys()) process.resume('stuck')
+    },
+    start(processName, kind) {
+      if (state !== 'running') throw new Error(`${processName} cannot start: ${name} is ${state}`)
+      const process = startProcess(world, `${name}/${processName}`)
+      processes.set(process, kind)
+      process.onEnd(() => processes.delete(process))
+      if (frozen) process.pause('freeze', 'standing')
+      if (stuck && kind === 'system') process.pause('stuck', 'running')
+      return process
+    },
+    processes: () => [...processes.keys()],
+    atBoot: (run) => void boots.add(run),
+    beforeStop(run) {
+      stops.add(run)
+      return () => stops.delete(run)
+    },
+    read(file) {
+      if (boot === undefined) return undefined
+      switch (file) {
+        case 'boot-id': return `${boot.id}\n`
+        case 'pid-1-stat': return `1 (systemd) S 0 1 1 0 -1 4194560 60 0 0 0 10 20 0 0 20 0 1 0 ${boot.start} 170000384 3000 18446744073709551615\n`
+        case 'uptime': return `${((world.now() - boot.at) / 1000 + 3).toFixed(2)} 0.00\n`
+        case 'machine': return `${settings.machineId}\n`
+        case 'mounts': return mountInfo(machine.mounts.values())
+      }
+    },
+  }
+  return machine
+
+  function kernel(): void {
+    host.kernel = state === 'running' ? (frozen ? 'frozen' : stuck ? 'stuck' : 'up') : 'down'
+  }
+}
+
+export function uuid(chance: Chance): string {
+  const bytes = chance.bytes(16)
+  bytes[6] = ((bytes[6] ?? 0) & 0x0f) | 0x40
+  bytes[8] = ((bytes[8] ?? 0) & 0x3f) | 0x80
+  const hex = Buffer.from(bytes).toString('hex')
+  return [hex.slice(0, 8), hex.slice(8, 12), hex.slice(12, 16), hex.slice(16, 20), hex.slice(20)].join('-')
+}

@@ -1,0 +1,138 @@
+// The container runtime of a machine: what runs there, whether or not a kubelet still knows of it. Containers outlive their
+// kubelet, as behind a real shim; they end with the machine.
+import type { Ms } from '../core/model.ts'
+import type { Clock } from '../edge/clock.ts'
+import type { Chance } from './chance.ts'
+import type { Running } from './judges.ts'
+import type { Machine } from './machine.ts'
+import { tokenPath } from './mounts.ts'
+import type { Process } from './process.ts'
+import type { Storage } from './storage.ts'
+
+export interface PodIdentity {
+  readonly namespace: string
+  readonly name: string
+  readonly uid: string
+  /** A StatefulSet's: the name must not run twice. */
+  readonly identity: boolean
+}
+
+export interface Container {
+  readonly pod: PodIdentity
+  readonly image: string
+  readonly process: Process
+  ended(): boolean
+  /** SIGTERM now, SIGKILL after the grace. */
+  terminate(grace: Ms): void
+  kill(): void
+}
+
+/** A program by its image: started once for each run of a container. */
+export type Image = (run: ContainerRun) => void
+
+export interface ContainerRun {
+  readonly machine: Machine
+  readonly process: Process
+  readonly pod: PodIdentity
+  readonly volumes: readonly PodVolume[]
+  /** The projected token as it is on the machine now. */
+  token(): string | undefined
+  /** Called at SIGTERM. Without it the program ends by itself at once. */
+  onTerm(run: () => void): void
+  exit(): void
+}
+
+export interface PodVolume {
+  /** Where the pod has it. */
+  readonly path: string
+  /** The storage's name of it. */
+  readonly volume: string
+}
+
+export interface Runtime {
+  run(pod: PodIdentity, image: string, volumes: readonly PodVolume[]): Container
+  /** What runs now, by pod uid. */
+  readonly containers: ReadonlyMap<string, Container>
+}
+
+/** Every run of a container in the world, for the judge of twins. */
+export type RunLog = Running[]
+
+export function createRuntime(
+  world: Clock, machine: Machine, images: ReadonlyMap<string, Image>, workload: Image, runs: RunLog,
+  note: (what: string, facts: Readonly<Record<string, unknown>>) => void,
+): Runtime {
+  const containers = new Map<string, Container>()
+  return {
+    containers,
+    run(pod, image, volumes) {
+      const boot = machine.boot()
+      if (boot === undefined) throw new Error(`a container cannot start on ${machine.name}: it is ${machine.state()}`)
+      const program = images.get(image)
+      const process = machine.start(`${pod.namespace}/${pod.name}`, program === undefined ? 'workload' : 'system')
+      const name = `${pod.namespace}/${pod.name}`
+      const run: Running = {
+        pod: name, podUid: pod.uid, node: machine.name, boot: boot.id, startedAt: world.now(), endedAt: undefined, identity: pod.identity,
+      }
+      runs.push(run)
+      note('container runs', { node: machine.name, pod: name, uid: pod.uid })
+      let asked = false
+      let onTerm = () => process.kill()
+      const container: Container = {
+        pod, image, process,
+        ended: () => !process.alive(),
+        kill: () => process.kill(),
+        terminate(grace) {
+          if (asked || !process.alive()) return
+          asked = true
+          process.deliver(onTerm)
+          // The runtime counts the grace; a container of a frozen machine outlives it until the thaw.
+          const killer = machine.start(`stop of ${name}`, 'system')
+          killer.clock.after(grace, () => {
+            killer.kill()
+            process.kill()
+          })
+          process.onEnd(() => killer.kill())
+        },
+      }
+      process.onEnd(() => {
+        run.endedAt = world.now()
+        if (containers.get(pod.uid) === container) containers.delete(pod.uid)
+        note('container ended', { node: machine.name, pod: name, uid: pod.uid })
+      })
+      containers.set(pod.uid, container)
+      const start = program ?? workload
+      start({
+        machine, process, pod, volumes,
+        token: () => machine.disk.get(tokenPath(pod.uid)),
+        onTerm: (ears) => { onTerm = ears },
+        exit: () => process.kill(),
+      })
+      return container
+    },
+  }
+}
+
+const writeEvery: Ms = 100
+
+/** What every pod of the world runs unless its image is known: it writes into each of its volumes ten times a second as long
+ *  as the volume is mounted where the pod has it, and takes a moment to end. */
+export function writingWorkload(world: Clock, storage: Storage, chance: Chance): Image {
+  return ({ machine, process, pod, volumes, onTerm, exit }) => {
+    const boot = machine.boot()?.id ?? ''
+    const writer = { node: machine.name, boot, pod: `${pod.namespace}/${pod.name}`, podUid: pod.uid }
+    const mounted = () => volumes.filter(({ path }) => machine.mounts.has(path))
+    const write = () => {
+      for (const { volume } of mounted()) storage.write(volume, writer, 'data')
+      process.clock.after(writeEvery, write)
+    }
+    if (volumes.length > 0) write()
+    onTerm(() => process.clock.after(chance.between(100, 400), exit))
+    // What had left the machine when it froze or lost its power still lands a moment later.
+    const forget = machine.beforeStop(() => {
+      if (!chance.yes(0.5)) return
+      for (const { volume } of mounted()) world.after(chance.between(0.5, 5), () => storage.write(volume, writer, 'data'))
+    })
+    process.onEnd(forget)
+  }
+}

@@ -1,0 +1,96 @@
+// The storage behind the CSI driver, and the data plane's truth. It refuses nothing: a volume takes a write from whoever sends
+// one, attached or not, because real networks of disks have been seen to. What keeps two writers apart must therefore be
+// elsewhere, and this file is where its failure would show.
+import type { Ms, NodeName } from '../core/model.ts'
+import type { Clock } from '../edge/clock.ts'
+
+export interface Writer {
+  readonly node: NodeName
+  /** The boot that wrote, as machine.ts numbers it: two boots of one machine are two writers. */
+  readonly boot: string
+  /** `namespace/name`. */
+  readonly pod: string
+  readonly podUid: string
+}
+
+/** Writes of one writer into one volume without a gap of note. */
+export interface Stretch extends Writer {
+  readonly volume: string
+  readonly firstAt: Ms
+  lastAt: Ms
+  writes: number
+  /** `mount`: a journal replayed at mount. Nobody asked for it, and it is a write. */
+  readonly kind: 'data' | 'mount'
+  /** Writes that came while the storage no longer had the volume attached to the writer's node. */
+  late: { readonly firstAt: Ms; lastAt: Ms; writes: number } | undefined
+}
+
+export interface Storage {
+  addVolume(volume: string): void
+  attach(volume: string, node: NodeName): void
+  detach(volume: string, node: NodeName): void
+  attachedTo(volume: string): readonly NodeName[]
+  write(volume: string, writer: Writer, kind: Stretch['kind']): void
+  /** Ordered by first write. */
+  readonly log: readonly Stretch[]
+  /** When the volume was last detached from the node; undefined: never, or attached again since. */
+  releasedAt(volume: string, node: NodeName): Ms | undefined
+  /** Stretches that a write extended within the span. */
+  writersOf(volume: string, within: Ms): readonly Stretch[]
+}
+
+/** A writer that was silent longer begins a new stretch, so that a pause is seen as one. */
+const gap: Ms = 1_000
+
+export function createStorage(clock: Pick<Clock, 'now'>, note: (what: string, facts: Readonly<Record<string, unknown>>) => void): Storage {
+  const attachments = new Map<string, Map<NodeName, Ms>>()
+  const released = new Map<string, Ms>()
+  const log: Stretch[] = []
+  const current = new Map<string, Stretch>()
+
+  const attachedTo = (volume: string) => {
+    const nodes = attachments.get(volume)
+    if (nodes === undefined) throw new Error(`the storage has no volume ${volume}`)
+    return nodes
+  }
+
+  return {
+    log,
+    addVolume(volume) {
+      if (!attachments.has(volume)) attachments.set(volume, new Map())
+    },
+    attach(volume, node) {
+      attachedTo(volume).set(node, clock.now())
+      released.delete(`${volume} ${node}`)
+      note('volume attached', { volume, node })
+    },
+    detach(volume, node) {
+      if (!attachedTo(volume).delete(node)) return
+      released.set(`${volume} ${node}`, clock.now())
+      note('volume released', { volume, node })
+    },
+    attachedTo: (volume) => [...attachedTo(volume).keys()],
+    releasedAt: (volume, node) => released.get(`${volume} ${node}`),
+    writersOf: (volume, within) => log.filter((stretch) => stretch.volume === volume && clock.now() - stretch.lastAt <= within),
+    write(volume, writer, kind) {
+      const now = clock.now()
+      const key = [volume, writer.node, writer.boot, writer.podUid, kind].join(' ')
+      let stretch = current.get(key)
+      if (stretch === undefined || now - stretch.lastAt > gap) {
+        stretch = { ...writer, volume, kind, firstAt: now, lastAt: now, writes: 0, late: undefined }
+        current.set(key, stretch)
+        log.push(stretch)
+        note(kind === 'mount' ? 'volume mounted and written' : 'volume written', { volume, node: writer.node, boot: writer.boot, pod: writer.pod, uid: writer.podUid })
+      }
+      stretch.lastAt = now
+      stretch.writes++
+      if (attachedTo(volume).has(writer.node)) return
+      if (stretch.late === undefined) {
+        stretch.late = { firstAt: now, lastAt: now, writes: 0 }
+        note('volume written after its release', { volume, node: writer.node, boot: writer.boot, pod: writer.pod, uid: writer.podUid })
+      }
+      stretch.late.lastAt = now
+      stretch.late.writes++
+    },
+  }
+}

@@ -1,0 +1,192 @@
+// The simulated world, put together: an API server with its controllers (or a real one with its own), machines with kubelets,
+// a CSI driver, power devices, a network, and places for the product's agents and replicas. Levers break things; judges, who
+// alone know the truth, say what came of it. One seed, one world, one transcript.
+import { createApi, type Api } from '../coordinator/api.ts'
+import type { Transport } from '../coordinator/transport.ts'
+import type { Clock } from '../edge/clock.ts'
+import type { Log } from '../edge/log.ts'
+import { admin, createApiServer, nodeUser, type ApiServer, type User } from './api-server/server.ts'
+import { startAttacher, type Attacher } from './attacher.ts'
+import { seededChance } from './chance.ts'
+import { virtualClock, type VirtualClock } from './clock.ts'
+import { startControlLoops, type ControlLoops } from './controllers/control-loops.ts'
+import { createDevice, createFeeds, type PowerDevice } from './device.ts'
+import { twins, twoWriters, wroteAfterRelease, type DoubleWriters, type LateWriter, type Running, type Twins } from './judges.ts'
+import { createMachine, uuid } from './machine.ts'
+import { createNetwork, type Host, type Network } from './network.ts'
+import { startProcess, type Process } from './process.ts'
+import { simulatedTransport } from './api-path.ts'
+import { createStorage, type Storage, type Stretch } from './storage.ts'
+import { createTruth, type Truth } from './truth.ts'
+import type { WhisperPorts } from './whispers.ts'
+import { createLevers, type Levers } from './world/levers.ts'
+import { createNode, type WorldNode } from './world/node.ts'
+import { agentDaemonSet, apply, bindClaims, foundations, handleOf, workload } from './world/objects.ts'
+import { createReplicas, type Replicas } from './world/replica-place.ts'
+import { usualWorld, type WorldSettings } from './world/settings.ts'
+
+export type { ReplicaPlace, StartReplica } from './world/replica-place.ts'
+export type { StartAgent, WorldSettings } from './world/settings.ts'
+
+export interface World extends Levers {
+  /** The world's own: turn it when it is a virtual one. */
+  readonly clock: Clock
+  /** The same clock, where the world made it. Throws in a world in real time. */
+  turn(): VirtualClock
+  readonly settings: WorldSettings
+  readonly truth: Truth
+  readonly network: Network
+  readonly storage: Storage
+  readonly nodes: ReadonlyMap<string, WorldNode>
+  /** By name and by address; each node's own is `bmc-NODE`. */
+  readonly devices: ReadonlyMap<string, PowerDevice>
+  readonly attacher: Attacher
+  readonly replicas: Replicas
+  /** An administrator's way to the API server, outside the simulated network. */
+  readonly api: Api
+  /** The in-memory one; undefined on a real API server. */
+  readonly server: ApiServer | undefined
+  /** Likewise. */
+  readonly loops: ControlLoops | undefined
+  readonly judges: Judges
+  /** One more device, wired by the caller. */
+  addDevice(name: string, address: string, plan: WorldSettings['device']): PowerDevice
+  /** Ends every process, so that a world in real time lets go of its timers. */
+  stop(): void
+}
+
+export interface Judges {
+  twoWriters(): DoubleWriters[]
+  wroteAfterRelease(): LateWriter[]
+  twins(): Twins[]
+  /** Has power and a kernel that was not stopped by anybody: frozen is on. */
+  isPoweredOn(node: string): boolean
+  /** Whoever wrote into it in the last half second. */
+  writersOf(volume: string): readonly Stretch[]
+}
+
+export async function createWorld(wanted: Partial<WorldSettings> & Pick<WorldSettings, 'seed'>): Promise<World> {
+  const settings: WorldSettings = { ...usualWorld, ...wanted }
+  const virtual = settings.clock === undefined ? virtualClock() : undefined
+  // In real time all of the world runs as one process of its own, so that stopping it leaves no timer behind.
+  const whole = settings.clock === undefined ? undefined : startProcess(settings.clock, 'world')
+  const clock = virtual ?? whole?.clock
+  if (clock === undefined) throw new Error('a world needs a clock') // one of the two is always there
+  const chance = seededChance(settings.seed)
+  const truth = createTruth(clock)
+  const note = truth.note
+  const network = createNetwork(clock, chance.fork('network'), settings.weather)
+  const storage = createStorage(clock, note)
+  const feeds = createFeeds()
+  const devices = new Map<string, PowerDevice>()
+  const runs: Running[] = []
+  const whisperPorts: WhisperPorts = new Map()
+
+  const tokens = chance.fork('api server')
+  const server = settings.transportFor === undefined ? createApiServer({ clock, chance: () => tokens.next() }) : undefined
+  const direct = settings.transportFor ?? ((user: string) => (server as ApiServer).transportFor(userOf(user))) // one of the two is there
+  const apiHost = network.addHost('api', '10.3.0.1')
+  const controlHost = network.addHost('controllers', '10.3.0.2')
+  const attacherHost = network.addHost('csi-attacher', '10.3.0.3')
+  const by = (host: Host, process: Process, user: string): Transport => simulatedTransport(network, host, apiHost, process, direct(user))
+  const log = (who: string): Log => productLog(truth, who, settings.logFrom)
+
+  const api = createApi({ transport: direct('admin'), clock, userAgent: 'world', rate: { perSecond: 10_000, burst: 20_000 } })
+  const objects = [
+    ...foundations(settings.namespace, settings.systemNamespace, settings.driver), ...settings.objects,
+    ...(settings.withWorkload ? workload({ namespace: settings.namespace, driver: settings.driver }) : []),
+    ...(settings.startAgent === undefined ? [] : [agentDaemonSet(settings.systemNamespace, settings.agentAudience)]),
+  ]
+  await apply(api, objects, (span) => (virtual === undefined ? clock.wait(span) : virtual.runFor(span)))
+  if (server !== undefined) await bindClaims(api, objects)
+  for (const { kind, metadata } of objects) if (kind === 'PersistentVolumeClaim') storage.addVolume(handleOf(metadata.name))
+
+  const attacherProcess = startProcess(clock, 'csi-attacher')
+  const attacher = startAttacher({
+    process: attacherProcess, transport: by(attacherHost, attacherProcess, 'csi-attacher'), storage, chance: chance.fork('attacher'), log: log('csi-attacher'),
+  }, { driver: settings.driver, ...settings.attacher })
+  const controlProcesses = [attacherProcess]
+  const loops = server === undefined ? undefined : startLoops()
+
+  const addDevice: World['addDevice'] = (name, address, { timing, ...plan }) => {
+    const device = createDevice(clock, network.addHost(name, address), feeds, { name, ...plan, timing, note })
+    devices.set(name, device)
+    devices.set(address, device)
+    return device
+  }
+
+  const names = typeof settings.nodes === 'number' ? Array.from({ length: settings.nodes }, (_, index) => `node-${index + 1}`) : settings.nodes
+  const nodes = new Map<string, WorldNode>()
+  for (const [index, name] of names.entries()) {
+    const own = chance.fork(name)
+    const machine = createMachine(clock, own.fork('machine'), network.addHost(name, `10.0.0.${index + 11}`), {
+      name, zone: `zone-${(index % settings.zones) + 1}`, machineId: uuid(own.fork('board')), bootTime: settings.bootTime,
+    }, note)
+    addDevice(`bmc-${name}`, `10.2.0.${index + 11}`, settings.device).wire('1', machine)
+    nodes.set(name, createNode({
+      clock, machine, storage, network, whisperPorts, settings, chance: own, runs, note, log: log(`${name}/kubelet`), agentLog: log(`${name}/agent`),
+      transport: (process) => by(machine.host, process, `system:node:${name}`),
+      resolveReplicas: () => (network.reach(machine.host, apiHost, 'api') === 'open' ? replicas.addresses() : []),
+    }))
+  }
+
+  const startReplica = settings.startReplica
+  const replicas = createReplicas({
+    network, chance: chance.fork('replicas'), truth, devices, log,
+    startReplica: startReplica ?? (async () => ({ stop: async () => undefined })),
+    transport: (host, process) => by(host, process, `system:serviceaccount:${settings.systemNamespace}:holdfast-coordinator`),
+  }, startReplica === undefined ? 0 : settings.replicas)
+  for (const [name, node] of nodes) node.machine.powerOn(chance.fork(`${name}/first boot`).between(100, 400))
+  if (startReplica !== undefined) for (let number = 0; number < settings.replicas; number++) replicas.start(number)
+
+  return {
+    ...createLevers({ clock, network, truth, nodes, replicas, apiHost }),
+    clock, settings, truth, network, storage, nodes, devices, attacher, replicas, api, server, loops, addDevice,
+    turn() {
+      if (virtual === undefined) throw new Error('a world in real time turns by itself')
+      return virtual
+    },
+    judges: {
+      twoWriters: () => twoWriters(storage.log),
+      wroteAfterRelease: () => wroteAfterRelease(storage.log),
+      twins: () => twins(runs),
+      isPoweredOn: (node) => nodes.get(node)?.machine.state() !== 'off',
+      writersOf: (volume) => storage.writersOf(volume, 500),
+    },
+    stop() {
+      for (const { process } of replicas.running.values()) process.kill()
+      for (const { machine } of nodes.values()) machine.powerOff()
+      for (const process of controlProcesses) process.kill()
+      whole?.kill()
+    },
+  }
+
+  function startLoops(): ControlLoops {
+    const [controllers, scheduler] = [startProcess(clock as Clock, 'controllers'), startProcess(clock as Clock, 'scheduler')] // the clock is there since above
+    controlProcesses.push(controllers, scheduler)
+    return startControlLoops({
+      controllers, scheduler, chance: chance.fork('control loops'), log: log('controllers'), transport: (process, user) => by(controlHost, process, user),
+    }, settings.controlLoops)
+  }
+}
+
+function userOf(name: string): User {
+  if (name.startsWith('system:node:')) return nodeUser(name.slice('system:node:'.length))
+  if (name.startsWith('system:serviceaccount:')) return { name, groups: ['system:serviceaccounts', 'system:authenticated'] }
+  return { ...admin, name }
+}
+
+const levels = ['debug', 'info', 'warn', 'error', 'none'] as const
+
+function productLog(truth: Truth, who: string, from: WorldSettings['logFrom']): Log {
+  const at = (level: (typeof levels)[number]) => (facts: object, message: string) => {
+    if (levels.indexOf(level) >= levels.indexOf(from)) truth.note('log', { who, level, message, ...readable(facts) })
+  }
+  return { debug: at('debug'), info: at('info'), warn: at('warn'), error: at('error') }
+}
+
+/** Errors print as nothing in JSON; their words are what a reader wants. */
+function readable(facts: object): Record<string, unknown> {
+  return Object.fromEntries(Object.entries(facts).map(([key, value]) => [key, value instanceof Error ? value.message : value]))
+}
+

@@ -1,0 +1,45 @@
+// Where an agent runs: all that agent/host.ts asks for, given by a simulated machine to the container that it is.
+import type { AgentHost } from '../../agent/host.ts'
+import type { Log } from '../../edge/log.ts'
+import type { Chance } from '../chance.ts'
+import type { Kubelet } from '../kubelet.ts'
+import { simulatedDialer } from '../links.ts'
+import type { Network } from '../network.ts'
+import type { ContainerRun } from '../runtime.ts'
+import { simulatedWhispers, type WhisperPorts } from '../whispers.ts'
+
+export interface AgentPlace {
+  readonly network: Network
+  readonly whisperPorts: WhisperPorts
+  readonly chance: Chance
+  readonly log: Log
+  kubelet(): Kubelet | undefined
+  /** What the headless Service would say, if the name server can be asked from there. */
+  resolveReplicas(): readonly string[]
+}
+
+export function agentHost({ machine, process, token }: ContainerRun, place: AgentPlace): AgentHost {
+  const { host } = machine
+  // A read of a file takes a turn of the promise queue and no time: the files are in memory on a real machine too.
+  const now = <T>(value: () => T): Promise<T> => process.hold(Promise.resolve().then(value))
+  return {
+    clock: process.clock,
+    chance: () => place.chance.next(),
+    log: place.log,
+    dialer: simulatedDialer(place.network, host, process),
+    whispers: simulatedWhispers(place.network, place.whisperPorts, host, process),
+    disk: {
+      load: (name) => now(() => machine.disk.get(`agent/${name}`)),
+      save: (name, text) => now(() => void machine.disk.set(`agent/${name}`, text)),
+    },
+    read: (file) => now(() => (file === 'token' ? token() : machine.read(file))),
+    podFolders: () => now(() => [...machine.podFolders]),
+    kubeletHealth: async (span) => {
+      const kubelet = place.kubelet()
+      if (kubelet !== undefined && kubelet.process.alive() && !kubelet.process.running()) await process.clock.wait(span)
+      // Nothing listens: refused at once, which says that the kubelet is down and not that the question failed.
+      return kubelet?.healthy() === true ? 'ok' : 'ill'
+    },
+    resolveReplicas: () => now(() => place.resolveReplicas()),
+  }
+}

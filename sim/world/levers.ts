@@ -1,0 +1,129 @@
+// What can be done to a world from outside: power, kernels, cables, processes. Each takes effect at once and is noted.
+import type { Ms } from '../../core/model.ts'
+import type { Clock } from '../../edge/clock.ts'
+import type { Host, Network, Plane, Reach } from '../network.ts'
+import type { Truth } from '../truth.ts'
+import type { WorldNode } from './node.ts'
+import type { Replicas } from './replica-place.ts'
+
+export interface Levers {
+  /** The machine is dead at once. Its device can switch it on again. */
+  cutPower(node: string): void
+  powerOn(node: string): void
+  /** Off if it is on, on if it is off: somebody stands before it. */
+  pressPowerButton(node: string): void
+  /** Off and on again within the span. */
+  reboot(node: string, off: Ms): void
+  freeze(node: string): void
+  thaw(node: string): void
+  /** Userspace gets no turn; the kernel answers TCP; containers write on. */
+  stick(node: string): void
+  unstick(node: string): void
+  /** Cuts what the names say until the answer is called. */
+  partition(cut: Cut): () => void
+  /** The node's cable: everything to and from it, its own device apart. */
+  isolate(node: string): () => void
+  /** Ends every partition, and whatever was done to kubelet ports. */
+  heal(): void
+  killAgent(node: string, stays?: boolean): void
+  startAgent(node: string): void
+  killKubelet(node: string): void
+  startKubelet(node: string): void
+  /** A reset to whoever connects; the kubelet itself is well. */
+  resetKubeletPort(node: string): () => void
+  /** A firewall swallows what comes to the port. */
+  firewallKubeletPort(node: string): () => void
+  killReplica(number: number): void
+  /** In good order, as by SIGTERM. */
+  stopReplica(number: number): void
+  pauseReplica(number: number, span: Ms, clocks?: 'standing' | 'running'): void
+  startReplica(number: number): void
+}
+
+export interface Cut {
+  /** Names of hosts; `*` is every host that the other side does not name. */
+  readonly from: readonly string[]
+  readonly to: readonly string[]
+  /** Only packets from `from` to `to` are lost. */
+  readonly oneWay?: boolean
+  /** Without it: all of them. `api` takes its watches with it. */
+  readonly planes?: readonly Plane[]
+  readonly as?: Exclude<Reach, 'open'>
+}
+
+export interface LeverGround {
+  readonly clock: Clock
+  readonly network: Network
+  readonly truth: Truth
+  readonly nodes: ReadonlyMap<string, WorldNode>
+  readonly replicas: Replicas
+  readonly apiHost: Host
+}
+
+export function createLevers({ clock, network, truth, nodes, replicas }: LeverGround): Levers {
+  const heals = new Set<() => void>()
+  const node = (name: string): WorldNode => {
+    const found = nodes.get(name)
+    if (found === undefined) throw new Error(`there is no node ${name}`)
+    return found
+  }
+  const machine = (name: string) => node(name).machine
+  const until = (end: () => void): (() => void) => {
+    const once = () => {
+      if (heals.delete(once)) end()
+    }
+    heals.add(once)
+    return once
+  }
+
+  const levers: Levers = {
+    cutPower: (name) => machine(name).powerOff(),
+    powerOn: (name) => machine(name).powerOn(),
+    pressPowerButton(name) {
+      truth.note('power button pressed', { node: name })
+      if (machine(name).state() === 'off') machine(name).powerOn()
+      else machine(name).powerOff()
+    },
+    reboot(name, off) {
+      machine(name).powerOff()
+      clock.after(off, () => machine(name).powerOn(Math.min(1_000, off)))
+    },
+    freeze: (name) => machine(name).freeze(),
+    thaw: (name) => machine(name).thaw(),
+    stick: (name) => machine(name).stick(),
+    unstick: (name) => machine(name).unstick(),
+    partition(cut) {
+      truth.note('partition', { ...cut })
+      const end = network.rule((from, to, plane) => (cuts(cut, from, to, plane) ? (cut.as ?? 'silent') : 'open'))
+      return until(() => {
+        end()
+        truth.note('partition ends', { ...cut })
+      })
+    },
+    isolate: (name) => levers.partition({ from: [name], to: ['*'] }),
+    heal() {
+      for (const end of heals) end()
+    },
+    killAgent: (name, stays = true) => node(name).killAgent(stays),
+    startAgent: (name) => node(name).startAgent(),
+    killKubelet: (name) => node(name).killKubelet(),
+    startKubelet: (name) => node(name).startKubelet(),
+    resetKubeletPort: (name) => levers.partition({ from: ['*'], to: [name], planes: ['probe'], oneWay: true, as: 'refused' }),
+    firewallKubeletPort: (name) => levers.partition({ from: ['*'], to: [name], planes: ['probe'], oneWay: true, as: 'silent' }),
+    killReplica: (number) => replicas.kill(number),
+    stopReplica: (number) => replicas.stop(number),
+    pauseReplica: (number, span, clocks = 'standing') => replicas.pause(number, span, clocks),
+    startReplica: (number) => replicas.start(number),
+  }
+  return levers
+}
+
+function cuts({ from, to, planes, oneWay = false }: Cut, sender: string, receiver: string, plane: Plane): boolean {
+  if (planes !== undefined && !planes.includes(plane) && !(plane === 'watch' && planes.includes('api'))) return false
+  const matches = (one: string, other: string) => names(from, one, to) && names(to, other, from)
+  return matches(sender, receiver) || (!oneWay && matches(receiver, sender))
+}
+
+function names(list: readonly string[], name: string, others: readonly string[]): boolean {
+  return list.includes(name) || (list.includes('*') && !others.includes(name))
+}

@@ -1,0 +1,69 @@
+// What a world is made of, and its defaults.
+import type { AgentHost } from '../../agent/host.ts'
+import type { KubeObject } from '../../coordinator/api.ts'
+import type { Transport } from '../../coordinator/transport.ts'
+import type { Ms } from '../../core/model.ts'
+import type { Clock } from '../../edge/clock.ts'
+import type { AttacherSettings } from '../attacher.ts'
+import type { ControlLoopSettings } from '../controllers/control-loops.ts'
+import type { DevicePlan, DeviceTiming } from '../device.ts'
+import type { Weather } from '../network.ts'
+import type { StartReplica } from './replica-place.ts'
+
+export interface WorldSettings {
+  readonly seed: number | string
+  /** Without one the world turns a virtual clock of its own. */
+  readonly clock?: Clock
+  /** How many, or their names. */
+  readonly nodes: number | readonly string[]
+  /** Nodes are dealt to so many zones in turn. */
+  readonly zones: number
+  /** Coordinator replicas; they start only when `startReplica` is given. */
+  readonly replicas: number
+  readonly startReplica?: StartReplica
+  /** The product's agent, started in its pod on each node. */
+  readonly startAgent?: StartAgent
+  readonly agentAudience: string
+  /** A real API server, by user (`admin`, `system:node:X`, `csi-attacher`). Without it the in-memory one, with controllers of ours. */
+  readonly transportFor?: (user: string) => Transport
+  /** Definitions, policies, configuration: created before anything else starts. */
+  readonly objects: readonly KubeObject[]
+  readonly systemNamespace: string
+  readonly namespace: string
+  readonly driver: string
+  readonly withWorkload: boolean
+  /** From power on to pid 1; the first boot of all is quick. */
+  readonly bootTime: readonly [Ms, Ms]
+  /** Each node's own device: its kind, its feed, its pace. */
+  readonly device: { readonly kind: DevicePlan['kind']; readonly feed: DevicePlan['feed']; readonly timing: DeviceTiming }
+  readonly weather: Partial<Weather>
+  readonly attacher: Partial<AttacherSettings>
+  readonly controlLoops: Partial<ControlLoopSettings>
+  readonly kubeletPort: number
+  readonly kubernetesVersion: string
+  /** The product's log lines stand in the transcript from this level on. */
+  readonly logFrom: 'debug' | 'info' | 'warn' | 'error' | 'none'
+}
+
+/** `replaced` parts of the host are the caller's, for agents on real sockets. */
+export type StartAgent = (host: AgentHost, place: { readonly node: string }) => { stop(why: 'restart' | 'reboot' | 'shutdown'): Promise<void> }
+
+export const usualWorld: Omit<WorldSettings, 'seed'> = {
+  nodes: 3,
+  zones: 3,
+  replicas: 2,
+  agentAudience: 'holdfast-coordinator',
+  objects: [],
+  systemNamespace: 'holdfast-system',
+  namespace: 'work',
+  driver: 'csi.holdfast.dev',
+  withWorkload: true,
+  bootTime: [18_000, 22_000],
+  device: { kind: 'chassis', feed: 'own', timing: { off: 2_000, on: 1_000, status: 200 } },
+  weather: {},
+  attacher: {},
+  controlLoops: {},
+  kubeletPort: 10_250,
+  kubernetesVersion: 'v1.36.4',
+  logFrom: 'info',
+}

@@ -1,0 +1,105 @@
+import { suite } from 'uvu'
+import * as assert from 'uvu/assert'
+import { attachmentName } from '../../../sim/mounts.ts'
+import { minute, settledWorld } from '../settled-world.ts'
+
+const test = suite('attach-detach')
+
+const outOfService = { key: 'node.kubernetes.io/out-of-service', effect: 'NoSchedule' } as const
+const volumeOf = (attachment: { spec: { source: { persistentVolumeName?: string } } }) => attachment.spec.source.persistentVolumeName
+
+async function lostWorld(seed: number) {
+  const made = await settledWorld(seed)
+  const victim = made.nodeOf('db')
+  const pod = made.podOf('db')
+  assert.ok(pod !== undefined)
+  made.world.cutPower(victim)
+  await made.pass(1_000)
+  const held = () => made.attachments().some((attachment) => attachment.spec.nodeName === victim && volumeOf(attachment) === 'pv-data-db-0')
+  return { ...made, victim, pod, held }
+}
+
+test('an attachment bears the name that every kubelet computes', async () => {
+  const { attachments, nodeOf } = await settledWorld(1)
+  const there = attachments().find((attachment) => volumeOf(attachment) === 'pv-data-db-0')
+  assert.is(there?.metadata.name, attachmentName('vol-data-db-0', 'csi.holdfast.dev', nodeOf('db')))
+})
+
+test('a terminating pod whose last status says Running keeps its volume for ever', async () => {
+  const { remove, pod, held, pass } = await lostWorld(2)
+  void remove(pod)
+  await pass(13 * minute)
+  assert.ok(held())
+})
+
+test('a node that reports the volume in use keeps it although its pod is gone', async () => {
+  const { remove, pod, held, pass } = await lostWorld(3)
+  void remove(pod, 0)
+  await pass(minute)
+  assert.ok(held())
+})
+
+test('six minutes after it was last wanted the volume is taken from a node that is not Ready', async () => {
+  const { remove, pod, held, when, world } = await lostWorld(4)
+  void remove(pod, 0)
+  const began = world.clock.now()
+  assert.ok(await when(() => !held(), 8 * minute))
+  const span = world.clock.now() - began
+  assert.ok(span > 6 * minute && span < 7 * minute, `${span} ms`)
+})
+
+test('with out-of-service the volume goes at once, the node Ready or not', async () => {
+  const { taint, remove, pod, held, when, victim, ready, node } = await lostWorld(5)
+  void taint(victim, outOfService)
+  void remove(pod, 0)
+  assert.ok(await when(() => !held(), 2_000))
+  assert.is(ready(node(victim)), 'True')
+})
+
+test('a volume struck from volumesInUse is freed at once, and no other', async () => {
+  const { world, remove, pod, held, when, victim, node, attachments, nodeOf } = await lostWorld(6)
+  void remove(pod, 0)
+  const others = (node(victim).status?.volumesInUse ?? []).filter((name) => !name.endsWith('^vol-data-db-0'))
+  void world.api.patch(`/api/v1/nodes/${victim}/status`, 'merge', { status: { volumesInUse: others } })
+  assert.ok(await when(() => !held(), 2_000))
+  if (nodeOf('web') === victim) assert.ok(attachments().some((attachment) => volumeOf(attachment) === 'pv-web' && attachment.spec.nodeName === victim))
+})
+
+test('a VolumeAttachment deleted by hand is missed within a minute or so, and made again on the node that wants it', async () => {
+  const { world, attachments, nodeOf, when } = await settledWorld(7)
+  const there = attachments().find((attachment) => volumeOf(attachment) === 'pv-data-db-0')
+  void world.api.remove(`/apis/storage.k8s.io/v1/volumeattachments/${there?.metadata.name}`)
+  const again = () => attachments().find((attachment) => volumeOf(attachment) === 'pv-data-db-0')
+  assert.ok(await when(() => again() === undefined, 5_000))
+  assert.ok(await when(() => again()?.status?.attached === true, 90_000))
+  assert.is(again()?.spec.nodeName, nodeOf('db'))
+})
+
+test('a volume waits for its other node, and says so in an Event', async () => {
+  const { taint, podOf, remove, pass, world, attachments, victim, peek } = await lostWorld(8)
+  const web = podOf('web')
+  assert.ok(web !== undefined)
+  if (web.spec.nodeName !== victim) return
+  void taint(victim, { key: 'node.kubernetes.io/unreachable', effect: 'NoSchedule' })
+  void remove(web)
+  await pass(30_000)
+  assert.equal(attachments().filter((attachment) => volumeOf(attachment) === 'pv-web').map(({ spec }) => spec.nodeName), [victim])
+  assert.ok((peek('events') as unknown as { message?: string }[]).some(({ message }) => message?.startsWith('Multi-Attach error')))
+  assert.equal(world.judges.twoWriters(), [])
+})
+
+test('a driver that cannot detach says so on the object, and keeps the volume', async () => {
+  const { world, taint, remove, pod, held, pass, when, victim, attachments } = await lostWorld(9)
+  world.attacher.settings.detachFault = 'error'
+  void taint(victim, outOfService)
+  void remove(pod, 0)
+  await pass(30_000)
+  assert.ok(held())
+  const stuck = attachments().find((attachment) => volumeOf(attachment) === 'pv-data-db-0')
+  assert.match(stuck?.status?.detachError?.message ?? '', 'refused')
+  assert.ok(stuck?.metadata.finalizers?.includes('external-attacher/csi.holdfast.dev'))
+  world.attacher.settings.detachFault = 'none'
+  assert.ok(await when(() => !held(), minute))
+})
+
+test.run()
