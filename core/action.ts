@@ -8,8 +8,9 @@ import type { Proof } from './proof.ts'
 export type Action = Look | Deed | HoldAction
 
 export type Look =
-  | { readonly do: 'probe'; readonly node: NodeName }
-  | { readonly do: 'askWitnesses'; readonly node: NodeName; readonly witnesses: readonly Witness[] }
+  /** `again`: beside one that was asked before the first *off* was read, because only words after it count. */
+  | { readonly do: 'probe'; readonly node: NodeName; readonly again: boolean }
+  | { readonly do: 'askWitnesses'; readonly node: NodeName; readonly witnesses: readonly Witness[]; readonly again: boolean }
   | { readonly do: 'readLease'; readonly node: NodeName }
   | { readonly do: 'listPods'; readonly node: NodeName }
   | { readonly do: 'askDevice'; readonly node: NodeName; readonly method: Method; readonly purpose: 'audit' | 'incident' }
@@ -59,7 +60,8 @@ export function keyOf(action: Action): string {
   switch (action.do) {
     case 'askDevice': return `askDevice ${action.node} ${action.method.name}`
     case 'fence': case 'restore': return `order ${action.node} ${action.method.name}`
-    case 'probe': case 'askWitnesses': case 'readLease': case 'listPods': case 'challenge': case 'askClean':
+    case 'probe': case 'askWitnesses': return `${action.do} ${action.node}${action.again ? ' again' : ''}`
+    case 'readLease': case 'listPods': case 'challenge': case 'askClean':
       return `${action.do} ${action.node}`
     case 'record': return `record ${action.node}`
     case 'hold': return `hold ${action.node} ${action.because}`

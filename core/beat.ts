@@ -1,4 +1,5 @@
-// What an agent and a replica say to each other, and how it looks on the wire. Pure: links carry the frames.
+// What an agent and a replica say to each other, and two replicas. Pure: how a word looks on the wire is core/frame.ts,
+// how frames travel is edge/link.ts.
 import type { Boot, Ms, NodeName } from './model.ts'
 
 export type Goodbye = 'restart' | 'reboot' | 'shutdown'
@@ -22,10 +23,26 @@ export type AgentWord =
   | Beat
   | { readonly say: 'clean'; readonly report: CleanReport }
   | { readonly say: 'goodbye'; readonly why: Goodbye }
-  /** The answer to a challenge: the nonce, sealed with the key this link agreed on. */
-  | { readonly say: 'answer'; readonly nonce: string; readonly boot: Boot; readonly seal: string }
-  /** The witness's word. `seal` is what the node itself handed out for the nonce; without it the word is bare. */
-  | { readonly say: 'witness'; readonly id: number; readonly word: 'hears' | 'deaf'; readonly boot?: Boot; readonly seal?: string }
+  | Answer
+  | Witness
+
+/** The answer to a challenge: the nonce and this boot, sealed with the key that the replica it was asked for once gave
+ *  this agent. No seal: that replica never gave one. */
+export interface Answer {
+  readonly say: 'answer'
+  readonly nonce: string
+  readonly boot: Boot
+  readonly seal?: string
+}
+
+/** The witness's word. `seal` is what the node itself handed out for the nonce; without it the word is bare. */
+export interface Witness {
+  readonly say: 'witness'
+  readonly id: number
+  readonly word: 'hears' | 'deaf'
+  readonly boot?: Boot
+  readonly seal?: string
+}
 
 export interface Hello {
   readonly say: 'hello'
@@ -37,7 +54,7 @@ export interface Hello {
   /** How long the machine has run. */
   readonly uptime: Ms
   readonly machine: string
-  /** Where peers may whisper to this agent. */
+  /** Where peers may whisper to this agent. 0: nowhere. */
   readonly whisperPort: number
 }
 
@@ -49,14 +66,36 @@ export interface Beat {
 
 /** Replica → agent. */
 export type ReplicaWord =
-  /** The hello was believed. `key` seals answers to challenges and whispers; `pods` below need it. */
-  | { readonly say: 'welcome'; readonly node: NodeName; readonly replica: string; readonly key: string }
+  | Welcome
+  | Refused
   | Permit
-  | { readonly say: 'challenge'; readonly nonce: string }
+  | Challenge
   /** Ask the node behind `address` whether it hears you, with this nonce. */
   | { readonly say: 'ask'; readonly id: number; readonly node: NodeName; readonly address: string; readonly nonce: string }
   /** The pods that belong on this node (uids), so that what else is found is a leftover; and a wish to be told at once. */
   | { readonly say: 'check'; readonly pods: readonly string[] }
+
+/** The hello was believed. `key` is this link's own: it seals answers to challenges and whispers on that replica's behalf. */
+export interface Welcome {
+  readonly say: 'welcome'
+  /** The node that the token names; empty between replicas. */
+  readonly node: NodeName
+  readonly replica: string
+  readonly key: string
+}
+
+/** Said last, before the link is closed. */
+export interface Refused {
+  readonly say: 'refused'
+  readonly reason: string
+}
+
+export interface Challenge {
+  readonly say: 'challenge'
+  readonly nonce: string
+  /** Whose key the seal is to be made with. Absent: the asking replica's own. */
+  readonly replica?: string
+}
 
 export interface Permit {
   readonly say: 'permit'
@@ -65,4 +104,25 @@ export interface Permit {
   readonly span: Ms
   /** Addresses of all replicas, to be remembered on disk. */
   readonly replicas: readonly string[]
+}
+
+/** Replica → replica, in both directions over either's link. The first is the dialling one's, answered by `welcome`. */
+export type PeerWord =
+  | { readonly say: 'hello-replica'; readonly version: 1; readonly token: string; readonly replica: string }
+  | Welcome
+  | Refused
+  /** Do you hear this node? Its seal over the nonce is to be made with the asking replica's key. */
+  | { readonly say: 'hears'; readonly id: number; readonly node: NodeName; readonly nonce: string }
+  | { readonly say: 'heard'; readonly id: number; readonly word: 'hears' | 'deaf'; readonly boot?: Boot; readonly seal?: string }
+
+/** Agent → agent, outside any link: "are you there? answer for this replica". */
+export interface Whisper {
+  readonly replica: string
+  readonly nonce: string
+}
+
+export interface WhisperAnswer {
+  readonly nonce: string
+  readonly boot: Boot
+  readonly seal?: string
 }

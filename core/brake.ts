@@ -1,7 +1,7 @@
 // What keeps us from acting, each with its numbers and with what would lift it. Two kinds: *hands off* allows no deed at
 // all but taking out-of-service off; *no orders* keeps devices untouched while facts go on clearing what they prove.
 import type { HoldReason, Incident } from './incident.ts'
-import { seconds } from './judge.ts'
+import { seconds, type Verdict } from './judge.ts'
 import type { Ms, NodeName, NodeSeen, Self } from './model.ts'
 import type { Policy } from './policy.ts'
 import { auditOf } from './proof.ts'
@@ -87,12 +87,14 @@ function mostWithin(sorted: readonly Ms[], window: Ms): number {
   return most
 }
 
-/** What forbids an order to this node's devices now. `fencing` are the nodes that hold a slot. */
+/** What forbids an order to this node's devices now. `fencing` are the nodes that hold a slot, `verdicts` those of every node
+ *  that is not plainly alive. */
 export function noOrders(
   nodes: ReadonlyMap<NodeName, NodeSeen>, node: NodeSeen, incident: Incident, storms: Storm, fencing: ReadonlySet<NodeName>,
+  verdicts: ReadonlyMap<NodeName, Verdict> = new Map(),
 ): Brake | undefined {
   return storms.cluster ?? storms.zones.get(node.zone) ?? concurrency(nodes.size, node, incident.policy, fencing)
-    ?? controlPlane(nodes, node, fencing) ?? unidentified(node, incident)
+    ?? controlPlane(nodes, node, fencing, verdicts) ?? unidentified(node, incident)
 }
 
 function concurrency(size: number, node: NodeSeen, policy: Policy, fencing: ReadonlySet<NodeName>): Brake | undefined {
@@ -106,11 +108,14 @@ function concurrency(size: number, node: NodeSeen, policy: Policy, fencing: Read
   }
 }
 
-/** One control-plane node at a time, and only while a majority of them stands without it. */
-function controlPlane(nodes: ReadonlyMap<NodeName, NodeSeen>, node: NodeSeen, fencing: ReadonlySet<NodeName>): Brake | undefined {
+/** One control-plane node at a time, and only while a majority of them stands without it. Ready outlives a node by most of a
+ *  minute, so one that has fallen silent does not stand, whatever its status says. */
+function controlPlane(
+  nodes: ReadonlyMap<NodeName, NodeSeen>, node: NodeSeen, fencing: ReadonlySet<NodeName>, verdicts: ReadonlyMap<NodeName, Verdict>,
+): Brake | undefined {
   if (!node.controlPlane) return undefined
   const members = [...nodes.values()].filter((other) => other.controlPlane && other.gone !== true)
-  const standing = members.filter((other) => other.name !== node.name && other.ready.status === 'True' && !fencing.has(other.name))
+  const standing = members.filter((other) => other.name !== node.name && other.ready.status === 'True' && !silent(verdicts.get(other.name)))
   const other = members.find((member) => member.name !== node.name && fencing.has(member.name))
   if (other !== undefined) return { because: 'control-plane', detail: `${other.name}, another control-plane node, is being fenced`, lifts: `${other.name} back` }
   if (standing.length * 2 > members.length) return undefined
@@ -121,10 +126,15 @@ function controlPlane(nodes: ReadonlyMap<NodeName, NodeSeen>, node: NodeSeen, fe
   }
 }
 
-/** Where the policy requires it, a path is used only if something proves that it is wired to this node. */
+function silent(verdict: Verdict | undefined): boolean {
+  return verdict?.is === 'suspect' || verdict?.is === 'dead'
+}
+
+/** Where the policy requires it, a level is used only if something proves that it is wired to this node; others may be. */
 function unidentified(node: NodeSeen, incident: Incident): Brake | undefined {
   if (incident.policy.identity !== 'require') return undefined
-  const unproven = node.path.levels.flat().find((method) => auditOf(node, method, incident.boot)?.identity !== 'proven')
-  if (unproven === undefined) return undefined
+  const firsts = node.path.levels.map((level) => level.find((method) => auditOf(node, method, incident.boot)?.identity !== 'proven'))
+  const unproven = firsts[0]
+  if (unproven === undefined || firsts.includes(undefined)) return undefined
   return { because: 'identity-unproven', detail: `nothing proves that ${unproven.name} is wired to ${node.name}`, lifts: `kubectl holdfast test-fence ${node.name}` }
 }

@@ -12,10 +12,15 @@ const batchSize = 25
 const podsFreshFor: Ms = 2_000
 /** A successor that the scheduler sends back to the fenced node is freed so often. */
 const sentBackLimit = 3
+/** A ReplicaSet's successors bear new names, so they cannot be told from the pods that ran here; but so many of one owner no
+ *  kubelet ever ran, and then they come back as fast as they are freed. */
+const siblingLimit = 256
 
 export interface Left {
   /** Still to be freed, the first batch of them, in order. */
   readonly batch: readonly PodSeen[]
+  /** How many more are to be freed, once this batch is through and the rate allows. */
+  readonly waiting: number
   /** Freed already, object still there: a finalizer keeps it. */
   readonly kept: readonly PodSeen[]
   /** Sent back too often by their scheduler. */
@@ -27,22 +32,31 @@ export interface Left {
 export function left(incident: Incident, node: NodeSeen, budget: number, since: Ms, now: Ms): Left | undefined {
   const pods = node.pods
   if (pods === undefined || pods.askedAt < since || now - pods.listedAt > podsFreshFor) return undefined
-  if (incident.policy.nodeDownPodDeletionPolicy === 'DoNothing') return { batch: [], kept: [], returning: [], volumes: [] }
+  if (incident.policy.nodeDownPodDeletionPolicy === 'DoNothing') return { batch: [], waiting: 0, kept: [], returning: [], volumes: [] }
   const freed = new Set(incident.status.pods.filter((pod) => pod.fate === 'freed').map((pod) => pod.uid))
   const chosen = pods.items.filter((pod) => pod.exempt === undefined)
   const kept = chosen.filter((pod) => freed.has(pod.uid) && pod.finalizers.length > 0 && pod.terminating)
   const wanted = chosen.filter((pod) => !kept.includes(pod))
-  const returning = wanted.filter((pod) => freedBefore(incident, pod) >= sentBackLimit)
-  const batch = wanted.filter((pod) => !returning.includes(pod)).toSorted(order).slice(0, Math.max(0, Math.min(batchSize, budget)))
-  return { batch, kept, returning, volumes: node.volumes }
+  const returning = wanted.filter((pod) => sentBack(incident, pod))
+  const due = wanted.filter((pod) => !returning.includes(pod)).toSorted(order)
+  const batch = due.slice(0, Math.max(0, Math.min(batchSize, budget)))
+  return { batch, waiting: due.length - batch.length, kept, returning, volumes: node.volumes }
 }
 
 export function nothingLeft(rest: Left): boolean {
-  return rest.batch.length === 0 && rest.kept.length === 0 && rest.volumes.length === 0
+  return rest.batch.length === 0 && rest.waiting === 0 && rest.kept.length === 0 && rest.volumes.length === 0
 }
 
-function freedBefore(incident: Incident, pod: PodSeen): number {
-  return incident.status.pods.filter((fate) => fate.fate === 'freed' && fate.namespace === pod.namespace && fate.name === pod.name && fate.uid !== pod.uid).length
+/** The first of a name may have run here; the others were sent back. */
+function sentBack(incident: Incident, pod: PodSeen): boolean {
+  const others = incident.status.pods.filter((fate) => fate.fate === 'freed' && fate.namespace === pod.namespace && fate.uid !== pod.uid)
+  if (others.filter((fate) => fate.name === pod.name).length > sentBackLimit) return true
+  return pod.owner === 'ReplicaSet' && others.filter((fate) => stem(fate.name) === stem(pod.name)).length > siblingLimit
+}
+
+/** A ReplicaSet names its pods after itself and a random word. */
+function stem(name: string): string {
+  return name.slice(0, Math.max(0, name.lastIndexOf('-')))
 }
 
 /** Priority first; then StatefulSets, whose successors cannot start before their predecessor's object is gone. */

@@ -9,11 +9,12 @@ import type { Action, Deed, HoldAction, Look } from './action.ts'
 import { blind, handsOff, noOrders, type Brake } from './brake.ts'
 import { hasTaint, left, nothingLeft, outOfServiceKey, quarantineKey, type Left } from './clear.ts'
 import type { Incident, IncidentStatus } from './incident.ts'
+import { lastBeat, lastWord } from './judge.ts'
 import { askClean, askDevices, askNow, askPods, audits, challenge, challengeNeighbours, illness, suspicion } from './look.ts'
 import { sameBoot, type Boot, type Ms, type NodeSeen, type Observed } from './model.ts'
 import { cut, mayLand, nextOrder } from './orders.ts'
 import { policyOf, type Policy } from './policy.ts'
-import { contradicted, foundOff, proveOff, recall, stillOff, type Proof } from './proof.ts'
+import { contradicted, foundOff, proveOff, recall, saidOffAt, stillOff, type Proof } from './proof.ts'
 import { awaiting } from './return.ts'
 import { survey, type Survey } from './survey.ts'
 
@@ -116,7 +117,11 @@ interface Situation {
 
 function heard(on: Survey, incident: Incident, node: NodeSeen): Situation['heard'] {
   if (node.beat === undefined || on.verdicts.has(node.name) || node.beat.at < on.seen.self.awakeSince) return 'nothing'
-  return sameBoot(node.beat.boot, incident.boot) ? 'old boot' : 'new boot'
+  if (!sameBoot(node.beat.boot, incident.boot)) return 'new boot'
+  // A word counts only if it was spoken after what it would refute: a verified off is not refuted by a beat from before it.
+  const last = incident.status.attempts.findLast((attempt) => attempt.action === 'off' && attempt.result === 'off')
+  const offAt = last === undefined ? -Infinity : node.firstSeen.get(`ended ${last.id}`) ?? on.now
+  return lastWord(node, on.seen.self) > offAt ? 'old boot' : 'nothing'
 }
 
 /** Another machine under the name: what we knew is of no use here. */
@@ -140,8 +145,18 @@ function unproven(at: Situation): Action[] {
   if (proof !== undefined) return [...looks, { do: 'prove', node: node.name, incident: incident.name, proof }]
   const brake = mayOrder(at)
   if (brake !== undefined) return [...looks, hold(node.name, brake, incident)]
-  return [...looks, ...order(at)]
+  return foundOffNear(at) ? looks : [...looks, ...order(at)]
 }
+
+/** The devices say off by themselves: the second word is a second away, and an order would only make it later. */
+function foundOffNear(at: Situation): boolean {
+  const { on, node, status } = at
+  if (status.attempts.length > 0 || status.voided.length > 0) return false
+  const offAt = saidOffAt(node, lastBeat(node, on.seen.self), on.now)
+  return offAt !== undefined && on.now - offAt < foundOffWithin
+}
+
+const foundOffWithin: Ms = 3_000
 
 function aProof(at: Situation): Proof | undefined {
   const { on, incident, node, status } = at

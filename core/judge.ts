@@ -36,7 +36,7 @@ export function judge(node: NodeSeen, self: Self, profileName: ProfileName, peer
   const profile = profiles[profileName]
   const quiet = now - lastBeat(node, self)
   if (node.beat === undefined && quiet < unknownFor) return { is: 'unknown' }
-  if (node.beat !== undefined && quiet < patience(node, profile.suspectAfter)) return { is: 'alive' }
+  if (node.beat !== undefined && quiet < (shutsDown(node) ? profile.suspectAfter : patience(node, profile.suspectAfter))) return { is: 'alive' }
   const answering = answers(node, lastBeat(node, self), now)
   if (answering !== undefined) return { is: 'ill', detail: answering }
 
@@ -65,7 +65,8 @@ export function lastBeat(node: NodeSeen, self: Self): Ms {
 
 /** The last word of any source. */
 export function lastWord(node: NodeSeen, self: Self): Ms {
-  const lease = node.lease?.moved === true ? node.lease.unmovedSince : -Infinity
+  // A move since a reading from before the silence may itself be from before it: that is no word.
+  const lease = node.lease?.moved === true && (node.lease.movedAfter ?? Infinity) >= lastBeat(node, self) ? node.lease.unmovedSince : -Infinity
   const sealed = node.witnesses.filter((witness) => witness.word === 'hears' && witness.proven).map((witness) => witness.answeredAt)
   return Math.max(lastBeat(node, self), lease, node.ready.postedAt, node.probe?.spokeAt ?? -Infinity, ...sealed)
 }
@@ -75,6 +76,11 @@ export function lastWord(node: NodeSeen, self: Self): Ms {
 function fastJudged(node: NodeSeen, self: Self, peers: Peers, suspectAfter: Ms): boolean {
   if (node.beat === undefined || peers.agents + peers.replicas === 0) return false
   return (node.probe?.spokeAt ?? -Infinity) < lastBeat(node, self) + suspectAfter
+}
+
+/** Of a machine that said it shuts down the devices may be asked at once: their *off* is what it announced. */
+export function shutsDown(node: NodeSeen): boolean {
+  return node.beat?.goodbye?.why === 'shutdown'
 }
 
 /** A goodbye sets another patience, until the next beat. */
@@ -87,7 +93,11 @@ function answers(node: NodeSeen, heardAt: Ms, now: Ms): string | undefined {
   const probe = node.probe
   if (probe === undefined || probe.word === 'silent') return undefined
   if (probe.askedAt < heardAt || now - probe.answeredAt > answerHolds) return undefined
-  return probe.word === 'refused' ? 'the kubelet port refuses: a kernel runs there' : 'the kubelet port answers, the agent does not'
+  switch (probe.word) {
+    case 'answered': return 'the kubelet port answers, the agent does not'
+    case 'open': return 'the kubelet port accepts and says nothing: a kernel runs there'
+    case 'refused': return 'the kubelet port refuses: a kernel runs there'
+  }
 }
 
 function bareWord(node: NodeSeen, since: Ms): boolean {
@@ -109,7 +119,8 @@ function forDeath(node: NodeSeen, since: Ms, peers: Peers, now: Ms): readonly Om
 function leaseStill(node: NodeSeen, since: Ms, now: Ms): Omit<Evidence, 'at'> | undefined {
   const lease = node.lease
   if (lease === undefined || lease.readAt < since) return undefined
-  const still = lease.readAt - Math.max(lease.unmovedSince, since)
+  // The answer shows the Lease as it stood when it was asked for, or later; nobody knows by how much.
+  const still = lease.askedAt - Math.max(lease.unmovedSince, since)
   if (still < leaseInterval || now - lease.readAt > 5_000) return undefined
   return { source: 'Lease', word: `not renewed for ${seconds(still)}` }
 }

@@ -3,7 +3,7 @@
 import { keyOf, type Look, type Witness } from './action.ts'
 import { lastBeat } from './judge.ts'
 import { sameBoot, type Ms, type NodeRecord, type NodeSeen, type PathAudit } from './model.ts'
-import { apart, auditOf, readingsOf, shares } from './proof.ts'
+import { apart, auditOf, readingsOf, saidOffAt, shares } from './proof.ts'
 import type { Survey } from './survey.ts'
 
 const probeEvery: Ms = 1_000
@@ -22,7 +22,7 @@ const auditsAtOnce = 2
 /** Everything that could speak for or against the death of a silent node, side by side. */
 export function suspicion(on: Survey, node: NodeSeen): Look[] {
   return free(node, [
-    ...(due(node.probe?.askedAt, lastBeat(node, on.seen.self), probeEvery, on.now) ? [{ do: 'probe', node: node.name } as const] : []),
+    ...probeKubelet(on, node),
     ...askWitnesses(on, node),
     ...(due(node.lease?.readAt, lastBeat(node, on.seen.self), leaseEvery, on.now) ? [{ do: 'readLease', node: node.name } as const] : []),
     ...askDevices(node, on.now),
@@ -31,7 +31,7 @@ export function suspicion(on: Survey, node: NodeSeen): Look[] {
 
 export function illness(on: Survey, node: NodeSeen): Look[] {
   return free(node, [
-    ...(due(node.probe?.askedAt, -Infinity, illProbeEvery, on.now) ? [{ do: 'probe', node: node.name } as const] : []),
+    ...(due(node.probe?.askedAt, -Infinity, illProbeEvery, on.now) ? [{ do: 'probe', node: node.name, again: false } as const] : []),
     ...(due(node.lease?.readAt, -Infinity, illLeaseEvery, on.now) ? [{ do: 'readLease', node: node.name } as const] : []),
   ])
 }
@@ -75,11 +75,22 @@ export function challengeNeighbours(on: Survey, node: NodeSeen): Look[] {
     .flatMap((other) => challenge(other, on.now))
 }
 
+function probeKubelet(on: Survey, node: NodeSeen): Look[] {
+  return asked(on, node, node.probe?.askedAt, probeEvery).map((again) => ({ do: 'probe', node: node.name, again }))
+}
+
 function askWitnesses(on: Survey, node: NodeSeen): Look[] {
-  const since = Math.max(...node.witnesses.map((witness) => witness.askedAt), -Infinity)
-  if (!due(since, lastBeat(node, on.seen.self), witnessEvery, on.now)) return []
+  const last = node.witnesses.length === 0 ? undefined : Math.max(...node.witnesses.map((witness) => witness.askedAt))
   const witnesses = chooseWitnesses(on, node)
-  return witnesses.length === 0 ? [] : [{ do: 'askWitnesses', node: node.name, witnesses }]
+  return witnesses.length === 0 ? [] : asked(on, node, last, witnessEvery).map((again) => ({ do: 'askWitnesses', node: node.name, witnesses, again }))
+}
+
+/** Once a device says off, only what is asked after that can make found-off: it is asked at once, beside what is under way. */
+function asked(on: Survey, node: NodeSeen, last: Ms | undefined, every: Ms): boolean[] {
+  const since = lastBeat(node, on.seen.self)
+  const offAt = saidOffAt(node, since, on.now)
+  if (offAt !== undefined && (last === undefined || last < offAt)) return [true]
+  return due(last, since, every, on.now) ? [false] : []
 }
 
 /** Up to five agents that beat, from as many zones as there are, and every other replica. */
@@ -142,7 +153,7 @@ function audited(node: NodeSeen): boolean {
 function auditLooks(node: NodeSeen, now: Ms): Look[] {
   const since = node.beat?.since ?? now
   const stale = (at: Ms | undefined, well: boolean): boolean => at === undefined || at < since || (!well && now - at >= auditAgain)
-  const probe = stale(node.probe?.askedAt, node.probe?.word === 'answered') ? [{ do: 'probe', node: node.name } as const] : []
+  const probe = stale(node.probe?.askedAt, node.probe?.word === 'answered') ? [{ do: 'probe', node: node.name, again: false } as const] : []
   const devices = node.path.levels.flat().flatMap((method) => {
     const last = readingsOf(node, method).at(-1)
     return stale(last?.startedAt, last?.state === 'on') ? [{ do: 'askDevice', node: node.name, method, purpose: 'audit' } as const] : []

@@ -63,7 +63,7 @@ export interface NodeSeen {
   readonly gone?: boolean
   readonly ready: ReadySeen
   /** The agent's word, as this replica itself heard it. Undefined: never heard by this replica. */
-  readonly beat?: BeatSeen
+  readonly beat?: BeatSeen | undefined
   /** When this replica first saw the node. */
   readonly seenAt: Ms
   readonly lease?: LeaseSeen
@@ -104,6 +104,8 @@ export interface BeatSeen {
   readonly since: Ms
   /** Latest beat of any boot accepted from this node. */
   readonly at: Ms
+  /** The latest silence of this boot that ended by itself, no goodbye before it. */
+  readonly lapse?: { readonly from: Ms; readonly to: Ms }
   readonly kubelet: 'ok' | 'ill' | 'unknown'
   readonly clean?: CleanSeen
   readonly goodbye?: { readonly at: Ms; readonly why: Goodbye }
@@ -125,9 +127,12 @@ export interface LeaseSeen {
   readonly unmovedSince: Ms
   /** Whether an earlier read showed another renewTime: the Lease was seen to move at `unmovedSince`. */
   readonly moved: boolean
+  /** When that earlier read was asked: somewhere between it and `unmovedSince` the Lease moved. */
+  readonly movedAfter?: Ms
 }
 
-/** The kubelet port. `answered` is any byte or a TLS handshake, `refused` an RST; both mean that a machine runs. */
+/** The kubelet port. `answered` is any byte or a TLS handshake, `open` an accepted connection on which nothing is said,
+ *  `refused` an RST; all three mean that a kernel runs there. */
 export interface ProbeSeen {
   readonly askedAt: Ms
   readonly answeredAt: Ms
@@ -135,7 +140,7 @@ export interface ProbeSeen {
   /** The latest instant at which the port was anything but silent. */
   readonly spokeAt?: Ms
 }
-export type ProbeWord = 'answered' | 'refused' | 'silent'
+export type ProbeWord = 'answered' | 'open' | 'refused' | 'silent'
 
 /** A peer agent, or another replica. `hears` counts only with the node's own seal (`proven`). */
 export interface WitnessSeen {

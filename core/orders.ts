@@ -3,20 +3,22 @@
 // land any more nobody powers the node on or ends the incident.
 import type { Attempt, Incident } from './incident.ts'
 import type { Method, Ms, NodeSeen } from './model.ts'
-import { auditOf, ordersOf, readingsOf } from './proof.ts'
+import { auditOf, landsBy, ordersOf, readingsOf, untrusted } from './proof.ts'
 import { seconds } from './judge.ts'
 
 export type Next =
   | { readonly next: 'order'; readonly method: Method; readonly level: number; readonly round: number }
   /** Every method of the level was ordered off: what counts now is what the devices say. */
   | { readonly next: 'verify'; readonly level: number }
-  | { readonly next: 'wait'; readonly detail: string }
+  | { readonly next: 'wait'; readonly detail: string; readonly overdue: boolean }
   /** No level is left in this round. */
   | { readonly next: 'rest'; readonly until: Ms; readonly detail: string }
   | { readonly next: 'none'; readonly detail: string }
 
 /** A reading older than this no longer tells that a device answers. */
 const answersFor: Ms = 10_000
+/** A program is ended at its deadline, as a group, and that takes a moment. */
+const endsWithin: Ms = 10_000
 /** A level that was ordered off and does not read off twice within this span has failed. */
 const verifyWithin: Ms = 30_000
 
@@ -24,7 +26,10 @@ export function nextOrder(incident: Incident, node: NodeSeen, now: Ms): Next {
   const levels = node.path.levels
   if (levels.length === 0) return { next: 'none', detail: node.path.faults[0] ?? 'no fence path is configured' }
   const running = incident.status.attempts.find((attempt) => attempt.result === 'running')
-  if (running !== undefined) return { next: 'wait', detail: `${running.method} is being asked ${running.action}` }
+  if (running !== undefined) {
+    const span = now - (node.firstSeen.get(`began ${running.id}`) ?? now)
+    return { next: 'wait', detail: `${running.method} is being asked ${running.action} for ${seconds(span)}`, overdue: span > running.within + endsWithin }
+  }
   const reasons: string[] = []
   for (let level = firstLevel(incident); level < levels.length; level += 1) {
     const step = nextOnLevel(incident, node, level, now)
@@ -45,10 +50,8 @@ function nextOnLevel(incident: Incident, node: NodeSeen, level: number, now: Ms)
   const orders = ordersOf(incident, level)
   const exhausted = methods.find((method) => tries(orders, method) >= incident.policy.retries && !ended(orders, method))
   if (exhausted !== undefined) return `${exhausted.name} failed ${tries(orders, exhausted)} times`
-  if (orders.length === 0) {
-    const doubt = methods.map((method) => unfit(incident, node, method, now)).find((why) => why !== undefined)
-    if (doubt !== undefined) return doubt
-  }
+  const doubt = orders.length === 0 ? unfitLevel(incident, node, level, now) : undefined
+  if (doubt !== undefined) return doubt
   const due = methods.find((method) => !ended(orders, method))
   if (due !== undefined) return { next: 'order', method: due, level, round: incident.status.round }
   const since = Math.max(...orders.map((attempt) => node.firstSeen.get(`ended ${attempt.id}`) ?? now))
@@ -57,12 +60,18 @@ function nextOnLevel(incident: Incident, node: NodeSeen, level: number, now: Ms)
 }
 
 /** Nothing is ordered on a level unless every method of it answers now and was heard to say on while this boot was beating. */
+function unfitLevel(incident: Incident, node: NodeSeen, level: number, now: Ms): string | undefined {
+  const methods = node.path.levels[level] ?? []
+  if (methods.length === 0) return 'it has no methods'
+  return methods.map((method) => unfit(incident, node, method, now)).find((why) => why !== undefined)
+}
+
 function unfit(incident: Incident, node: NodeSeen, method: Method, now: Ms): string | undefined {
   const audit = auditOf(node, method, incident.boot)
+  const wrong = untrusted(node, method, audit)
+  if (wrong !== undefined) return wrong
+  if (incident.policy.identity === 'require' && audit?.identity !== 'proven') return `nothing proves that ${method.name} is wired to ${node.name}`
   const last = readingsOf(node, method).at(-1)
-  if (audit === undefined && !readingsOf(node, method).some((reading) => reading.state === 'on')) return `${method.name} was never audited in this boot`
-  if (audit?.state === 'marked') return `${method.name} is marked: a proof made by it was shown false`
-  if (audit?.identity === 'mismatch') return `${method.name} answers for another machine`
   if (last === undefined || now - last.endedAt > answersFor) return `${method.name} was not asked since the silence began`
   if (last.state === 'unknown') return `${method.name} does not answer: ${last.evidence}`
   return undefined
@@ -74,11 +83,14 @@ function afterRound(incident: Incident, node: NodeSeen, detail: string, now: Ms)
   const endedAt = Math.max(...orders.map((attempt) => node.firstSeen.get(`ended ${attempt.id}`) ?? now))
   const until = endedAt + incident.policy.restAfter
   if (now < until) return { next: 'rest', until, detail }
-  const first = (node.path.levels[firstLevel(incident)] ?? [])[0]
-  if (first === undefined) return { next: 'none', detail }
-  const doubt = unfit(incident, node, first, now)
-  if (doubt !== undefined) return { next: 'none', detail: doubt }
-  return { next: 'order', method: first, level: firstLevel(incident), round: incident.status.round + 1 }
+  const doubts: string[] = []
+  for (let level = firstLevel(incident); level < node.path.levels.length; level += 1) {
+    const doubt = unfitLevel(incident, node, level, now)
+    const method = node.path.levels[level]?.[0]
+    if (doubt === undefined && method !== undefined) return { next: 'order', method, level, round: incident.status.round + 1 }
+    doubts.push(`level ${level + 1}: ${doubt}`)
+  }
+  return { next: 'none', detail: doubts.join('; ') || detail }
 }
 
 const tries = (orders: readonly Attempt[], method: Method): number => orders.filter((attempt) => attempt.method === method.name).length
@@ -94,7 +106,7 @@ export interface Pending {
 /** The latest instant at which an *off* of this incident may still land. Undefined: none is on its way. */
 export function mayLand(incident: Incident, node: NodeSeen, now: Ms): Pending | undefined {
   const loose = incident.status.attempts.filter((attempt) => attempt.action === 'off' && attempt.result !== 'off')
-  const ends = loose.map((attempt) => ({ attempt, until: (node.firstSeen.get(`began ${attempt.id}`) ?? now) + attempt.within + attempt.late }))
+  const ends = loose.map((attempt) => ({ attempt, until: landsBy(node, attempt, now) }))
   const last = ends.toSorted((one, other) => other.until - one.until)[0]
   if (last === undefined || last.until <= now) return undefined
   return { until: last.until, detail: `the order to ${last.attempt.method} did not end verified and may land for another ${seconds(last.until - now)}` }

@@ -31,30 +31,32 @@ const sweepWithin: Ms = 15_000
 
 export type Proven = { readonly proof: Proof } | { readonly lacks: string }
 
-/** *off*: the level was ordered off in this incident. `running` tells whether an attempt's program still runs here. */
+/** *off*: the level was ordered off in this incident. */
 export function proveOff(incident: Incident, node: NodeSeen, level: number, others: readonly NodeSeen[], now: Ms): Proven {
   const methods = node.path.levels[level] ?? []
   if (methods.length === 0) return { lacks: `level ${level + 1} has no methods` }
+  const { attempts } = incident.status
   const orders = ordersOf(incident, level)
-  const open = incident.status.attempts.find((attempt) => attempt.result === 'running' && attempt.level === level)
+  const open = attempts.find((attempt) => attempt.result === 'running' && attempt.level === level)
   if (open !== undefined) return { lacks: `an order to ${open.method} is under way` }
-  const on = incident.status.attempts.find((attempt) => attempt.action === 'on' && attempt.startedAt >= (orders[0]?.startedAt ?? ''))
+  // The record's own order tells which came first: the times on it are of the clocks of several replicas.
+  const on = attempts.find((attempt, index) => attempt.action === 'on' && orders[0] !== undefined && index > attempts.indexOf(orders[0]))
   if (on !== undefined) return { lacks: `${on.method} was ordered on since` }
+  const late = attempts.find((attempt) => attempt.action === 'on' && attempt.result !== 'on' && now < landsBy(node, attempt, now))
+  if (late !== undefined) return { lacks: `the order on to ${late.method} may still land` }
   const evidence: Omit<Evidence, 'at'>[] = []
-  let firstOff = -Infinity
   for (const method of methods) {
     if (!orders.some((attempt) => attempt.method === method.name)) return { lacks: `${method.name} was not ordered off` }
     const audit = auditOf(node, method, incident.boot)
     const readings = readingsOf(node, method)
-    if (audit?.state !== 'verified' && !readings.some((reading) => reading.state === 'on')) {
-      return { lacks: `${method.name} was never read on while this boot was beating` }
-    }
+    const wrong = untrusted(node, method, audit)
+    if (wrong !== undefined) return { lacks: wrong }
     const pair = twoOffs(readings, settledAt(node, orders), now)
     if (pair === undefined) return { lacks: `${method.name} was not yet read off twice since the order` }
-    firstOff = Math.max(firstOff, pair.first.endedAt)
+    if (strange(pair, node)) return { lacks: `${method.name} answers for another machine` }
     evidence.push({ source: `order ${method.name}`, word: 'off' }, ...offs(pair))
     if (audit?.identity !== 'proven') {
-      const doubt = neighbourDoubt(node, method, beganAt(node, orders), pair.first, others)
+      const doubt = neighbourDoubt(incident, node, method, pair.first, others)
       if (doubt !== undefined) return { lacks: doubt }
       evidence.push({ source: `identity ${method.name}`, word: 'unproven: every other heard node of the device answered after the first off' })
     }
@@ -67,21 +69,22 @@ export function foundOff(boot: Boot, node: NodeSeen, level: number, now: Ms): Pr
   const methods = node.path.levels[level] ?? []
   if (methods.length === 0) return { lacks: `level ${level + 1} has no methods` }
   const evidence: Omit<Evidence, 'at'>[] = []
-  let firstOff = -Infinity
+  let offAt = -Infinity
   for (const method of methods) {
     const audit = auditOf(node, method, boot)
     if (audit?.state !== 'verified') return { lacks: `${method.name} was not read on at an audit while this boot was beating` }
     if (audit.identity !== 'proven') return { lacks: `the identity of ${method.name} is not proven` }
     const pair = twoOffs(readingsOf(node, method), node.beat?.at ?? -Infinity, now)
     if (pair === undefined) return { lacks: `${method.name} was not yet read off twice` }
-    firstOff = Math.max(firstOff, pair.first.endedAt)
+    if (strange(pair, node)) return { lacks: `${method.name} answers for another machine` }
+    offAt = Math.max(offAt, pair.first.endedAt)
     evidence.push({ source: `audit ${method.name}`, word: 'on' }, ...offs(pair))
   }
   const saysOn = node.path.levels.flat().find((method) => readingsOf(node, method).at(-1)?.state === 'on')
   if (saysOn !== undefined) return { lacks: `${saysOn.name} says on` }
-  if (node.probe === undefined || node.probe.askedAt < firstOff) return { lacks: 'the kubelet port was not asked since the first off' }
+  if (node.probe === undefined || node.probe.askedAt < offAt) return { lacks: 'the kubelet port was not asked since the first off' }
   if (node.probe.word !== 'silent') return { lacks: 'the kubelet port answers' }
-  const asked = node.witnesses.filter((witness) => witness.askedAt >= firstOff)
+  const asked = node.witnesses.filter((witness) => witness.askedAt >= offAt)
   if (asked.some((witness) => witness.word === 'hears')) return { lacks: 'a witness hears the node' }
   const deaf = asked.find((witness) => witness.word === 'deaf')
   if (deaf === undefined) return { lacks: 'no witness was asked since the first off' }
@@ -119,13 +122,33 @@ export function readingsOf(node: NodeSeen, method: Method): readonly Reading[] {
   return node.readings.filter((reading) => reading.method === method.name && reading.digest === method.digest)
 }
 
-/** The latest reading and an earlier one at least `apart` before it, both off, with nothing but off between. */
+/** The latest reading, and the first of the unbroken run of offs before it, if they are `apart`. */
 export function twoOffs(readings: readonly Reading[], since: Ms, now: Ms): Pair | undefined {
   const last = readings.at(-1)
-  if (last === undefined || last.state !== 'off' || last.startedAt < since || now - last.endedAt > sweepWithin) return undefined
-  for (const first of readings.slice(0, -1).toReversed()) {
-    if (first.state !== 'off' || first.startedAt < since || last.endedAt - first.endedAt > sweepWithin) return undefined
-    if (last.startedAt - first.endedAt >= apart) return { first, last }
+  const first = firstOff(readings, since, now)
+  return last === undefined || first === undefined || last.startedAt - first.endedAt < apart ? undefined : { first, last }
+}
+
+/** Whether a device that names the machine it speaks of named another one. */
+function strange(pair: Pair, node: NodeSeen): boolean {
+  return [pair.first, pair.last].some(({ machine }) => machine !== undefined && node.machine !== '' && !sameMachine(machine, node.machine))
+}
+
+/** The first of the unbroken run of offs up to the latest reading, not older than one sweep. */
+function firstOff(readings: readonly Reading[], since: Ms, now: Ms): Reading | undefined {
+  let first: Reading | undefined
+  for (const reading of readings.toReversed()) {
+    if (reading.state !== 'off' || reading.startedAt < since || now - reading.endedAt > sweepWithin) break
+    first = reading
+  }
+  return first
+}
+
+/** When every method of a level had said off once since then, with nothing else said after it. Undefined: no level has. */
+export function saidOffAt(node: NodeSeen, since: Ms, now: Ms): Ms | undefined {
+  for (const level of node.path.levels) {
+    const firsts = level.map((method) => firstOff(readingsOf(node, method), since, now)?.endedAt)
+    if (level.length > 0 && firsts.every((at) => at !== undefined)) return Math.max(...firsts)
   }
   return undefined
 }
@@ -149,19 +172,47 @@ function settledAt(node: NodeSeen, orders: readonly Attempt[]): Ms {
   return Math.max(...orders.map((attempt) => node.firstSeen.get(`ended ${attempt.id}`) ?? Infinity))
 }
 
-function beganAt(node: NodeSeen, orders: readonly Attempt[]): Ms {
-  return Math.min(...orders.map((attempt) => node.firstSeen.get(`began ${attempt.id}`) ?? Infinity))
+/** After this an order that did not end verified lands no more. What this process never saw begin may land for all of it. */
+export function landsBy(node: NodeSeen, attempt: Attempt, now: Ms): Ms {
+  return (node.firstSeen.get(`began ${attempt.id}`) ?? now) + attempt.within + attempt.late
 }
 
-/** A node counts as heard before an order if it beat so shortly before it. */
-const heardBefore: Ms = 5_000
+/** Why the method's word is none on this node's power, whatever it says. Undefined: it once said on of this very boot. */
+export function untrusted(node: NodeSeen, method: Method, audit: PathAudit | undefined): string | undefined {
+  if (audit?.state === 'marked') return `${method.name} is marked: a proof made by it was shown false`
+  if (audit?.state === 'mismatch') return `${method.name} said off while this boot was beating`
+  if (audit?.identity === 'mismatch') return `${method.name} answers for another machine`
+  if (audit?.state === 'verified') return undefined
+  const since = node.beat?.since ?? -Infinity
+  return readingsOf(node, method).some((reading) => reading.state === 'on' && reading.startedAt >= since) ? undefined : `${method.name} was never read on in this boot`
+}
+
+export const sameMachine = (one: string, other: string): boolean => one.toLowerCase() === other.toLowerCase()
+
+/** A node counts as heard before an order if it beat so shortly before it: one beat may be lost. */
+const heardBefore: Ms = 2_500
+/** An order that another replica gave was seen here only when the watch brought it. */
+const seenLate: Ms = 2_500
 
 /** On a path of unproven identity the off may be a neighbour's: every other node of that device that was heard before the
- *  order must have answered a challenge issued after the first off. */
-function neighbourDoubt(node: NodeSeen, method: Method, began: Ms, first: Reading, others: readonly NodeSeen[]): string | undefined {
-  const neighbours = others.filter((other) => other.name !== node.name && (other.beat?.at ?? -Infinity) >= began - heardBefore && shares(other, method))
+ *  order must have answered a challenge issued after the first off. An order of an earlier round counts too: a neighbour that
+ *  it silenced is silent still, and a new round would make that look like its own affair. */
+function neighbourDoubt(incident: Incident, node: NodeSeen, method: Method, first: Reading, others: readonly NodeSeen[]): string | undefined {
+  const orders = incident.status.attempts.filter((attempt) => attempt.action === 'off' && attempt.method === method.name)
+  const heard = (other: NodeSeen): boolean => orders.some((attempt) => {
+    const ours = attempt.term === incident.status.term
+    if (other.beat === undefined) return !ours && mayHaveBeaten(other)
+    return other.beat.at >= (node.firstSeen.get(`began ${attempt.id}`) ?? -Infinity) - heardBefore - (ours ? 0 : seenLate)
+  })
+  const neighbours = others.filter((other) => other.name !== node.name && other.gone !== true && shares(other, method) && heard(other))
   const mute = neighbours.find((other) => (other.beat?.answered?.issuedAt ?? -Infinity) < first.endedAt)
   return mute === undefined ? undefined : `the identity of ${method.name} is unproven, and ${mute.name} on the same device has not answered since the first off`
+}
+
+/** A leader that began after the order never heard what the order silenced. What has an agent, and was Ready when this
+ *  replica began, may have been well then. */
+function mayHaveBeaten(other: NodeSeen): boolean {
+  return other.record !== undefined && (other.ready.status === 'True' || other.ready.since > other.seenAt)
 }
 
 export function shares(node: NodeSeen, method: Method): boolean {

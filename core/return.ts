@@ -6,20 +6,20 @@ import type { Brake } from './brake.ts'
 import type { Incident } from './incident.ts'
 import { hasTaint, outOfServiceKey } from './clear.ts'
 import { seconds } from './judge.ts'
-import { sameBoot, type Boot, type Ms, type NodeSeen } from './model.ts'
+import { sameBoot, type BeatSeen, type Ms, type NodeSeen } from './model.ts'
 
 /** Controllers act on their caches for so long after a taint is gone. */
 const cachesOutlive: Ms = 30_000
 
-/** What still keeps the quarantine on. Undefined: it may be lifted. */
-export function awaiting(incident: Incident, node: NodeSeen, now: Ms): Brake | undefined {
+/** What still keeps the quarantine on. Undefined: it may be lifted. No incident: the one that put it on is not kept any more. */
+export function awaiting(incident: Incident | undefined, node: NodeSeen, now: Ms): Brake | undefined {
   const beat = node.beat
   if (beat === undefined) return { because: 'waiting-for-boot', detail: `${node.name} has not been heard`, lifts: 'a beat of its agent' }
-  if (!postedSince(node, beat.boot, beat.since)) {
+  if (!kubeletBack(incident, node, beat)) {
     return { because: 'waiting-for-kubelet', detail: `kubelet on ${node.name} has not posted Ready since this boot`, lifts: 'Ready posted in this boot' }
   }
   const clean = beat.clean
-  if (clean === undefined || clean.at < beat.since || clean.report.state === 'unknown') {
+  if (clean === undefined || clean.at < worldStoodStill(incident, node, beat) || clean.report.state === 'unknown') {
     const why = clean?.report.state === 'unknown' ? `: ${clean.report.reason}` : ''
     return { because: 'waiting-for-clean', detail: `${node.name} cannot tell yet whether it is clean${why}`, lifts: 'a clean report of its agent' }
   }
@@ -27,18 +27,42 @@ export function awaiting(incident: Incident, node: NodeSeen, now: Ms): Brake | u
     const found = clean.report.leftovers
     return { because: 'waiting-for-clean', detail: `${found.length} left over on ${node.name}: ${found.slice(0, 3).map((one) => `${one.kind} ${one.path}`).join('; ')}`, lifts: 'a clean report of its agent' }
   }
-  const held = node.volumes.filter((volume) => incident.status.volumes.some((freed) => freed.attachment === volume.attachment && volume.deleting))
+  const held = node.volumes.filter((volume) => volume.deleting && incident?.status.volumes.some((freed) => freed.attachment === volume.attachment))
   if (held.length > 0) return { because: 'waiting-for-volumes', detail: `${held.length} freed volumes are still being detached from ${node.name}`, lifts: 'their VolumeAttachments gone' }
   const kubernetes = node.taints.find((taint) => taint.key === 'node.kubernetes.io/not-ready' || taint.key === 'node.kubernetes.io/unreachable')
   if (kubernetes !== undefined) return { because: 'waiting-for-kubelet', detail: `Kubernetes' own ${kubernetes.key} is still on ${node.name}`, lifts: 'its removal by the node controller' }
   const gone = hasTaint(node, outOfServiceKey) ? undefined : node.firstSeen.get(`gone ${outOfServiceKey}`)
-  if (incident.status.proof !== undefined && (gone === undefined || now - gone < cachesOutlive)) {
+  if (freedByForce(incident) && (gone === undefined || now - gone < cachesOutlive)) {
     const since = gone === undefined ? 'still on' : `off for ${seconds(now - gone)} of ${seconds(cachesOutlive)}`
     return { because: 'waiting-for-kubelet', detail: `out-of-service is ${since}: controllers' caches outlive a taint`, lifts: `${seconds(cachesOutlive)} without it` }
   }
   return undefined
 }
 
-function postedSince(node: NodeSeen, boot: Boot, since: Ms): boolean {
-  return node.ready.status === 'True' && node.ready.postedAt >= since && sameBoot(node.ready.bootId, boot)
+/** Whether out-of-service may have stood: it goes with a proof, and a proof that was shown false had it too. */
+function freedByForce(incident: Incident | undefined): boolean {
+  return incident === undefined || incident.status.proof !== undefined || incident.status.voided.length > 0
+}
+
+/** A clean report counts from when nothing was cut or freed any more: what was freed after it may be left over. */
+function worldStoodStill(incident: Incident | undefined, node: NodeSeen, beat: BeatSeen): Ms {
+  const orders = incident?.status.attempts.map((attempt) => node.firstSeen.get(`ended ${attempt.id}`)) ?? []
+  const freed = freedByForce(incident) ? [provenAt(incident, node), node.firstSeen.get(`gone ${outOfServiceKey}`)] : []
+  return Math.max(beat.since, ...[...orders, ...freed].filter((at) => at !== undefined))
+}
+
+/** When this replica first saw the latest proof, standing or void. */
+function provenAt(incident: Incident | undefined, node: NodeSeen): Ms | undefined {
+  if (incident === undefined) return undefined
+  const { name, status } = incident
+  return node.firstSeen.get(`proof ${name} ${status.proof === undefined ? status.voided.length - 1 : status.voided.length}`)
+}
+
+/** In a new boot a status that bears its boot id is of that boot; where machines share the kernel's, one that was posted after
+ *  the old boot was proven off. In the old one Ready may be a word from before: the agent beside the kubelet must hear it. */
+function kubeletBack(incident: Incident | undefined, node: NodeSeen, beat: BeatSeen): boolean {
+  const { ready } = node
+  if (ready.status !== 'True' || !sameBoot(ready.bootId, beat.boot)) return false
+  if (incident === undefined || sameBoot(beat.boot, incident.boot)) return beat.kubelet === 'ok'
+  return !sameBoot(ready.bootId, incident.boot) || ready.postedAt >= (provenAt(incident, node) ?? beat.since)
 }

@@ -4,7 +4,7 @@ import { storm, type Silent, type Storm } from './brake.ts'
 import type { Incident } from './incident.ts'
 import { judge, lastBeat, type Peers, type Verdict } from './judge.ts'
 import { sameBoot, type Ms, type NodeName, type NodeSeen, type Observed } from './model.ts'
-import { policyOf, type Chosen, type Policy } from './policy.ts'
+import { policyOf, profiles, type Chosen, type Policy } from './policy.ts'
 
 export interface Survey {
   readonly seen: Observed
@@ -30,16 +30,37 @@ export function survey(seen: Observed, now: Ms, policies: readonly Policy[]): Su
   for (const node of seen.nodes.values()) {
     if (node.gone === true) continue
     present.push(node)
+    const lapse = recentLapse(node, seen, policies, now)
+    if (lapse !== undefined) silent.push({ node, since: lapse })
     if (plainlyAlive(node, now)) continue
     const verdict = judge(node, seen.self, profileOf(policyOf(node, policies), open.get(node.name)), peers, now)
-    if (verdict.is === 'alive') continue
-    verdicts.set(node.name, verdict)
-    if ((verdict.is === 'suspect' || verdict.is === 'dead') && !explained(node, open.get(node.name))) {
+    if (lapse === undefined && silentBeats(node, seen, verdict, now) && !explained(node, open.get(node.name))) {
       silent.push({ node, since: lastBeat(node, seen.self) })
     }
+    if (verdict.is !== 'alive') verdicts.set(node.name, verdict)
   }
   return { seen, now, peers, policies, open, verdicts, storms: storm(present, silent, policies), fencing: slotHolders(seen, open) }
 }
+
+/** A node that has just come back from a silence still counts among those that fell silent together: when a common fault ends,
+ *  they come back one by one, and the last of them must not look like the only one. Silences of our own making do not count. */
+function recentLapse(node: NodeSeen, seen: Observed, policies: readonly Policy[], now: Ms): Ms | undefined {
+  const lapse = node.beat?.lapse
+  if (lapse === undefined || lapse.from < seen.self.awakeSince) return undefined
+  const chosen = policyOf(node, policies)
+  if (!('policy' in chosen)) return undefined
+  const { profile, brakes } = chosen.policy
+  return now - lapse.to < brakes.stormWindow && lapse.to - lapse.from >= profiles[profile].suspectAfter ? lapse.from : undefined
+}
+
+/** Its beats are silent. A Lease that moves again, or a port that answers again, makes it alive or ill, and no stranger to what
+ *  it fell silent with. */
+function silentBeats(node: NodeSeen, seen: Observed, verdict: Verdict, now: Ms): boolean {
+  if (verdict.is === 'suspect' || verdict.is === 'dead') return true
+  return node.beat !== undefined && node.beat.goodbye === undefined && now - lastBeat(node, seen.self) >= longestSuspicion
+}
+
+const longestSuspicion = Math.max(...Object.values(profiles).map((profile) => profile.suspectAfter))
 
 /** Cheaper than a judgement: no profile is more impatient than this. */
 function plainlyAlive(node: NodeSeen, now: Ms): boolean {

@@ -1,0 +1,132 @@
+// The agent of one node: it beats to every replica, says what the machine is and whether it is clean, answers challenges and
+// peers, and remembers where the replicas are. It decides nothing and writes nothing to the API server.
+import type { Goodbye, Hello, ReplicaWord } from '../core/beat.ts'
+import { mostReplicas } from '../core/frame.ts'
+import type { Boot, Ms } from '../core/model.ts'
+import { sealOf } from '../edge/link-seal.ts'
+import { watchCleanliness } from './cleanliness.ts'
+import { watchKubelet } from './kubelet.ts'
+import type { AgentHost } from './host.ts'
+import { readMachine, type Machine } from './machine.ts'
+import { keepLinks, type Line } from './links.ts'
+import { recallReplicas } from './replicas.ts'
+import { keepRhythm } from './rhythm.ts'
+import { answerWhispers, createWitness } from './witness.ts'
+
+export interface AgentSettings {
+  /** For people: which release this agent is. */
+  readonly version: string
+  /** As the host's mount table spells it, `/var/lib/kubelet`. */
+  readonly kubeletRoot: string
+  /** 0: any free one. */
+  readonly whisperPort: number
+}
+
+export interface Agent {
+  /** Undefined until the machine could be read. */
+  boot(): Boot | undefined
+  links(): readonly LinkState[]
+  /** Says goodbye and closes. Idempotent. */
+  stop(why: Goodbye): Promise<void>
+}
+
+export interface LinkState {
+  readonly address: string
+  readonly replica: string
+  /** The latest permit's: whether that replica leads, and until when workloads may run by its word. */
+  readonly leads: boolean
+  readonly permittedUntil?: Ms
+}
+
+const beatEvery: Ms = 1_000
+const machineAgainAfter: Ms = 2_000
+
+export function startAgent(host: AgentHost, settings: AgentSettings): Agent {
+  const { clock, log } = host
+  const stopping = new AbortController()
+  let machine: Machine | undefined
+  let whispers: { port: number; close(): void } | undefined
+  let count = 0
+
+  const links = keepLinks({ host, hello, opened: greet, heard })
+  const replicas = recallReplicas({ host, linked: () => links.open().length > 0, found: (addresses) => links.setWanted(addresses), signal: stopping.signal })
+  const kubelet = watchKubelet(host, stopping.signal)
+  const cleanliness = watchCleanliness(host, settings.kubeletRoot, (report) => links.say({ say: 'clean', report }))
+  const witness = createWitness(host)
+  const started = start()
+
+  return {
+    boot: () => machine?.boot,
+    links: () => links.open().map(({ address, replica, leads, permittedUntil }) => ({
+      address, replica, leads, ...(permittedUntil === undefined ? {} : { permittedUntil }),
+    })),
+    async stop(why) {
+      if (stopping.signal.aborted) return
+      stopping.abort()
+      links.say({ say: 'goodbye', why })
+      links.close()
+      cleanliness.stop()
+      await started
+      whispers?.close()
+    },
+  }
+
+  async function start(): Promise<void> {
+    for (;;) {
+      machine = await readMachine(host)
+      if (machine !== undefined || stopping.signal.aborted) break
+      log.error({ again: machineAgainAfter }, 'the boot of this machine cannot be read: no beat until it can')
+      await clock.wait(machineAgainAfter, stopping.signal)
+    }
+    if (machine === undefined || stopping.signal.aborted) return
+    log.info({ boot: machine.boot, machine: machine.id }, 'agent started')
+    whispers = await answerWhispers(host, settings.whisperPort, machine.boot, (replica) => links.keyOf(replica))
+    if (stopping.signal.aborted) return
+    void replicas.run()
+    keepRhythm(clock, beatEvery, host.chance() * beatEvery, stopping.signal, () => {
+      count += 1
+      links.beat({ say: 'beat', count, kubelet: kubelet.word() })
+    })
+  }
+
+  async function hello(): Promise<Hello | undefined> {
+    const token = (await host.read('token'))?.trim()
+    if (machine === undefined || token === undefined || token === '') return undefined
+    return {
+      say: 'hello', version: 1, token, agent: settings.version, boot: machine.boot, uptime: Math.max(0, Math.round(machine.uptime(clock.now()))),
+      machine: machine.id, whisperPort: whispers?.port ?? 0,
+    }
+  }
+
+  /** The first beat follows the welcome at once; a report counts only after it. */
+  function greet(line: Line): void {
+    count += 1
+    line.send({ say: 'beat', count, kubelet: kubelet.word() })
+    line.send({ say: 'clean', report: cleanliness.report() })
+  }
+
+  function heard(line: Line, word: ReplicaWord): void {
+    switch (word.say) {
+      case 'permit':
+        line.leads = word.leads
+        line.permittedUntil = clock.now() + word.span
+        return replicas.told(word.replicas.slice(0, mostReplicas))
+      case 'challenge':
+        return challenged(line, word.nonce, word.replica ?? line.replica)
+      case 'ask':
+        void witness.ask(word, line.replica).then((said) => (said === undefined ? undefined : line.send(said)))
+        return
+      case 'check':
+        return cleanliness.check(word.pods)
+      case 'welcome':
+      case 'refused':
+        return // the keeper of the links has seen to it
+    }
+  }
+
+  function challenged(line: Line, nonce: string, replica: string): void {
+    if (machine === undefined) return
+    const key = links.keyOf(replica)
+    line.send({ say: 'answer', nonce, boot: machine.boot, ...(key === undefined ? {} : { seal: sealOf(key, nonce, machine.boot) }) })
+  }
+}

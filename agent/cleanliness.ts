@@ -1,0 +1,85 @@
+// Whether the node is clean, looked at when somebody asks and until the answer is settled. What belongs is known for the
+// moment of the question only, so an old list must not go on calling newer pods leftovers.
+import type { CleanReport } from '../core/beat.ts'
+import type { Ms } from '../core/model.ts'
+import { cleanReport } from '../core/mounts.ts'
+import { withDeadline } from '../edge/clock.ts'
+import type { AgentHost } from './host.ts'
+
+export interface Cleanliness {
+  report(): CleanReport
+  /** Looks at once, and tells in any case. */
+  check(pods: readonly string[]): void
+  stop(): void
+}
+
+const lookEvery: Ms = 2_000
+/** Kubelet mounts for bound pods in its first second and cleans up in the seconds after: a clean node is watched a while. */
+const settledAfter: Ms = 30_000
+/** While not clean. A later question begins anew. */
+const watchedFor: Ms = 1_800_000
+const readWithin: Ms = 3_000
+
+export function watchCleanliness(
+  host: Pick<AgentHost, 'clock' | 'log' | 'read' | 'podFolders'>, kubeletRoot: string, told: (report: CleanReport) => void,
+): Cleanliness {
+  const { clock, log } = host
+  let latest = cleanReport({ mountinfo: undefined, podFolders: undefined, kubeletRoot, belonging: undefined })
+  let said = JSON.stringify(latest)
+  let round = new AbortController()
+  let reading: Promise<CleanReport> | undefined
+
+  return {
+    report: () => latest,
+    check(pods) {
+      round.abort()
+      round = new AbortController()
+      void watch(new Set(pods), round.signal)
+    },
+    stop: () => round.abort(),
+  }
+
+  async function watch(belonging: ReadonlySet<string>, signal: AbortSignal): Promise<void> {
+    const began = clock.now()
+    let cleanSince: Ms | undefined
+    for (let first = true; !signal.aborted; first = false) {
+      const report = await look(belonging)
+      if (signal.aborted) return
+      tell(report, first)
+      const now = clock.now()
+      cleanSince = report.state === 'clean' ? cleanSince ?? now : undefined
+      if (now - (cleanSince ?? now) > settledAfter || now - began > watchedFor) return
+      await clock.wait(lookEvery, signal)
+    }
+  }
+
+  function tell(report: CleanReport, asked: boolean): void {
+    const text = JSON.stringify(report)
+    latest = report
+    if (!asked && text === said) return
+    if (text !== said) log.info({ report }, 'clean report changed')
+    said = text
+    told(report)
+  }
+
+  /** A disk that hangs must not pile up readers: the next look waits for the one that never came back. */
+  async function look(belonging: ReadonlySet<string>): Promise<CleanReport> {
+    const late: CleanReport = { state: 'unknown', reason: `the host's tables could not be read within ${readWithin} ms` }
+    const mine = reading ?? read(belonging)
+    const shared = reading !== undefined
+    reading = mine
+    mine.finally(() => { if (reading === mine) reading = undefined }).catch(() => undefined) // it is judged below
+    const report = await withDeadline(clock, readWithin, late, () => mine)
+    // An earlier reading was made for another list of pods: it only tells that the disk answers again.
+    return shared && report !== late ? look(belonging) : report
+  }
+
+  async function read(belonging: ReadonlySet<string>): Promise<CleanReport> {
+    try {
+      const [mountinfo, podFolders] = await Promise.all([host.read('mounts'), host.podFolders()])
+      return cleanReport({ mountinfo, podFolders, kubeletRoot, belonging })
+    } catch (error) {
+      return { state: 'unknown', reason: `the host's tables could not be read: ${String(error).slice(0, 200)}` }
+    }
+  }
+}

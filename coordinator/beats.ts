@@ -1,0 +1,334 @@
+// The beats server: every agent's open link to this replica, and what was heard over it. Its hot path is one number written
+// for each beat; whatever is worth a decision is told through `changed`. It judges nothing.
+import type { AgentWord, Answer, Beat, CleanReport, Hello, Witness } from '../core/beat.ts'
+import { frameOf, mostPods, readAgentWord } from '../core/frame.ts'
+import type { BeatSeen, Boot, Ms, NodeName } from '../core/model.ts'
+import { sealHolds } from '../edge/link-seal.ts'
+import type { Link, LinkEars } from '../edge/link.ts'
+import type { Api } from './api.ts'
+import { createDoor } from './beats-door.ts'
+import { questions } from './beats-questions.ts'
+import { createReviews, type Caller } from './beats-review.ts'
+import type { CoordinatorHost } from './host.ts'
+import { keepReplicaLinks } from './replicas.ts'
+
+export interface BeatsOptions {
+  readonly host: Pick<CoordinatorHost, 'clock' | 'chance' | 'secret' | 'log' | 'dialer'>
+  /** For token reviews only, and for them alone it needs a rate of some 200 a second: a new replica is dialled by all. */
+  readonly api: Pick<Api, 'create'>
+  /** This replica's name, its own among all replicas. Agents keep their keys by it. */
+  readonly replica: string
+  readonly namespace: string
+  /** This replica's own service account token, for the links to other replicas. Undefined: none can be read now. */
+  token(): Promise<string | undefined>
+  /** Never called for an ordinary beat. */
+  changed(node: NodeName, what: BeatChange): void
+  /** Resolves when what the machine has received by now was handed out. The simulated world has its own. */
+  drained?(): Promise<void>
+}
+
+/** `boot`: the first beat of a boot; `back`: the first beat after a goodbye. */
+export type BeatChange = 'boot' | 'back' | 'kubelet' | 'report' | 'goodbye' | 'answer'
+
+export interface Beats {
+  /** For `host.listen`: agents and other replicas come in here. */
+  accept(link: Link): void
+  /** Undefined: never heard by this replica. The record is live: the same object changes with each beat of that boot. */
+  heard(node: NodeName): BeatSeen | undefined
+  /** What the latest hello said, and where from. Undefined: never welcomed by this replica. */
+  agent(node: NodeName): AgentFacts | undefined
+  nodes(): Iterable<NodeName>
+  /** Links open now. */
+  linked(): number
+  setLeading(leads: boolean): void
+  /** Addresses of all replicas, this one's own among them or not: agents learn them, other replicas are dialled. */
+  setReplicas(addresses: readonly string[]): void
+  /** Names of the other replicas with an open link, in either direction. */
+  replicas(): readonly string[]
+  /** Undefined: no link, no answer within the span, or a seal that does not hold. */
+  challenge(node: NodeName, span?: Ms): Promise<Challenged | undefined>
+  /** What `witness` says of `node` behind `address`. Undefined: the witness itself did not answer. */
+  ask(witness: NodeName, node: NodeName, address: string, nonce: string, span?: Ms): Promise<Testimony | undefined>
+  /** What another replica says of `node`. Undefined: it did not answer. */
+  askReplica(replica: string, node: NodeName, span?: Ms): Promise<Testimony | undefined>
+  /** A nonce for `ask`. */
+  nonce(): string
+  /** Asks for a clean report at once. `podUids` are all pods that belong on the node, by the name of their folder there
+   *  (of a static pod: its config hash). False: no link, or more pods than a frame can hold. */
+  check(node: NodeName, podUids: readonly string[]): boolean
+  /** The agent pod ended: its link is closed and its token believed no more. What was heard stays. */
+  drop(podUid: string): void
+  /** The Node was deleted and nothing of it is of interest any more. */
+  forget(node: NodeName): void
+  drained(): Promise<void>
+  close(): void
+}
+
+export interface AgentFacts {
+  readonly nodeUid: string
+  readonly pod: string
+  readonly podUid: string
+  readonly agent: string
+  readonly boot: Boot
+  readonly machine: string
+  /** Machine's uptime when it said hello, and when that was. */
+  readonly uptime: Ms
+  readonly helloAt: Ms
+  readonly remote: string
+  /** Where peers can whisper to it; undefined when it answers none. */
+  readonly whisperAddress?: string
+  readonly linked: boolean
+}
+
+export interface Challenged { readonly issuedAt: Ms; readonly boot: Boot }
+
+export interface Testimony {
+  readonly word: 'hears' | 'deaf'
+  /** The node's own seal over the nonce came back with it. */
+  readonly proven: boolean
+  readonly boot?: Boot
+}
+
+/** A permit runs twenty seconds and is renewed at every fourth beat, so that four of five may get lost. */
+const permitSpan: Ms = 20_000
+const permitEvery = 4
+const challengeSpan: Ms = 1_000
+/** A witness tries thrice, 300 ms each. */
+const askSpan: Ms = 1_500
+/** A relayed challenge must be answered, or missed, before the asking replica gives up. */
+const relaySpan: Ms = 700
+/** A beat so recent makes a bare "hears" when the node does not answer a relayed challenge in time. */
+const recentBeat: Ms = 2_000
+const mostQuestions = 5_000
+/** Shorter gaps between two beats are the network's; no profile suspects sooner. */
+const lapseFrom: Ms = 1_500
+/** A link without a beat for so long belongs to nobody. */
+const silentLinkEnds: Ms = 60_000
+const sweepEvery: Ms = 10_000
+
+type Changing<T> = { -readonly [K in keyof T]: T[K] }
+
+/** All that is kept of a node. It survives the link. */
+interface Row {
+  seen: Changing<BeatSeen> | undefined
+  line: Line | undefined
+  facts: Omit<AgentFacts, 'linked'>
+  /** Newest first: an agent whose welcome got lost on the way still seals with the one before. */
+  keys: readonly string[]
+}
+
+/** A welcomed link. */
+interface Line {
+  readonly link: Link
+  readonly boot: Boot
+  untilPermit: number
+  heardAt: Ms
+}
+
+export function serveBeats(options: BeatsOptions): Beats {
+  const { host, changed, replica } = options
+  const { clock, log } = host
+  const rows = new Map<NodeName, Row>()
+  const reviews = createReviews({ api: options.api, clock, namespace: options.namespace })
+  const challenges = questions<string, Answer>(clock, mostQuestions)
+  const asks = questions<string, Witness>(clock, mostQuestions)
+  const peers = keepReplicaLinks({ host, replica, token: () => options.token(), answer: testify })
+  const door = createDoor({ host, reviews, agent: welcome, replica: (link, name) => peers.accepted(link, name) })
+  let leads = false
+  let addresses: readonly string[] = []
+  let asked = 0
+  let closed = false
+  let cancelSweep = clock.after(sweepEvery, sweep)
+
+  return {
+    accept: (link) => (closed ? link.close('this replica stops') : door.accept(link)),
+    heard: (node) => rows.get(node)?.seen,
+    agent: (node) => {
+      const row = rows.get(node)
+      return row === undefined ? undefined : { ...row.facts, linked: row.line !== undefined }
+    },
+    nodes: () => rows.keys(),
+    linked: () => [...rows.values()].filter((row) => row.line !== undefined).length,
+    setLeading(now) { leads = now },
+    setReplicas(all) {
+      addresses = [...all]
+      peers.setAddresses(all)
+    },
+    replicas: () => peers.names(),
+    challenge,
+    ask,
+    async askReplica(name, node, span = askSpan) {
+      const nonce = newNonce()
+      const said = await peers.ask(name, node, nonce, span)
+      return said === undefined ? undefined : testimony(node, nonce, said)
+    },
+    nonce: newNonce,
+    check(node, podUids) {
+      const line = rows.get(node)?.line
+      if (line === undefined || podUids.length > mostPods) return false
+      line.link.send(frameOf({ say: 'check', pods: podUids }))
+      return true
+    },
+    drop(podUid) {
+      reviews.forget(podUid)
+      for (const row of rows.values()) if (row.facts.podUid === podUid) row.line?.link.close('its agent pod ended')
+    },
+    forget(node) {
+      rows.get(node)?.line?.link.close('its Node was deleted')
+      rows.delete(node)
+    },
+    // Two turns of the loop: everything the kernel held when the first began was read and handed out by the second. The
+    // simulated world's sockets are no sockets, so there this waits for nothing that could differ from run to run.
+    drained: options.drained?.bind(options) ?? (() => new Promise((resolve) => { setImmediate(() => setImmediate(resolve)) })),
+    close() {
+      closed = true
+      cancelSweep()
+      challenges.close()
+      asks.close()
+      peers.close()
+      door.close('this replica stops')
+      for (const row of rows.values()) row.line?.link.close('this replica stops')
+    },
+  }
+
+  function newNonce(): string {
+    return Buffer.from(host.secret(16)).toString('base64url')
+  }
+
+  function welcome(link: Link, hello: Hello, caller: Caller & { is: 'agent' }): LinkEars {
+    const { node } = caller
+    const key = Buffer.from(host.secret(32)).toString('base64url')
+    const before = rows.get(node)
+    const line: Line = { link, boot: hello.boot, untilPermit: 1, heardAt: clock.now() }
+    const whisperAddress = hello.whisperPort === 0 ? {} : { whisperAddress: `${hostOf(link.remote)}:${hello.whisperPort}` }
+    const facts = {
+      nodeUid: caller.nodeUid, pod: caller.pod, podUid: caller.podUid, agent: hello.agent, boot: hello.boot, machine: hello.machine,
+      uptime: hello.uptime, helloAt: clock.now(), remote: link.remote, ...whisperAddress,
+    }
+    rows.set(node, { seen: before?.seen, line, facts, keys: [key, ...(before?.keys.slice(0, 1) ?? [])] })
+    link.send(frameOf({ say: 'welcome', node, replica, key }))
+    log.info({ node, remote: link.remote, boot: hello.boot, pod: caller.pod }, 'agent welcomed')
+    before?.line?.link.close('a newer link of this node took its place')
+    return { frame: (frame) => hear(node, line, frame), closed: (reason) => farewell(node, line, reason) }
+  }
+
+  function farewell(node: NodeName, line: Line, reason: string): void {
+    const row = rows.get(node)
+    if (row?.line !== line) return
+    row.line = undefined
+    log.info({ node, reason }, 'agent link ended')
+  }
+
+  function hear(node: NodeName, line: Line, frame: Uint8Array): void {
+    const row = rows.get(node)
+    if (row?.line !== line) return // replaced, and what it still says is of no weight
+    const read = readAgentWord(frame)
+    if ('word' in read) return take(node, row, line, read.word)
+    if ('unknown' in read) return log.debug({ node, word: read.unknown }, 'unknown word ignored')
+    door.refuse(line.link, read.garbage)
+  }
+
+  function take(node: NodeName, row: Row, line: Line, word: AgentWord): void {
+    switch (word.say) {
+      case 'beat':
+        return beat(node, row, line, word)
+      case 'clean':
+        return report(node, row, word.report)
+      case 'goodbye':
+        return row.seen === undefined ? undefined : tell(node, row.seen, { goodbye: { at: clock.now(), why: word.why } }, 'goodbye')
+      case 'answer':
+        challenges.answer(`${node} ${word.nonce}`, word)
+        return
+      case 'witness':
+        asks.answer(`${node} ${word.id}`, word)
+        return
+      case 'hello':
+        return door.refuse(line.link, 'a second hello')
+    }
+  }
+
+  function beat(node: NodeName, row: Row, line: Line, { count, kubelet }: Beat): void {
+    const now = clock.now()
+    const { seen } = row
+    line.heardAt = now
+    if (seen === undefined || seen.boot !== line.boot) {
+      row.seen = { boot: line.boot, since: now, at: now, kubelet }
+      changed(node, 'boot')
+    } else {
+      if (now - seen.at >= lapseFrom && seen.goodbye === undefined) seen.lapse = { from: seen.at, to: now }
+      seen.at = now
+      if (seen.kubelet !== kubelet) tell(node, seen, { kubelet }, 'kubelet')
+      if (seen.goodbye !== undefined) {
+        delete seen.goodbye
+        changed(node, 'back')
+      }
+    }
+    line.untilPermit -= 1
+    if (line.untilPermit > 0) return
+    line.untilPermit = permitEvery
+    line.link.send(frameOf({ say: 'permit', count, leads, span: permitSpan, replicas: addresses }))
+  }
+
+  /** A report before the first beat of its boot is of no boot that was heard: the agent beats first. */
+  function report(node: NodeName, row: Row, clean: CleanReport): void {
+    if (row.seen === undefined || row.seen.boot !== row.line?.boot) return
+    tell(node, row.seen, { clean: { at: clock.now(), report: clean } }, 'report')
+  }
+
+  function tell(node: NodeName, seen: Changing<BeatSeen>, fact: Partial<BeatSeen>, what: BeatChange): void {
+    Object.assign(seen, fact)
+    changed(node, what)
+  }
+
+  async function challenge(node: NodeName, span: Ms = challengeSpan): Promise<Challenged | undefined> {
+    const issuedAt = clock.now()
+    const nonce = newNonce()
+    const said = await challenges.ask(`${node} ${nonce}`, span, () => rows.get(node)?.line?.link.send(frameOf({ say: 'challenge', nonce })))
+    const row = rows.get(node)
+    if (said === undefined || row?.seen === undefined) return undefined
+    if (!holds(row, nonce, said.boot, said.seal)) {
+      log.warn({ node, boot: said.boot }, 'the seal of an answer does not hold')
+      return undefined
+    }
+    tell(node, row.seen, { answered: { issuedAt, boot: said.boot } }, 'answer')
+    return { issuedAt, boot: said.boot }
+  }
+
+  async function ask(witness: NodeName, node: NodeName, address: string, nonce: string, span: Ms = askSpan): Promise<Testimony | undefined> {
+    const line = rows.get(witness)?.line
+    if (line === undefined) return undefined
+    asked += 1
+    const id = asked
+    const said = await asks.ask(`${witness} ${id}`, span, () => line.link.send(frameOf({ say: 'ask', id, node, address, nonce })))
+    return said === undefined ? undefined : testimony(node, nonce, said)
+  }
+
+  function testimony(node: NodeName, nonce: string, said: { word: 'hears' | 'deaf'; boot?: Boot; seal?: string }): Testimony {
+    if (said.word === 'deaf' || said.boot === undefined) return { word: said.word, proven: false }
+    const row = rows.get(node)
+    return { word: 'hears', proven: row !== undefined && holds(row, nonce, said.boot, said.seal), boot: said.boot }
+  }
+
+  function holds(row: Row, nonce: string, boot: Boot, seal: string | undefined): boolean {
+    return seal !== undefined && row.keys.some((key) => sealHolds(key, nonce, boot, seal))
+  }
+
+  /** Another replica asks whether we hear a node: the node itself is asked, to seal with that replica's key. */
+  async function testify(node: NodeName, nonce: string, asker: string): Promise<{ word: 'hears' | 'deaf'; boot?: Boot; seal?: string }> {
+    const line = rows.get(node)?.line
+    if (line === undefined) return { word: 'deaf' }
+    const said = await challenges.ask(`${node} ${nonce}`, relaySpan, () => line.link.send(frameOf({ say: 'challenge', nonce, replica: asker })))
+    if (said !== undefined) return { word: 'hears', boot: said.boot, ...(said.seal === undefined ? {} : { seal: said.seal }) }
+    return { word: clock.now() - line.heardAt < recentBeat ? 'hears' : 'deaf' }
+  }
+
+  function sweep(): void {
+    const now = clock.now()
+    for (const { line } of rows.values()) if (line !== undefined && now - line.heardAt > silentLinkEnds) line.link.close('no beat for a minute')
+    cancelSweep = clock.after(sweepEvery, sweep)
+  }
+}
+
+function hostOf(address: string): string {
+  return address.slice(0, address.lastIndexOf(':'))
+}

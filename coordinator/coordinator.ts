@@ -1,0 +1,238 @@
+// One replica, put together: what it hears (beats), what it watches (reflectors), whether it leads (elector), and the loop
+// that decides and acts. Followers do all but act, so that a new leader is warm.
+import type { Action, HoldAction } from '../core/action.ts'
+import type { Ms, Observed } from '../core/model.ts'
+import type { Policy } from '../core/policy.ts'
+import { createApi, type KubeObject } from './api.ts'
+import { serveBeats, type Beats } from './beats.ts'
+import { doer } from './deed.ts'
+import { recorder as createRecorder } from './events.ts'
+import { fencePaths } from './fence-paths.ts'
+import { fenceRunner } from './fence.ts'
+import { holdKeeper } from './hold.ts'
+import type { CoordinatorHost } from './host.ts'
+import { incidentWriter } from './incident.ts'
+import { keepAttachment, keepNode, paths } from './kubernetes.ts'
+import { elect } from './lease.ts'
+import { looker } from './look.ts'
+import { runLoop } from './loop.ts'
+import { fencesPath, readIncident } from './node-fence.ts'
+import { readRecord, recordsPath } from './node-record.ts'
+import { createObservation } from './observe.ts'
+import { podRate } from './pod-rate.ts'
+import { keepPolicies } from './policies.ts'
+import { policiesPath } from './holdfast-policy.ts'
+import { reflect, type Reflector } from './reflector.ts'
+
+export interface CoordinatorSettings {
+  /** Where the Lease, the fence ConfigMaps and their Secrets are. */
+  readonly namespace: string
+  readonly agentNamespace: string
+  /** Of this process: a pod that returns under its name is another. */
+  readonly identity: string
+  /** Keys the digests of fence methods; known to the replicas only. */
+  readonly salt: string
+  token(): Promise<string | undefined>
+  /** Addresses of all replicas as they become known; called with this one's own once it listens. */
+  replicas(own: string, changed: (addresses: readonly string[]) => void): () => void
+}
+
+export interface Coordinator {
+  readonly address: string
+  readonly seen: Observed
+  readonly beats: Beats
+  leads(): number | undefined
+  policies(): readonly Policy[]
+  holds(): readonly HoldAction[]
+  /** Every watch has been read once. */
+  ready(): boolean
+  freshAt(): Ms
+  /** What the core wanted last, for people. */
+  wanted(): readonly Action[]
+  stop(): Promise<void>
+}
+
+/** Quiet collections that a decision leans on are proven fresh in so many seconds, by short watches. */
+const freshWithin: Ms = 6_000
+const agentPods = { labelSelector: 'app.kubernetes.io/name=holdfast-agent' }
+const pauseName = 'holdfast-pause'
+
+export async function startCoordinator(host: CoordinatorHost, settings: CoordinatorSettings): Promise<Coordinator> {
+  const { clock, log, transport } = host
+  const { namespace, identity } = settings
+  let observe: ReturnType<typeof createObservation> | undefined
+  const onAnswer = (at: Ms): void => {
+    if (observe !== undefined) observe.seen.self.apiAnsweredAt = Math.max(observe.seen.self.apiAnsweredAt, at)
+  }
+  const api = createApi({ transport, clock, onAnswer, rate: { perSecond: 100, burst: 200 }, userAgent: 'holdfast-coordinator' })
+  // Token reviews come by the thousand when a replica starts; they must neither starve deeds nor be starved by them.
+  const reviewApi = createApi({ transport, clock, rate: { perSecond: 300, burst: 300 }, userAgent: 'holdfast-coordinator' })
+  const leaseApi = createApi({ transport, clock, onAnswer, userAgent: 'holdfast-coordinator' })
+
+  let wake = (): void => undefined
+  const beats = serveBeats({ host, api: reviewApi, replica: identity, namespace: settings.agentNamespace, token: settings.token, changed: () => wake() })
+  const observation = createObservation(clock, identity, beats)
+  observe = observation
+  const { self } = observation.seen
+  let paused: { reason: string; by: string } | undefined
+  let leadership = new AbortController()
+
+  const elector = elect({
+    api: leaseApi, clock, chance: host.chance, identity, namespace, name: 'holdfast-coordinator', log,
+    highestTerm: () => Math.max(0, ...[...observation.seen.incidents.values()].map((incident) => incident.status.term)),
+    gained(term) {
+      leadership = new AbortController()
+      self.ledSince = clock.now()
+      beats.setLeading(true)
+      policies.settle()
+      log.info({ term }, 'this replica leads')
+      wake()
+    },
+    lost(reason) {
+      leadership.abort(new Error(reason))
+      beats.setLeading(false)
+      log.warn({ reason }, 'this replica leads no more')
+    },
+  })
+  const leads = (): number | undefined => elector.leads()
+  const recorder = createRecorder({ api, clock, log, identity })
+  const policies = keepPolicies({ api, clock, log, recorder, leads, changed: () => wake() })
+  const fences = fencePaths({
+    clock, log, salt: settings.salt, nodes: () => observation.seen.nodes.keys(),
+    changed: (node, config) => {
+      observation.path(node, config.path)
+      wake()
+    },
+    faults(sentences, map) {
+      if (leads() === undefined) return
+      recorder.say({
+        regarding: { apiVersion: 'v1', kind: 'ConfigMap', name: map, namespace, uid: '' }, reason: 'FenceConfigInvalid', action: 'Read',
+        note: `the last good configuration stays in force: ${sentences.join('; ')}`, type: 'Warning',
+      })
+    },
+  })
+  const reflectors = startReflectors()
+  const incidents = incidentWriter({ api, observation, log, leads })
+  const runner = fenceRunner({ programs: host.programs, clock, secrets: fences.secrets, log })
+  const rate = podRate(clock)
+  const holds = holdKeeper({ clock, log, observation, incidents, recorder, leads })
+  let wanted: readonly Action[] = []
+
+  const loop = runLoop({
+    clock, log, observation, policies: policies.inForce, drained: beats.drained,
+    look: looker({ api, beats, fences, runner, host, observation, log }),
+    deed: doer({ api, host, observation, incidents, fences, runner, recorder, rate, log, replica: identity, leads, signal: () => leadership.signal }),
+    holds: holds.now, refresh,
+    decided: (_, actions) => { wanted = actions },
+  })
+  wake = loop.wake
+
+  const listener = await host.listen(beats.accept)
+  const stopReplicas = settings.replicas(listener.address, beats.setReplicas)
+
+  return {
+    address: listener.address, seen: observation.seen, beats, leads, policies: policies.inForce, holds: holds.standing,
+    ready: () => reflectors.every((reflector) => reflector.synced),
+    freshAt, wanted: () => wanted,
+    async stop() {
+      loop.stop()
+      leadership.abort(new Error('this replica stops'))
+      stopReplicas()
+      for (const reflector of reflectors) reflector.stop()
+      await elector.stop()
+      beats.close()
+      await recorder.close()
+      await listener.close()
+    },
+  }
+
+  function refresh(): void {
+    const term = elector.leads()
+    if (term === undefined) delete self.term
+    else self.term = term
+    self.freshAt = freshAt()
+    self.replicas = beats.replicas()
+    self.podBudget = rate.available()
+    if (paused === undefined) delete self.pause
+    else self.pause = paused
+  }
+
+  function freshAt(): Ms {
+    return Math.min(...reflectors.slice(0, 3).map((reflector) => reflector.freshAt() ?? -Infinity))
+  }
+
+  /** The first three are those that blindness is judged by. */
+  function startReflectors(): Reflector<KubeObject>[] {
+    const common = { api, clock, chance: host.chance, log }
+    const nodes = reflect({
+      ...common, path: paths.nodes, project: keepNode, freshWithin,
+      changed({ type, object }) {
+        if (type === 'deleted') observation.nodeGone(object.metadata.name)
+        else observation.node(object)
+        if (type === 'added') fences.refresh()
+        wake()
+      },
+    })
+    const fenceObjects = reflect({
+      ...common, path: fencesPath, freshWithin,
+      changed({ type, object }) {
+        if (type === 'deleted') observation.incidentGone(object.metadata.name)
+        else takeIncident(object)
+        wake()
+      },
+    })
+    const attachments = reflect({
+      ...common, path: paths.attachments, project: keepAttachment, freshWithin,
+      changed({ type, object }) {
+        if (type === 'deleted') observation.attachmentGone(object)
+        else observation.attachment(object)
+        wake()
+      },
+    })
+    const records = reflect({
+      ...common, path: recordsPath,
+      changed({ type, object }) {
+        const read = type === 'deleted' ? undefined : readRecord(object)
+        observation.record(object.metadata.name, read?.ok === true ? read.record : undefined)
+      },
+    })
+    const policyObjects = reflect({
+      ...common, path: policiesPath,
+      changed: ({ type, object }) => (type === 'deleted' ? policies.gone(object.metadata.name) : policies.seen(object)),
+    })
+    const configMaps = reflect({
+      ...common, path: paths.configMaps(namespace),
+      changed({ type, object }) {
+        if (object.metadata.name === pauseName) paused = type === 'deleted' ? undefined : readPause(object)
+        if (type === 'deleted') fences.configMapGone(object.metadata.name)
+        else fences.configMap(object)
+      },
+    })
+    const secrets = reflect({
+      ...common, path: paths.secrets(namespace), query: { labelSelector: 'holdfast.dev/fence-secret' },
+      changed: ({ type, object }) => (type === 'deleted' ? fences.secretGone(object.metadata.name) : fences.secret(object)),
+    })
+    const pods = reflect({
+      ...common, path: paths.podsIn(settings.agentNamespace), query: agentPods, project: ({ metadata: { name, namespace: where, uid, resourceVersion } }): KubeObject => ({
+        metadata: { name, ...(where === undefined ? {} : { namespace: where }), ...(uid === undefined ? {} : { uid }), ...(resourceVersion === undefined ? {} : { resourceVersion }) },
+      }),
+      changed({ type, object }) {
+        if (type === 'deleted' && object.metadata.uid !== undefined) beats.drop(object.metadata.uid)
+      },
+    })
+    // Their items differ; what is asked of them here (synced, freshAt, stop) does not.
+    return [nodes, fenceObjects, attachments, records, policyObjects, configMaps, secrets, pods] as unknown as Reflector<KubeObject>[]
+  }
+
+  function takeIncident(object: KubeObject): void {
+    const read = readIncident(object)
+    if (read.ok) observation.incident(read.incident)
+    else log.error({ incident: object.metadata.name, faults: read.faults }, 'a NodeFence cannot be read')
+  }
+}
+
+function readPause(object: KubeObject): { reason: string; by: string } {
+  const { data } = object as KubeObject & { data?: Record<string, string> } // a ConfigMap has it, or leaves it out
+  return { reason: data?.['reason'] ?? 'no reason given', by: data?.['by'] ?? 'somebody' }
+}
+

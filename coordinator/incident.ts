@@ -1,0 +1,84 @@
+// Writes on NodeFences. Each write carries the resourceVersion it was made from; on a conflict the newer copy is read, and
+// the change is applied again only if that copy still bears our term: a leader that slept meets its successor's term here
+// and touches nothing more.
+import type { Change } from '../core/timeline.ts'
+import type { Log } from '../edge/log.ts'
+import type { Api, ApiError, KubeObject } from './api.ts'
+import { incidentBody, readIncident, statusBody, fencesPath } from './node-fence.ts'
+import type { Observation } from './observe.ts'
+
+export interface IncidentWriter {
+  /** False: it was not written, or nobody knows; what is true will be seen. */
+  change(name: string, change: Change): Promise<boolean>
+  /** As `change`, for the one write that puts our term there. */
+  adopt(name: string, change: Change): Promise<boolean>
+  open(draft: Parameters<typeof incidentBody>[0], change: Change): Promise<boolean>
+}
+
+export interface IncidentWriterOptions {
+  readonly api: Api
+  readonly observation: Observation
+  readonly log: Log
+  /** Our term, if we lead at this very instant. */
+  leads(): number | undefined
+}
+
+const triesPerWrite = 3
+
+export function incidentWriter({ api, observation, log, leads }: IncidentWriterOptions): IncidentWriter {
+  const queues = new Map<string, Promise<unknown>>()
+
+  return {
+    change: (name, change) => inTurn(name, () => write(name, change, false)),
+    adopt: (name, change) => inTurn(name, () => write(name, change, true)),
+    async open(draft, change) {
+      if (leads() === undefined) return false
+      const created = await api.create<KubeObject>(fencesPath, incidentBody(draft))
+      if (!created.ok) return refused(draft.name, created.error)
+      take(created.value)
+      return inTurn(draft.name, () => write(draft.name, change, true))
+    },
+  }
+
+  /** Deeds and ends of attempts may want to write on one incident at once; one follows the other. */
+  function inTurn(name: string, work: () => Promise<boolean>): Promise<boolean> {
+    const before = queues.get(name) ?? Promise.resolve()
+    const turn = before.then(work)
+    queues.set(name, turn)
+    return turn.finally(() => {
+      if (queues.get(name) === turn) queues.delete(name)
+    })
+  }
+
+  async function write(name: string, change: Change, adopting: boolean): Promise<boolean> {
+    for (let tries = 0; tries < triesPerWrite; tries += 1) {
+      const term = leads()
+      const incident = observation.seen.incidents.get(name)
+      if (term === undefined || incident === undefined) return false
+      const bears = incident.status.term
+      if (bears > term || (bears !== term && !adopting)) return false
+      const status = change(incident.status)
+      if (status === incident.status) return true
+      const { uid, resourceVersion } = incident
+      const answer = await api.replace<KubeObject>(`${fencesPath}/${name}/status`, statusBody(name, resourceVersion, uid, status))
+      if (answer.ok) return take(answer.value)
+      if (answer.error.kind !== 'conflict') return refused(name, answer.error)
+      const newer = await api.get<KubeObject>(`${fencesPath}/${name}`)
+      if (!newer.ok || !take(newer.value)) return false
+    }
+    return false
+  }
+
+  function take(object: KubeObject): boolean {
+    const read = readIncident(object)
+    if (read.ok) observation.incident(read.incident)
+    else log.error({ incident: object.metadata.name, faults: read.faults }, 'a NodeFence cannot be read')
+    return read.ok
+  }
+
+  function refused(name: string, error: ApiError): false {
+    log.warn({ incident: name, kind: error.kind, message: error.message }, 'an incident could not be written')
+    return false
+  }
+}
+

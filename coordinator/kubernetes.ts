@@ -1,0 +1,116 @@
+// What is kept of Kubernetes' objects: only what a decision or a person needs. Five thousand nodes with their image lists
+// are a hundred megabytes; without them, five.
+import type { PodSeen, Taint, VolumeSeen } from '../core/model.ts'
+import type { KubeObject, Meta } from './api.ts'
+
+export const paths = {
+  nodes: '/api/v1/nodes',
+  attachments: '/apis/storage.k8s.io/v1/volumeattachments',
+  node: (name: string): string => `/api/v1/nodes/${name}`,
+  lease: (node: string): string => `/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases/${node}`,
+  podsOf: (node: string): string => `/api/v1/pods?fieldSelector=spec.nodeName%3D${encodeURIComponent(node)}&limit=500`,
+  pod: (namespace: string, name: string): string => `/api/v1/namespaces/${namespace}/pods/${name}`,
+  configMaps: (namespace: string): string => `/api/v1/namespaces/${namespace}/configmaps`,
+  secrets: (namespace: string): string => `/api/v1/namespaces/${namespace}/secrets`,
+  podsIn: (namespace: string): string => `/api/v1/namespaces/${namespace}/pods`,
+}
+
+export interface KeptNode extends KubeObject {
+  metadata: Meta
+  taints: readonly Taint[]
+  address: string
+  kubeletPort: number
+  bootId: string
+  machine: string
+  ready: { status: 'True' | 'False' | 'Unknown'; heartbeat: string }
+}
+
+/** What the API server may leave out is optional here, whatever the real one always sends. */
+interface NodeObject extends KubeObject {
+  spec?: { taints?: Taint[] }
+  status?: {
+    addresses?: { type: string; address: string }[]
+    nodeInfo?: { bootID?: string; systemUUID?: string }
+    daemonEndpoints?: { kubeletEndpoint?: { Port?: number } }
+    conditions?: { type: string; status: string; lastHeartbeatTime?: string }[]
+  }
+}
+
+const usualKubeletPort = 10_250
+
+export function keepNode(object: KubeObject): KeptNode {
+  const { spec, status } = object as NodeObject // every field of it is optional and defaulted below
+  const ready = status?.conditions?.find((condition) => condition.type === 'Ready')
+  return {
+    metadata: keepMeta(object.metadata),
+    taints: spec?.taints ?? [],
+    address: status?.addresses?.find((address) => address.type === 'InternalIP')?.address ?? '',
+    kubeletPort: status?.daemonEndpoints?.kubeletEndpoint?.Port || usualKubeletPort,
+    bootId: status?.nodeInfo?.bootID ?? '',
+    machine: status?.nodeInfo?.systemUUID ?? '',
+    ready: { status: ready?.status === 'True' || ready?.status === 'False' ? ready.status : 'Unknown', heartbeat: ready?.lastHeartbeatTime ?? '' },
+  }
+}
+
+function keepMeta(meta: Meta): Meta {
+  const { name, uid, resourceVersion, labels, annotations } = meta
+  const ours = Object.fromEntries(Object.entries(annotations ?? {}).filter(([key]) => key.startsWith('holdfast.dev/')))
+  return { name, ...(uid === undefined ? {} : { uid }), ...(resourceVersion === undefined ? {} : { resourceVersion }), labels: labels ?? {}, annotations: ours }
+}
+
+export interface KeptAttachment extends KubeObject {
+  node: string
+  seen: VolumeSeen
+}
+
+interface AttachmentObject extends KubeObject {
+  spec?: { attacher?: string; nodeName?: string; source?: { persistentVolumeName?: string } }
+  status?: { attached?: boolean; detachError?: { message?: string }; attachError?: { message?: string } }
+}
+
+export function keepAttachment(object: KubeObject): KeptAttachment {
+  const { metadata, spec, status } = object as AttachmentObject // every field of it is optional and defaulted below
+  const error = status?.detachError?.message ?? status?.attachError?.message
+  return {
+    metadata: keepMeta(metadata),
+    node: spec?.nodeName ?? '',
+    seen: {
+      attachment: metadata.name, uid: metadata.uid ?? '', driver: spec?.attacher ?? '', volume: spec?.source?.persistentVolumeName ?? metadata.name,
+      attached: status?.attached ?? false, deleting: metadata.deletionTimestamp !== undefined, ...(error === undefined ? {} : { error }),
+    },
+  }
+}
+
+interface PodObject extends KubeObject {
+  spec?: { priority?: number; volumes?: { name: string; persistentVolumeClaim?: { claimName: string }; ephemeral?: object }[] }
+  status?: { phase?: string }
+}
+
+export function readPod(object: KubeObject): PodSeen {
+  const { metadata, spec, status } = object as PodObject // every field of it is optional and defaulted below
+  const namespace = metadata.namespace ?? ''
+  const owner = metadata.ownerReferences?.find((reference) => reference.controller === true)
+  const kind = owner === undefined ? 'none' : ownerKinds.find((known) => known === owner.kind) ?? 'other'
+  const exempt = exemption(metadata, kind)
+  return {
+    namespace, name: metadata.name, uid: metadata.uid ?? '', resourceVersion: metadata.resourceVersion ?? '', owner: kind,
+    priority: spec?.priority ?? 0, terminating: metadata.deletionTimestamp !== undefined, phase: status?.phase ?? 'Unknown',
+    finalizers: metadata.finalizers ?? [],
+    claims: (spec?.volumes ?? []).flatMap((volume) => claimOf(volume, metadata)).map((claim) => `${namespace}/${claim}`),
+    ...(exempt === undefined ? {} : { exempt }),
+  }
+}
+
+const ownerKinds = ['StatefulSet', 'ReplicaSet', 'DaemonSet', 'Job', 'Node'] as const
+
+function exemption(meta: Meta, owner: PodSeen['owner']): string | undefined {
+  if (meta.annotations?.['kubernetes.io/config.mirror'] !== undefined || owner === 'Node') return 'a static pod: no one but its node can remove it'
+  if (owner === 'DaemonSet') return 'a DaemonSet pod belongs to its node'
+  return undefined
+}
+
+/** A generic ephemeral volume has a claim named after the pod and the volume. */
+function claimOf(volume: { name: string; persistentVolumeClaim?: { claimName: string }; ephemeral?: object }, meta: Meta): string[] {
+  if (volume.persistentVolumeClaim !== undefined) return [volume.persistentVolumeClaim.claimName]
+  return volume.ephemeral === undefined ? [] : [`${meta.name}-${volume.name}`]
+}

@@ -1,0 +1,271 @@
+// What the page shows, as plain data: the replica's own view, told in the words of the glossary. Built anew whenever somebody
+// looks; it holds nothing that changes by itself (no ages), so that two equal states are equal texts and only news travels.
+import type { HoldAction } from '../core/action.ts'
+import { blind } from '../core/brake.ts'
+import { hasTaint, outOfServiceKey, quarantineKey } from '../core/clear.ts'
+import type { Incident, IncidentStatus } from '../core/incident.ts'
+import type { Verdict } from '../core/judge.ts'
+import type { Ms, NodeSeen, Observed } from '../core/model.ts'
+import { policyOf, type Policy } from '../core/policy.ts'
+import { auditOf } from '../core/proof.ts'
+import { survey, type Survey } from '../core/survey.ts'
+import type { Clock } from '../edge/clock.ts'
+
+/** Of a coordinator, what the page looks at. */
+export interface PageSource {
+  readonly seen: Observed
+  leads(): number | undefined
+  policies(): readonly Policy[]
+  holds(): readonly HoldAction[]
+  ready(): boolean
+}
+
+export interface PageState {
+  readonly replica: string
+  readonly leads: boolean
+  readonly glance: Glance
+  readonly counts: Counts
+  readonly pause?: { readonly reason: string; readonly by: string }
+  readonly policies: readonly Pick<Policy, 'name' | 'mode' | 'profile' | 'nodeDownPodDeletionPolicy'>[]
+  readonly nodes: readonly NodeCard[]
+  /** Nodes that are not shown; the well ones are left out first. */
+  readonly nodesLeft: number
+  /** Open ones first, each kind newest first. */
+  readonly incidents: readonly IncidentCard[]
+  readonly incidentsLeft: number
+}
+
+/** Is it well? */
+export interface Glance {
+  readonly is: 'well' | 'acting' | 'held' | 'trouble' | 'starting'
+  readonly sentence: string
+}
+
+export interface Counts {
+  readonly nodes: number
+  readonly alive: number
+  readonly silent: number
+  readonly fencing: number
+  readonly quarantined: number
+  readonly held: number
+  readonly paths: { readonly verified: number; readonly all: number }
+}
+
+export interface NodeCard {
+  readonly name: string
+  readonly zone: string
+  readonly verdict: Verdict['is']
+  /** Why it is not plainly alive. */
+  readonly detail?: string
+  readonly silentSince?: string
+  readonly ready: NodeSeen['ready']['status']
+  readonly quarantine: boolean
+  readonly outOfService: boolean
+  readonly gone: boolean
+  readonly policy: string
+  readonly incident?: string
+  readonly paths: readonly PathCard[]
+  readonly faults: readonly string[]
+  readonly probe: 'answered' | 'unanswered' | 'unasked'
+  readonly volumes: readonly { readonly volume: string; readonly attached: boolean; readonly deleting: boolean }[]
+  readonly pods?: readonly PodLine[]
+  readonly holds: readonly HoldCard[]
+  readonly levers?: readonly Lever[]
+}
+
+export interface PathCard {
+  readonly method: string
+  readonly agent: string
+  readonly level: number
+  readonly state: 'verified' | 'mismatch' | 'unreachable' | 'marked' | 'unaudited'
+  readonly identity: 'proven' | 'unproven' | 'mismatch'
+  readonly evidence: string
+}
+
+export interface PodLine {
+  readonly name: string
+  readonly phase: string
+  readonly terminating: boolean
+  readonly volumes: boolean
+}
+
+export interface HoldCard {
+  readonly because: string
+  readonly detail: string
+  readonly lifts: string
+  readonly since?: string
+}
+
+export interface IncidentCard extends Pick<IncidentStatus, 'phase' | 'step' | 'level' | 'round' | 'attempts' | 'voided' | 'pods' | 'volumes' | 'holds' | 'timeline'> {
+  readonly name: string
+  readonly node: string
+  readonly boot: string
+  readonly cause: string
+  readonly policy: string
+  readonly profile: string
+  readonly outcome?: string
+  readonly proof?: IncidentStatus['proof']
+}
+
+/** What only the embedded world has: a person's hand in the machine room. */
+export interface Lever {
+  readonly name: string
+  readonly label: string
+}
+
+export interface PageExtras {
+  /** Undefined: not looked at. */
+  pods?(node: string): readonly PodLine[] | undefined
+  levers?(node: string): readonly Lever[]
+}
+
+const mostNodes = 200
+const mostIncidents = 20
+const mostListed = 60
+const mostMoments = 120
+
+export function pageState(source: PageSource, clock: Pick<Clock, 'now' | 'wall'>, extras: PageExtras = {}): PageState {
+  const { seen } = source
+  const now = clock.now()
+  const on = survey(seen, now, source.policies())
+  const wallOf = (at: Ms): string => new Date(Math.round((clock.wall() - now + at) / 1_000) * 1_000).toISOString()
+  const all = [...seen.nodes.values()]
+  const concern = (node: NodeSeen): number => (on.open.has(node.name) ? 3 : on.verdicts.has(node.name) ? 2 : node.taints.some(ours) ? 1 : 0)
+  // Only a cluster that does not fit is sorted by concern: in a small one each card stays in its place.
+  const shown = (all.length <= mostNodes ? all : all.toSorted((one, other) => concern(other) - concern(one)).slice(0, mostNodes))
+    .toSorted((one, other) => one.name.localeCompare(other.name, 'en', { numeric: true }))
+  const incidents = [...seen.incidents.values()].toSorted(byConcern)
+  const { pause } = seen.self
+  return {
+    replica: seen.self.replica, leads: source.leads() !== undefined,
+    glance: glance(source, on, all, now), counts: counts(source, on, all),
+    ...(pause === undefined ? {} : { pause }),
+    policies: source.policies().map(({ name, mode, profile, nodeDownPodDeletionPolicy }) => ({ name, mode, profile, nodeDownPodDeletionPolicy })),
+    nodes: shown.map((node) => nodeCard(source, on, node, wallOf, extras)), nodesLeft: all.length - shown.length,
+    incidents: incidents.slice(0, mostIncidents).map(incidentCard), incidentsLeft: Math.max(0, incidents.length - mostIncidents),
+  }
+}
+
+function ours(taint: { key: string }): boolean {
+  return taint.key === quarantineKey || taint.key === outOfServiceKey
+}
+
+function byConcern(one: Incident, other: Incident): number {
+  return Number(isOpen(other)) - Number(isOpen(one)) || begunAt(other).localeCompare(begunAt(one))
+}
+
+function isOpen({ status }: Incident): boolean {
+  return status.phase !== 'Final'
+}
+
+function begunAt({ status }: Incident): string {
+  return status.timeline[0]?.at ?? ''
+}
+
+function glance(source: PageSource, on: Survey, nodes: readonly NodeSeen[], now: Ms): Glance {
+  if (!source.ready()) return { is: 'starting', sentence: 'This replica has not read everything yet.' }
+  if (nodes.length === 0) return { is: 'starting', sentence: 'No node is there yet.' }
+  const stale = blind(on.seen.self, now)
+  if (stale !== undefined) return { is: 'trouble', sentence: `This replica is blind: ${stale.detail}.` }
+  const verdicts = [...on.verdicts.values()]
+  const open = [...on.open.values()]
+  const held = open.filter((incident) => incident.status.holds.length > 0 && incident.status.proof === undefined)
+  if (held.length > 0) {
+    const [hold] = held[0]?.status.holds ?? []
+    return { is: 'held', sentence: `${names(held.map((one) => one.nodeName))} ${held.length === 1 ? 'is' : 'are'} held: ${hold?.because ?? ''}.` }
+  }
+  if (open.length > 0) return { is: 'acting', sentence: open.map(under).join(' ') }
+  const dead = verdicts.filter(({ is }) => is === 'dead' || is === 'suspect').length
+  if (dead > 0) return { is: 'trouble', sentence: `${dead} of ${nodes.length} nodes ${dead === 1 ? 'is' : 'are'} silent.` }
+  if (verdicts.length > 0) return { is: 'trouble', sentence: `${names([...on.verdicts.keys()])}: the agent is not heard.` }
+  const marked = nodes.filter((node) => node.taints.some(ours))
+  if (marked.length > 0) return { is: 'acting', sentence: `${names(marked.map((node) => node.name))} ${marked.length === 1 ? 'bears' : 'bear'} the quarantine.` }
+  return { is: 'well', sentence: nodes.length === 1 ? 'The node is well.' : `All ${nodes.length} nodes are well.` }
+}
+
+function under({ nodeName, status, boot }: Incident): string {
+  switch (status.step) {
+    case 'none': return `${nodeName} fell silent: it is being looked into.`
+    case 'isolation': case 'power-management': return status.proof === undefined ? `${nodeName} is being fenced.` : `${nodeName} is proven off.`
+    case 'clear': return `${nodeName} is proven unable to write; its pods and volumes are being freed.`
+    case 'recovery': return `${nodeName} is cleared and on its way back${boot === '' ? '' : ' in a new boot'}.`
+  }
+}
+
+function names(list: readonly string[]): string {
+  return list.length > 3 ? `${list.slice(0, 3).join(', ')} and ${list.length - 3} more` : list.join(', ')
+}
+
+function counts(source: PageSource, on: Survey, nodes: readonly NodeSeen[]): Counts {
+  const verdicts = [...on.verdicts.values()]
+  const paths = nodes.flatMap((node) => node.path.levels.flat().map((method) => auditOf(node, method, bootOf(node))?.state))
+  const held = new Set([...on.open.values()].filter(({ status }) => status.holds.length > 0).map((incident) => incident.nodeName))
+  for (const hold of source.holds()) held.add(hold.node)
+  return {
+    nodes: nodes.length,
+    alive: nodes.length - verdicts.length,
+    silent: verdicts.filter(({ is }) => is !== 'alive').length,
+    fencing: on.open.size,
+    quarantined: nodes.filter((node) => hasTaint(node, quarantineKey)).length,
+    held: held.size,
+    paths: { verified: paths.filter((state) => state === 'verified').length, all: paths.length },
+  }
+}
+
+function bootOf(node: NodeSeen): string {
+  return node.beat?.boot ?? node.record?.boot ?? ''
+}
+
+function nodeCard(source: PageSource, on: Survey, node: NodeSeen, wallOf: (at: Ms) => string, extras: PageExtras): NodeCard {
+  const verdict = on.verdicts.get(node.name) ?? { is: 'alive' }
+  const incident = on.open.get(node.name)
+  const detail = detailOf(verdict)
+  const chosen = policyOf(node, source.policies())
+  const pods = extras.pods?.(node.name)
+  const levers = extras.levers?.(node.name)
+  const { record } = node
+  return {
+    name: node.name, zone: node.zone, verdict: verdict.is,
+    ...(detail === undefined ? {} : { detail }),
+    ...(verdict.is === 'alive' || node.beat === undefined ? {} : { silentSince: wallOf(node.beat.at) }),
+    ready: node.ready.status, quarantine: hasTaint(node, quarantineKey), outOfService: hasTaint(node, outOfServiceKey), gone: node.gone === true,
+    policy: 'policy' in chosen ? chosen.policy.name : chosen.none,
+    ...(incident === undefined ? {} : { incident: incident.name }),
+    paths: node.path.levels.flatMap((methods, level) => methods.map((method): PathCard => {
+      const audit = auditOf(node, method, bootOf(node))
+      return {
+        method: method.name, agent: method.agent, level: level + 1, state: audit?.state ?? 'unaudited', identity: audit?.identity ?? 'unproven',
+        evidence: audit?.evidence ?? '',
+      }
+    })),
+    faults: node.path.faults,
+    probe: record?.probe === undefined ? 'unasked' : record.probe.answered ? 'answered' : 'unanswered',
+    volumes: node.volumes.slice(0, mostListed).map(({ volume, attached, deleting }) => ({ volume, attached, deleting })),
+    ...(pods === undefined ? {} : { pods: pods.slice(0, mostListed) }),
+    holds: source.holds().filter((hold) => hold.node === node.name && hold.incident === undefined).map(({ because, detail: says, lifts }) => ({ because, detail: says, lifts })),
+    ...(levers === undefined ? {} : { levers }),
+  }
+}
+
+/** Without the seconds that count up by themselves. */
+function detailOf(verdict: Verdict): string | undefined {
+  switch (verdict.is) {
+    case 'alive': return undefined
+    case 'unknown': return 'its agent was not heard by this replica yet'
+    case 'ill': return verdict.detail
+    case 'suspect': return verdict.lacks.replace(/^silent for .*/, 'not silent for long enough')
+    case 'dead': return verdict.evidence.map((one) => `${one.source} ${one.word.replace(/ for [\d.]+ s$/, '')}`).join('; ')
+  }
+}
+
+function incidentCard(incident: Incident): IncidentCard {
+  const { status } = incident
+  const { phase, step, level, round, attempts, voided, pods, volumes, holds, timeline } = status
+  return {
+    name: incident.name, node: incident.nodeName, boot: incident.boot, cause: incident.cause, policy: incident.policy.name, profile: incident.policy.profile,
+    phase, step, level, round, attempts: attempts.slice(-mostListed), voided, pods: pods.slice(0, mostListed), volumes: volumes.slice(0, mostListed), holds,
+    timeline: timeline.length <= mostMoments ? timeline : [...timeline.slice(0, 20), ...timeline.slice(20 - mostMoments)],
+    ...(status.outcome === undefined ? {} : { outcome: status.outcome }),
+    ...(status.proof === undefined ? {} : { proof: status.proof }),
+  }
+}

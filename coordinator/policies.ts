@@ -1,0 +1,86 @@
+// The policies in force. A malformed one never takes a good one's place: its faults are told, all of them at once, and the
+// last good text goes on, across restarts from `status.inForce`.
+import type { Policy } from '../core/policy.ts'
+import type { Clock } from '../edge/clock.ts'
+import type { Log } from '../edge/log.ts'
+import type { Api, KubeObject } from './api.ts'
+import type { Recorder } from './events.ts'
+import { policiesPath, policyInForce, policyStatusBody, readPolicy } from './holdfast-policy.ts'
+import { showFaults } from './schema.ts'
+
+export interface Policies {
+  inForce(): readonly Policy[]
+  seen(object: KubeObject): void
+  gone(name: string): void
+  /** The leader writes what is in force onto the objects. */
+  settle(): void
+}
+
+export interface PoliciesOptions {
+  readonly api: Api
+  readonly clock: Clock
+  readonly log: Log
+  readonly recorder: Recorder
+  leads(): number | undefined
+  changed(): void
+}
+
+export function keepPolicies({ api, clock, log, recorder, leads, changed }: PoliciesOptions): Policies {
+  const good = new Map<string, Policy>()
+  const objects = new Map<string, KubeObject>()
+  const told = new Map<string, string>()
+  const settled = new Map<string, number>()
+  let list: readonly Policy[] = []
+
+  return {
+    inForce: () => list,
+    seen(object) {
+      const { name } = object.metadata
+      const read = readPolicy(object)
+      objects.set(name, object)
+      if (read.ok) good.set(name, read.policy)
+      else {
+        const before = good.get(name) ?? policyInForce(object)
+        if (before !== undefined) good.set(name, before)
+      }
+      tell(object, read.ok ? '' : showFaults(read.faults))
+      list = [...good.values()]
+      changed()
+      settle(object)
+    },
+    gone(name) {
+      objects.delete(name)
+      good.delete(name)
+      told.delete(name)
+      settled.delete(name)
+      list = [...good.values()]
+      changed()
+    },
+    settle: () => objects.forEach(settle),
+  }
+
+  function tell(object: KubeObject, faults: string): void {
+    const { name, uid } = object.metadata
+    if ((told.get(name) ?? '') === faults) return
+    told.set(name, faults)
+    if (faults === '') return log.info({ policy: name }, 'the policy is without faults again')
+    log.warn({ policy: name, faults, lastGood: good.has(name) }, 'the policy has faults; the last good one stays in force')
+    if (leads() === undefined) return
+    recorder.say({
+      regarding: { apiVersion: 'holdfast.dev/v1alpha1', kind: 'HoldfastPolicy', name, uid: uid ?? '' }, reason: 'PolicyInvalid', action: 'Read',
+      note: `${good.has(name) ? 'the last good policy stays in force' : 'this policy is not in force'}: ${faults}`, type: 'Warning',
+    })
+  }
+
+  /** Once for each generation; lost writes are made up for at the next change or the next leader. */
+  function settle(object: KubeObject): void {
+    const { name, generation } = object.metadata
+    if (leads() === undefined || generation === undefined || settled.get(name) === generation) return
+    settled.set(name, generation)
+    const read = readPolicy(object)
+    const body = policyStatusBody(object, { inForce: good.get(name), faults: read.ok ? [] : read.faults, at: new Date(clock.wall()).toISOString() })
+    void api.replace(`${policiesPath}/${name}/status`, body).then((answer) => {
+      if (!answer.ok) log.info({ policy: name, kind: answer.error.kind }, 'the status of a policy was not written')
+    })
+  }
+}

@@ -1,0 +1,39 @@
+// Asks a kubelet's port whether a machine is there: a connection, then the beginning of a TLS handshake. What counts is who
+// answers, not what: the certificate is not checked, nothing is sent that would need one.
+import { connect, type Socket } from 'node:net'
+import { connect as connectTls } from 'node:tls'
+import type { Ms, ProbeWord } from '../core/model.ts'
+import type { Clock } from '../edge/clock.ts'
+
+/** An RST came from some kernel. Time-outs and unreachable hosts or networks are silence. */
+const refusals: ReadonlySet<string> = new Set(['ECONNREFUSED', 'ECONNRESET'])
+
+export function probePort(clock: Clock, address: string, port: number, span: Ms): Promise<ProbeWord> {
+  return new Promise((resolve) => {
+    let accepted = false
+    const socket = connect({ host: address, port })
+    const cancel = clock.after(span, () => end(accepted ? 'open' : 'silent'))
+    const end = (word: ProbeWord): void => {
+      cancel()
+      socket.destroy()
+      resolve(word)
+    }
+    socket.on('error', (error) => end(refused(error) ? 'refused' : accepted ? 'open' : 'silent'))
+    socket.on('connect', () => {
+      accepted = true
+      handshake(socket, end)
+    })
+  })
+}
+
+function handshake(socket: Socket, end: (word: ProbeWord) => void): void {
+  // A handshake that fails was answered all the same, unless the connection was merely torn down.
+  const secure = connectTls({ socket, rejectUnauthorized: false, minVersion: 'TLSv1.2' })
+  secure.on('secureConnect', () => end('answered'))
+  secure.on('error', (error) => end(refused(error) ? 'refused' : 'answered'))
+  secure.on('close', () => end('open'))
+}
+
+function refused(error: Error): boolean {
+  return 'code' in error && typeof error.code === 'string' && refusals.has(error.code)
+}

@@ -1,0 +1,121 @@
+// What each deed writes on the incident: from the status before to the status after. Pure, so that the same change can be
+// applied again to a newer copy when a write met a conflict. `at` is wall time as text, for people.
+import type { HoldAction } from './action.ts'
+import type { Attempt, Evidence, Hold, IncidentStatus, Moment, Outcome, PodFate, VolumeFate } from './incident.ts'
+import type { PodSeen, VolumeSeen } from './model.ts'
+import type { Proof } from './proof.ts'
+
+export type Change = (status: IncidentStatus) => IncidentStatus
+
+/** More tries than this of one incident are not told one by one. */
+const momentLimit = 400
+
+export function freshStatus(term: number): IncidentStatus {
+  return { phase: 'New', step: 'none', level: 0, round: 1, term, attempts: [], voided: [], pods: [], volumes: [], holds: [], timeline: [] }
+}
+
+export function opened(term: number, replica: string, cause: string, evidence: readonly Evidence[], at: string): Change {
+  return (status) => tell({ ...status, term }, at, 'opened', `${cause}, by ${replica}: ${evidence.map((one) => `${one.source} ${one.word}`).join('; ')}`)
+}
+
+export function adopted(term: number, replica: string, at: string): Change {
+  return (status) => tell({ ...status, term }, at, 'adopted', `${replica} leads, term ${term}`)
+}
+
+export function ordered(attempt: Attempt): Change {
+  const step = attempt.action === 'on' ? 'recovery' : 'power-management'
+  return (status) => tell({
+    ...status, attempts: [...status.attempts, attempt], level: attempt.level, round: attempt.round,
+    phase: status.phase === 'New' ? 'Running' : status.phase,
+    // The securing off after found-off must not take the incident back behind its clear.
+    step: status.proof !== undefined && attempt.action === 'off' ? status.step : step,
+  }, attempt.startedAt, `ordered ${attempt.action}`, `${attempt.method} (${attempt.agent}), level ${attempt.level + 1}, round ${attempt.round}`)
+}
+
+export function ended(id: string, result: Attempt['result'], reason: string, at: string): Change {
+  return (status) => {
+    const attempt = status.attempts.find((one) => one.id === id)
+    if (attempt === undefined || attempt.result !== 'running') return status
+    const after = { ...attempt, result, endedAt: at, ...(reason === '' ? {} : { reason }) }
+    return tell({ ...status, attempts: status.attempts.map((one) => (one.id === id ? after : one)) }, at,
+      'order ended', `${attempt.method} ${attempt.action}: ${result}${reason === '' ? '' : ` (${reason})`}`)
+  }
+}
+
+export function settled(id: string, at: string): Change {
+  return ended(id, 'unknown', 'its end is not known to this leader', at)
+}
+
+export function proved(proof: Proof, at: string): Change {
+  const evidence = proof.evidence.map((one) => ({ ...one, at }))
+  const { kind, boot, nodeUid, level, methods } = proof
+  return (status) => tell({ ...status, phase: 'Running', step: 'clear', proof: { kind, at, boot, nodeUid, level, methods, evidence } }, at,
+    'proven', `${kind}: ${evidence.map((one) => `${one.source} ${one.word}`).join('; ')}`)
+}
+
+export function shownFalse(evidence: string, at: string): Change {
+  return (status) => {
+    if (status.proof === undefined) return status
+    const { proof, ...rest } = status
+    return tell({ ...rest, step: 'power-management', voided: [...status.voided, { proof, at, evidence }] }, at, 'proof void', evidence)
+  }
+}
+
+export function freed(pods: readonly PodSeen[], at: string): Change {
+  return (status) => {
+    const fates: PodFate[] = pods.map(({ namespace, name, uid }) => ({ namespace, name, uid, fate: 'freed' }))
+    const known = new Set(pods.map((pod) => pod.uid))
+    return tell({ ...status, step: 'clear', pods: [...status.pods.filter((pod) => !known.has(pod.uid)), ...fates] }, at,
+      'freed', pods.map((pod) => `${pod.namespace}/${pod.name}`).join(', '))
+  }
+}
+
+/** The volumes that are to be freed, as they stand. */
+export function volumesSeen(volumes: readonly VolumeSeen[], at: string): Change {
+  return (status) => {
+    const now = new Map(volumes.map((volume) => [volume.attachment, volume]))
+    const known = status.volumes.map((fate): VolumeFate => (now.has(fate.attachment) ? fate : { ...fate, fate: 'released' }))
+    const fresh = volumes.filter((volume) => !status.volumes.some((fate) => fate.attachment === volume.attachment))
+      .map(({ attachment, volume, driver }): VolumeFate => ({ attachment, volume, driver, fate: 'attached' }))
+    const released = known.filter((fate, index) => fate.fate === 'released' && status.volumes[index]?.fate !== 'released')
+    const after = { ...status, volumes: [...known, ...fresh] }
+    return released.length === 0 ? after : tell(after, at, 'volumes released', released.map((fate) => fate.volume).join(', '))
+  }
+}
+
+export function tainted(outOfService: boolean, at: string): Change {
+  return (status) => tell(status, at, 'tainted', outOfService ? 'quarantine and out-of-service' : 'quarantine')
+}
+
+export function untainted(key: string, because: string, cleared: boolean, at: string): Change {
+  return (status) => tell(cleared ? { ...status, step: 'recovery' } : status, at, 'untainted', `${key}: ${because}`)
+}
+
+export function withdrawn(because: string, at: string): Change {
+  return (status) => tell({ ...status, phase: 'Done', step: 'recovery' }, at, 'withdrawn', because)
+}
+
+export function closed(outcome: Outcome, because: string, at: string): Change {
+  return (status) => tell({ ...status, phase: 'Final', outcome, holds: [] }, at, 'closed', `${outcome}: ${because}`)
+}
+
+/** Holds keep the instant since which they stand. */
+export function held(holds: readonly HoldAction[], at: string): Change {
+  return (status) => {
+    const after = holds.map(({ because, detail, lifts }): Hold => ({
+      because, detail, lifts, since: status.holds.find((one) => one.because === because)?.since ?? at,
+    }))
+    const fresh = after.filter((one) => !status.holds.some((before) => before.because === one.because))
+    return fresh.reduce<IncidentStatus>((next, one) => tell(next, at, `held: ${one.because}`, one.detail), { ...status, holds: after })
+  }
+}
+
+/** Whether the holds now wanted differ from those on the record in what matters; a counting detail does not. */
+export function sameHolds(holds: readonly HoldAction[], status: IncidentStatus): boolean {
+  return holds.map((one) => one.because).toSorted().join() === status.holds.map((one) => one.because).toSorted().join()
+}
+
+function tell(status: IncidentStatus, at: string, what: string, detail: string): IncidentStatus {
+  const moment: Moment = { at, what, detail }
+  return { ...status, timeline: [...status.timeline, moment].slice(-momentLimit) }
+}

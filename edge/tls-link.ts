@@ -1,0 +1,229 @@
+// Links on a machine: TCP streams, their keys from a TLS handshake (edge/link-handshake.ts), their frames sealed
+// (edge/link-record.ts). A replica holds five thousand of them, so an open link is a socket, two keys and little else; and
+// whoever does not read, does not finish a handshake or sends more than is allowed is closed, never waited for.
+import { createServer, connect, type Server, type Socket } from 'node:net'
+import { createSecureContext, type SecureContext } from 'node:tls'
+import type { Ms } from '../core/model.ts'
+import type { Clock } from './clock.ts'
+import { beginHandshake, type Handshake, type Keys, type Side } from './link-handshake.ts'
+import { headOf, headSize, readHead } from './link-record.ts'
+import type { Link, LinkDialer, LinkEars, LinkListener } from './link.ts'
+
+export interface TlsListenOptions {
+  readonly clock: Clock
+  readonly host: string
+  /** 0: any free one. */
+  readonly port: number
+  readonly serving: Serving
+  readonly mostLinks?: number
+}
+
+/** PEM. */
+export interface Serving { readonly certificate: string; readonly key: string }
+
+export interface TlsListener extends LinkListener {
+  /** For every handshake from now on. Links that are open stay. */
+  renew(serving: Serving): void
+}
+
+export interface TlsDialOptions {
+  readonly clock: Clock
+  /** PEM of the authorities that are believed, read anew for each dial: a rotated one takes effect by itself. */
+  authorities(): Promise<string>
+  /** The name in every replica's certificate; addresses come and go. */
+  readonly name?: string
+}
+
+export const replicaName = 'holdfast-coordinator'
+
+const handshakeWithin: Ms = 10_000
+/** Each costs a millisecond of ours: as many as can be served before the first of them gives up. Others dial again. */
+const mostHandshakes = 1_000
+const usualMostLinks = 12_000
+/** Unsent bytes of one link. A permit is a hundred bytes: who lets this much lie does not read. */
+const mostUnsent = 256 * 1024
+/** Two of the longest records: one in hand, one half arrived. */
+const mostUnheard = 2 * 65_600
+/** The kernel asks an idle peer after this long, then each second, ten times. */
+const keepAliveAfter: Ms = 15_000
+/** For the last words to leave before the socket is torn down. */
+const closeWithin: Ms = 2_000
+/** Only key agreement by this one curve: the hybrid default doubles what a handshake costs. */
+const contextOptions = { minVersion: 'TLSv1.3', ecdhCurve: 'X25519', ciphers: 'TLS_AES_128_GCM_SHA256:TLS_CHACHA20_POLY1305_SHA256' } as const
+
+/** Rejects when the port cannot be had. */
+export function listenTls(options: TlsListenOptions, accept: (link: Link) => void): Promise<TlsListener> {
+  const { clock } = options
+  const sockets = new Set<Socket>()
+  let context = servingContext(options.serving)
+  let handshakes = 0
+  const server = createServer({ noDelay: true, keepAlive: true, keepAliveInitialDelay: keepAliveAfter }, (socket) => {
+    if (handshakes >= mostHandshakes || sockets.size >= (options.mostLinks ?? usualMostLinks)) {
+      socket.destroy()
+      return
+    }
+    sockets.add(socket)
+    handshakes += 1
+    let shaking = true
+    const shook = () => {
+      if (shaking) handshakes -= 1
+      shaking = false
+    }
+    socket.once('close', () => {
+      shook()
+      sockets.delete(socket)
+    })
+    makeLink(clock, socket, { is: 'listen', context }, (link) => {
+      shook()
+      // A handshake that fails is the dialler's to tell of: a port scanner must not fill our log.
+      if (typeof link !== 'string') accept(link)
+    })
+  })
+  return listening(server, options.host, options.port, {
+    renew: (serving) => { context = servingContext(serving) },
+    end: () => { for (const socket of sockets) socket.destroy() },
+  })
+}
+
+export function tlsDialer(options: TlsDialOptions): LinkDialer {
+  const { clock, name = replicaName } = options
+  let known: { readonly authorities: string; readonly context: SecureContext } | undefined
+
+  return {
+    async dial(address, span) {
+      const authorities = await options.authorities()
+      if (known?.authorities !== authorities) known = { authorities, context: createSecureContext({ ...contextOptions, ca: authorities }) }
+      const side: Side = { is: 'dial', context: known.context, name }
+      const colon = address.lastIndexOf(':')
+      const host = address.slice(0, colon).replace(/^\[(.*)\]$/, '$1')
+      const socket = connect({ host, port: Number(address.slice(colon + 1)), noDelay: true, keepAlive: true, keepAliveInitialDelay: keepAliveAfter })
+      return await new Promise<Link>((resolve, reject) => {
+        const late = clock.after(span, () => {
+          reject(new Error(`no link to ${address} within ${Math.round(span)} ms`))
+          socket.destroy()
+        })
+        makeLink(clock, socket, side, (link) => {
+          late()
+          if (typeof link === 'string') reject(new Error(`no link to ${address}: ${link}`))
+          else resolve(link)
+        })
+      })
+    },
+  }
+}
+
+function servingContext({ certificate, key }: Serving): SecureContext {
+  return createSecureContext({ ...contextOptions, cert: certificate, key })
+}
+
+function listening(server: Server, host: string, port: number, also: { renew(serving: Serving): void; end(): void }): Promise<TlsListener> {
+  return new Promise((resolve, reject) => {
+    server.once('error', reject)
+    server.listen({ host, port, backlog: 4_096 }, () => {
+      server.removeListener('error', reject)
+      server.on('error', () => undefined) // one connection that could not be accepted: its dialler tries again
+      const bound = server.address()
+      const own = typeof bound === 'object' && bound !== null ? bound.port : port
+      resolve({
+        address: `${host.includes(':') ? `[${host}]` : host}:${own}`,
+        renew: also.renew,
+        close: () => new Promise((closed) => {
+          server.close(() => closed())
+          also.end()
+        }),
+      })
+    })
+  })
+}
+
+/** `made` gets the link, or why there is none, once. */
+function makeLink(clock: Clock, socket: Socket, side: Side, made: (link: Link | string) => void): void {
+  let handshake: Handshake | undefined
+  let keys: Keys | undefined
+  let ears: LinkEars | undefined
+  let rest: Buffer | undefined
+  let open = true
+  let endedBecause = ''
+  let late: (() => void) | undefined = clock.after(handshakeWithin, () => end('no handshake in time'))
+
+  const remote = () => `${socket.remoteAddress?.includes(':') ? `[${socket.remoteAddress}]` : socket.remoteAddress ?? ''}:${socket.remotePort ?? 0}`
+  socket.on('error', (error) => end(error.message))
+  socket.on('close', () => end('closed by the other end'))
+  socket.on('data', take)
+  if (side.is === 'listen') begin()
+  else socket.once('connect', begin)
+
+  function begin(): void {
+    handshake = beginHandshake(side, (bytes) => { socket.write(Buffer.concat([headOf('handshake', bytes.length), bytes])) }, (shaken) => {
+      handshake = undefined
+      if (!open) return
+      if ('failed' in shaken) return end(shaken.failed)
+      keys = shaken.keys
+      late?.()
+      late = undefined
+      made(link(remote()))
+    })
+  }
+
+  function link(from: string): Link {
+    return {
+      remote: from,
+      send(frame) {
+        if (!open) return
+        const record = keys?.out.seal(frame)
+        if (record === undefined) return end('a frame too long, or a key used up')
+        socket.write(record)
+        if (socket.writableLength > mostUnsent) end('the other end does not read')
+      },
+      listen(given) {
+        if (ears !== undefined) throw new Error('a link is listened to once')
+        ears = given
+        if (!open) return given.closed(endedBecause)
+        if (rest !== undefined) take(Buffer.alloc(0))
+      },
+      close: end,
+    }
+  }
+
+  /** Records as they come, in pieces of any size. What is not whole yet waits, and is never more than one record. */
+  function take(piece: Buffer): void {
+    const bytes = rest === undefined ? piece : Buffer.concat([rest, piece])
+    rest = undefined
+    let at = 0
+    while (open && bytes.length - at >= headSize) {
+      const head = readHead(bytes, at)
+      if (head === undefined) return end('not a record of ours')
+      const from = at + headSize
+      if (bytes.length - from < head.size) break
+      if (head.kind === 'sealed') {
+        if (keys === undefined || ears === undefined) break // the handshake's last word is being weighed, or nobody listens yet
+        const frame = keys.in.open(bytes.subarray(from, from + head.size))
+        if (frame === undefined) return end('a record that does not open')
+        ears.frame(frame)
+      } else {
+        handshake?.take(Buffer.from(bytes.subarray(from, from + head.size)))
+      }
+      at = from + head.size
+    }
+    if (!open || at === bytes.length) return
+    rest = at === 0 ? bytes : bytes.subarray(at)
+    if (rest.length > mostUnheard) end('more than one record before anybody listens')
+  }
+
+  function end(reason: string): void {
+    if (!open) return
+    open = false
+    endedBecause = reason
+    late?.()
+    handshake?.drop()
+    rest = undefined
+    // Words that were sent before the close still leave; then the socket goes, whether or not the other end agrees.
+    if (socket.destroyed || socket.connecting || keys === undefined) socket.destroy()
+    else {
+      socket.once('close', clock.after(closeWithin, () => socket.destroy()))
+      socket.destroySoon()
+    }
+    if (keys === undefined) made(reason)
+    else ears?.closed(reason)
+  }
+}

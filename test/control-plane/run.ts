@@ -1,0 +1,24 @@
+// `npm run test:cluster`: builds the real control plane where it is not there yet, then runs every test of this folder
+// against it, one file at a time. `-- --kubernetes 1.36.4` chooses a version, further words choose files.
+import { spawnSync } from 'node:child_process'
+import { globSync } from 'node:fs'
+import { argv, env, exit } from 'node:process'
+import { runFiles } from '../run.ts'
+
+const fileDeadline = 900_000
+const noGo = 3
+
+const wanted = argv.slice(2)
+const at = wanted.indexOf('--kubernetes')
+if (at !== -1) env['HOLDFAST_KUBERNETES'] = wanted.splice(at, 2)[1] ?? ''
+
+const built = spawnSync('bash', ['test/control-plane/build.sh'], { stdio: ['ignore', 'inherit', 'inherit'] })
+if (built.status !== 0) {
+  console.log(built.status === noGo ? 'the real control plane cannot be built here: Go is missing' : 'the real control plane could not be built')
+  console.log(`0 passed, ${built.status === noGo ? '0 failed, 1 skipped' : '1 failed'}`)
+  exit(1)
+}
+const files = wanted.length > 0 ? wanted.flatMap((pattern) => globSync(pattern)) : globSync('test/control-plane/*.test.ts').toSorted()
+const tally = await runFiles(files, 1, fileDeadline)
+console.log(`${tally.passed} passed, ${tally.failed} failed${tally.skipped > 0 ? `, ${tally.skipped} skipped` : ''}`)
+exit(tally.failed > 0 || tally.passed === 0 ? 1 : 0)

@@ -1,0 +1,121 @@
+// A small world for beats: replicas and agents as they are, a network in memory, an API server that knows its tokens, and
+// a clock turned by hand.
+import { startAgent, type Agent } from '../../agent/agent.ts'
+import type { AgentHost, HostFile } from '../../agent/host.ts'
+import type { Answer } from '../../coordinator/api.ts'
+import { serveBeats, type BeatChange, type Beats } from '../../coordinator/beats.ts'
+import { audience } from '../../coordinator/beats-review.ts'
+import type { NodeName } from '../../core/model.ts'
+import { silentLog, type Log } from '../../edge/log.ts'
+import { virtualClock, type VirtualClock } from '../../sim/clock.ts'
+import { memoryNetwork, type MemoryNetwork } from '../edge/link-pair.ts'
+
+export interface World {
+  readonly clock: VirtualClock
+  readonly network: MemoryNetwork
+  /** Tokens the API server was asked about. */
+  readonly reviewed: string[]
+  api: 'well' | 'away'
+  replica(name: string, leads?: boolean): Replica
+  agent(node: string, change?: Partial<AgentChange>): TestAgent
+}
+
+export interface Replica {
+  readonly beats: Beats
+  readonly address: string
+  readonly changes: { readonly node: NodeName; readonly what: BeatChange; readonly at: number }[]
+  stop(): void
+}
+
+export interface TestAgent {
+  readonly agent: Agent
+  /** What its host's files say; change it and it is so. */
+  readonly files: Record<HostFile, string | undefined>
+  readonly disk: Map<string, string>
+  readonly said: string[]
+  podFolders: readonly string[] | undefined
+  kubelet: 'ok' | 'ill' | 'unknown'
+}
+
+export interface AgentChange {
+  readonly boot: string
+  readonly token: string
+  readonly replicas: readonly string[]
+  readonly disk: Map<string, string>
+  readonly mounts: string
+  readonly kubelet: 'ok' | 'ill' | 'unknown'
+}
+
+export const emptyMounts = '22 1 8:1 / / rw,relatime shared:1 - ext4 /dev/sda1 rw\n'
+
+export function beatsWorld(): World {
+  const clock = virtualClock()
+  const network = memoryNetwork(clock)
+  const reviewed: string[] = []
+  const addresses: string[] = []
+  const all: Beats[] = []
+  let secrets = 0
+  let chances = 0
+  // A fixed, evenly spread row of numbers: any will do, and it is the same in each run.
+  const chance = () => (chances += 0.618) % 1
+
+  const world: World = {
+    clock, network, reviewed, api: 'well',
+    replica(name, leads = false) {
+      const address = `${name}:7443`
+      const changes: Replica['changes'] = []
+      const beats = serveBeats({
+        host: { clock, chance, log: silentLog, dialer: network.dialer(name), secret: (bytes) => Uint8Array.from({ length: bytes }, () => (secrets += 1) % 256) },
+        api: { create: async <T>(_: string, body: unknown): Promise<Answer<T>> => {
+          await clock.wait(2)
+          // The reviewed spec is what coordinator/beats-review.ts makes.
+          const { token } = (body as { spec: { token: string } }).spec
+          reviewed.push(token)
+          if (world.api === 'away') return { ok: false, error: { kind: 'unreachable', message: 'nobody answers' } }
+          return { ok: true, value: review(token) as T }
+        } },
+        replica: name, namespace: 'holdfast', token: async () => `replica ${name}`,
+        changed: (node, what) => changes.push({ node, what, at: clock.now() }),
+        drained: () => clock.wait(0),
+      })
+      beats.setLeading(leads)
+      const shut = network.listen(address, (link) => beats.accept(link))
+      addresses.push(address)
+      all.push(beats)
+      for (const each of all) each.setReplicas(addresses)
+      return { beats, address, changes, stop: () => { shut(); beats.close() } }
+    },
+    agent(node, change = {}) {
+      const files: TestAgent['files'] = {
+        'boot-id': `${change.boot ?? 'b007-0001'}\n`, 'pid-1-stat': `1 (init) S 0 1 1 0 -1 4194560 1 2 3 4 5 6 7 8 20 0 1 0 4711 9 9`,
+        uptime: '100.00 200.00\n', machine: `uuid-of-${node}\n`, mounts: change.mounts ?? emptyMounts, token: change.token ?? `agent ${node} pod-${node}`,
+      }
+      const disk = change.disk ?? new Map<string, string>()
+      const said: string[] = []
+      const note = (facts: object, message: string) => { said.push(`${message} ${JSON.stringify(facts)}`) }
+      const log: Log = { ...silentLog, info: note, warn: note, error: note }
+      const made: Omit<TestAgent, 'agent'> = { files, disk, said, podFolders: [], kubelet: change.kubelet ?? 'ok' }
+      const host: AgentHost = {
+        clock, chance, log, dialer: network.dialer(node), whispers: network.whispers(node),
+        disk: { load: async (name) => disk.get(name), save: async (name, text) => { disk.set(name, text) } },
+        read: async (file) => files[file], podFolders: async () => made.podFolders, kubeletHealth: async () => made.kubelet,
+        resolveReplicas: async () => change.replicas ?? addresses,
+      }
+      return Object.assign(made, { agent: startAgent(host, { version: 'test', kubeletRoot: '/var/lib/kubelet', whisperPort: 7_000 }) })
+    },
+  }
+  return world
+}
+
+/** `agent NODE POD`, `replica NAME`, or a token that is no good. */
+function review(token: string): unknown {
+  const [kind, name, pod] = token.split(' ')
+  const user = kind === 'agent' ? {
+    username: 'system:serviceaccount:holdfast:holdfast-agent',
+    extra: {
+      'authentication.kubernetes.io/node-name': [name], 'authentication.kubernetes.io/node-uid': [`uid-of-${name}`],
+      'authentication.kubernetes.io/pod-name': [`agent-on-${name}`], 'authentication.kubernetes.io/pod-uid': [pod],
+    },
+  } : { username: 'system:serviceaccount:holdfast:holdfast-coordinator', extra: { 'authentication.kubernetes.io/pod-uid': [`pod-of-${name}`] } }
+  return { status: kind === 'agent' || kind === 'replica' ? { authenticated: true, audiences: [audience], user } : { authenticated: false, error: 'unknown token' } }
+}

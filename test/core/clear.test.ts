@@ -1,0 +1,103 @@
+import { suite } from 'uvu'
+import * as assert from 'uvu/assert'
+import { hasTaint, left, nothingLeft, outOfServiceKey, type Left } from '../../core/clear.ts'
+import type { PodFate } from '../../core/incident.ts'
+import type { NodeSeen, PodSeen } from '../../core/model.ts'
+import { incident, node, now, pod, podsOf, policy, volume } from './world.ts'
+
+const test = suite('clear')
+
+const provenAt = now - 3_000
+const fate = (name: string, uid: string): PodFate => ({ namespace: 'default', name, uid, fate: 'freed' })
+
+function of(pods: readonly PodSeen[], changes: Partial<NodeSeen> = {}, fates: readonly PodFate[] = [], budget = 150): Left {
+  const rest = left(incident({ pods: fates }), node({ pods: podsOf(pods), ...changes }), budget, provenAt, now)
+  if (rest === undefined) return assert.unreachable('the pods were to be listed first') as never
+  return rest
+}
+
+const names = (pods: readonly PodSeen[]): string[] => pods.map((one) => one.name)
+
+test('all pods of the node are to be freed', () => {
+  assert.equal(names(of([pod('web-0'), pod('web-1')]).batch), ['web-0', 'web-1'])
+})
+
+test('mirror pods, DaemonSet pods and ours are left alone', () => {
+  const rest = of([pod('kube-proxy', { exempt: 'DaemonSet' }), pod('etcd', { exempt: 'mirror' })])
+  assert.equal([rest.batch, rest.waiting, nothingLeft(rest)], [[], 0, true])
+})
+
+test('under DoNothing nothing is to be freed', () => {
+  const rest = left(incident({}, { policy: { ...policy, nodeDownPodDeletionPolicy: 'DoNothing' } }), node({ pods: podsOf([pod('web-0')]), volumes: [volume('pv-1')] }), 150, provenAt, now)
+  assert.ok(rest !== undefined && rest.batch.length === 0 && nothingLeft(rest))
+})
+
+const stale: [string, Partial<NodeSeen>][] = [
+  ['there is none', {}],
+  ['it was asked for before the proof', { pods: { askedAt: provenAt - 1, listedAt: now - 100, items: [] } }],
+  ['it is older than two seconds', { pods: { askedAt: now - 2_500, listedAt: now - 2_001, items: [] } }],
+]
+for (const [why, changes] of stale) test(`nothing follows from a list of pods if ${why}`, () => {
+  assert.is(left(incident(), node(changes), 150, provenAt, now), undefined)
+})
+
+test('priority goes first, then StatefulSets, then the rest by name', () => {
+  const pods = [pod('b', { owner: 'ReplicaSet' }), pod('a', { owner: 'ReplicaSet' }), pod('z', { owner: 'StatefulSet' }), pod('urgent', { owner: 'Job', priority: 1_000 })]
+  assert.equal(names(of(pods).batch), ['urgent', 'z', 'a', 'b'])
+})
+
+const many = Array.from({ length: 60 }, (_, index) => pod(`web-${String(index).padStart(2, '0')}`))
+
+test('a batch is small enough to end before a machine could boot', () => {
+  const rest = of(many)
+  assert.equal([rest.batch.length, rest.waiting], [25, 35])
+})
+
+test('a batch is no larger than the rate allows', () => {
+  const rest = of(many, {}, [], 7)
+  assert.equal([rest.batch.length, rest.waiting], [7, 53])
+})
+
+test('a node whose pods wait for the rate is not cleared', () => {
+  for (const budget of [0, -3]) {
+    const rest = of([pod('web-0')], {}, [], budget)
+    assert.equal([rest.batch.length, rest.waiting, nothingLeft(rest)], [0, 1, false])
+  }
+})
+
+test('what was freed but is there still is freed again, unless a finalizer keeps it', () => {
+  assert.equal(names(of([pod('web-0')], {}, [fate('web-0', 'uid-web-0')]).batch), ['web-0'])
+  const kept = of([pod('web-0', { finalizers: ['x/y'], terminating: true })], {}, [fate('web-0', 'uid-web-0')])
+  assert.equal([names(kept.batch), names(kept.kept), nothingLeft(kept)], [[], ['web-0'], false])
+})
+
+test('a finalizer alone keeps nothing from being freed', () => {
+  assert.equal(names(of([pod('web-0', { finalizers: ['x/y'] })]).batch), ['web-0'])
+  assert.equal(names(of([pod('web-0', { finalizers: ['x/y'] })], {}, [fate('web-0', 'uid-web-0')]).batch), ['web-0'])
+})
+
+test('a successor that the scheduler sends back is freed three times, then named', () => {
+  const freedBefore = (count: number) => of([pod('web-0', { uid: 'new' })], {}, Array.from({ length: count }, (_, index) => fate('web-0', `uid-${index}`)))
+  for (const count of [1, 2, 3]) assert.equal(names(freedBefore(count).batch), ['web-0'], `the pod and ${count - 1} successors`)
+  const rest = freedBefore(4)
+  assert.equal([names(rest.batch), names(rest.returning), rest.waiting, nothingLeft(rest)], [[], ['web-0'], 0, true])
+})
+
+test('a ReplicaSet whose pods come back under new names is not freed for ever', () => {
+  const fates = Array.from({ length: 300 }, (_, index) => fate(`api-5d4f-${index + 10_000}`, `uid-${index}`))
+  const rest = of([pod('api-5d4f-abcde', { owner: 'ReplicaSet' }), pod('api-77aa-abcde', { owner: 'ReplicaSet' })], {}, fates)
+  assert.equal([names(rest.batch), names(rest.returning)], [['api-77aa-abcde'], ['api-5d4f-abcde']])
+})
+
+test('a node is cleared only when no volume is left', () => {
+  assert.not(nothingLeft(of([], { volumes: [volume('pv-1')] })))
+  assert.ok(nothingLeft(of([])))
+})
+
+test('a taint is told by its key', () => {
+  const tainted = node({ taints: [{ key: outOfServiceKey, effect: 'NoExecute' }] })
+  assert.ok(hasTaint(tainted, outOfServiceKey))
+  assert.not(hasTaint(node(), outOfServiceKey))
+})
+
+test.run()

@@ -1,0 +1,95 @@
+// What the stories share: a settled cluster and its victim, the questions asked of the world afterwards, the transcript.
+import type { KubeObject } from '../../coordinator/api.ts'
+import type { Incident } from '../../core/incident.ts'
+import type { Ms } from '../../core/model.ts'
+import { settled, stage, type Stage, type StageSettings } from './stage.ts'
+
+export interface Play extends Stage {
+  /** The node that runs the StatefulSet's pod; its pods with volumes are what the story is about. */
+  readonly victim: string
+  /** Uids of the pods of the workload that were bound to it at the beginning. */
+  readonly pods: readonly string[]
+  readonly beganAt: Ms
+}
+
+interface Pod extends KubeObject {
+  spec: { nodeName?: string }
+  status: { phase: string }
+}
+
+/** A minute of peace: agents heard, paths audited, the workload running. */
+export async function peace(settings: StageSettings = {}): Promise<Play> {
+  const on = await stage(settings)
+  await on.run(30_000)
+  const pods = await workload(on)
+  const victim = pods.find((pod) => pod.metadata.name === 'db-0')?.spec.nodeName
+  if (victim === undefined) throw new Error('the StatefulSet has no pod on any node')
+  const uids = pods.filter((pod) => pod.spec.nodeName === victim).map((pod) => pod.metadata.uid ?? '')
+  return { ...on, victim, pods: uids, beganAt: on.world.clock.now() }
+}
+
+export async function workload(on: Stage): Promise<readonly Pod[]> {
+  const answer = await settled(on.world, on.world.api.get<{ items: Pod[] }>('/api/v1/namespaces/work/pods'))
+  if (!answer.ok) throw new Error(answer.error.message)
+  return answer.value.items
+}
+
+/** The one incident there is; undefined when there is none. */
+export async function theIncident(on: Stage): Promise<Incident | undefined> {
+  const all = await on.incidents()
+  if (all.length > 1) throw new Error(`${all.length} incidents where one was expected: ${all.map((one) => one.name).join(', ')}`)
+  return all[0]
+}
+
+export async function ended(on: Stage, within: Ms): Promise<Incident> {
+  await on.until('every incident is Final', async () => {
+    const all = await on.incidents()
+    return all.length > 0 && all.every((incident) => incident.status.phase === 'Final')
+  }, within)
+  const incident = await theIncident(on)
+  if (incident === undefined) throw new Error('no incident') // the wait above saw one
+  return incident
+}
+
+/** The workload runs whole, and nothing of it on a node that is not there. */
+export async function workloadRuns(on: Stage, notOn?: string): Promise<boolean> {
+  const pods = (await workload(on)).filter((pod) => pod.metadata.deletionTimestamp === undefined)
+  return pods.length === 3 && pods.every((pod) => pod.status.phase === 'Running' && pod.spec.nodeName !== notOn)
+}
+
+/** Taints of ours that stand on any node. */
+export async function ourTaints(on: Stage): Promise<readonly string[]> {
+  const answer = await settled(on.world, on.world.api.get<{ items: (KubeObject & { spec?: { taints?: { key: string }[] } })[] }>('/api/v1/nodes'))
+  if (!answer.ok) throw new Error(answer.error.message)
+  return answer.value.items.flatMap((node) => (node.spec?.taints ?? [])
+    .filter((taint) => taint.key.startsWith('holdfast.dev/') || taint.key === 'node.kubernetes.io/out-of-service')
+    .map((taint) => `${node.metadata.name} ${taint.key}`))
+}
+
+/** What the world's own judges found. Empty: no promise was broken. */
+export function findings(on: Stage): readonly string[] {
+  const { judges } = on.world
+  return [
+    ...judges.twoWriters().map((one) => `two writers on ${one.volume}: ${one.one} and ${one.other}`),
+    ...judges.wroteAfterRelease().map((one) => `${one.writer} wrote ${one.volume} after its release`),
+    ...judges.twins().map((one) => `twins: ${JSON.stringify(one)}`),
+  ]
+}
+
+/** Programs that ran, by action, since the story began. */
+export function programs(on: Play, action: string): number {
+  return on.world.truth.entries.filter((entry) => entry.at >= on.beganAt && entry.what === 'program runs' && entry.facts['action'] === action).length
+}
+
+export function happened(on: Play, what: string): readonly Readonly<Record<string, unknown>>[] {
+  return on.world.truth.entries.filter((entry) => entry.at >= on.beganAt && entry.what === what).map((entry) => entry.facts)
+}
+
+export const steps = (incident: Incident): readonly string[] => incident.status.timeline.map((moment) => moment.what)
+
+/** The timeline without what changes from run to run. */
+export function transcript(incident: Incident): string {
+  return incident.status.timeline.map(({ what, detail }) => `${what} | ${detail}`
+    .replaceAll(/-[a-z0-9]{8,10}-[a-z0-9]{5}\b/g, '-*').replaceAll(/\d+\.\d s/g, '* s').replaceAll(/[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}/g, '*')
+    .replaceAll(/replica-(\d)-\d+/g, 'replica-$1')).join('\n')
+}

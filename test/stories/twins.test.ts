@@ -1,0 +1,177 @@
+// The negative twins: what looks like the story and is not. Nothing may be freed, nobody needlessly fenced, and whoever waits
+// says for what.
+import { suite } from 'uvu'
+import * as assert from 'uvu/assert'
+import { ended, findings, happened, ourTaints, peace, programs, theIncident, workload, workloadRuns, type Play } from './play.ts'
+
+const test = suite('twins')
+
+async function untouched(on: Play): Promise<void> {
+  assert.equal(await on.incidents(), [])
+  assert.is(programs(on, 'off'), 0)
+  await nothingFreed(on)
+  assert.equal(await ourTaints(on), [])
+}
+
+async function nothingFreed(on: Play): Promise<void> {
+  const uids = (await workload(on)).map((pod) => pod.metadata.uid)
+  assert.equal(on.pods.filter((uid) => !uids.includes(uid)), [])
+  assert.is(happened(on, 'volume released').length, 0)
+  assert.equal(findings(on), [])
+}
+
+function holds(on: Play): readonly string[] {
+  return [...on.coordinators.values()].flatMap((coordinator) => coordinator.holds().map((hold) => hold.because))
+}
+
+test('the agent alone dies: the node is never fenced', async () => {
+  const on = await peace({ seed: 11 })
+  on.world.killAgent(on.victim)
+  await on.run(300_000)
+  await untouched(on)
+})
+
+test('the kubelet port answers with a reset: never dead', async () => {
+  const on = await peace({ seed: 12 })
+  on.world.killAgent(on.victim)
+  on.world.resetKubeletPort(on.victim)
+  await on.run(300_000)
+  await untouched(on)
+})
+
+test('a kubelet port that was never heard to answer, and a dead agent: the Lease that moves keeps the node alive', async () => {
+  const on = await peace({ seed: 13, before: (world) => ['node-1', 'node-2', 'node-3'].forEach(world.firewallKubeletPort) })
+  on.world.killAgent(on.victim)
+  await on.run(300_000)
+  await untouched(on)
+})
+
+test('a fence program that fails releases nothing, says so, and tries again after a rest', async () => {
+  const on = await peace({ seed: 14 })
+  const device = on.world.devices.get(`bmc-${on.victim}`)
+  assert.ok(device)
+  device.fault = { does: 'fail' }
+  on.world.freeze(on.victim)
+  await on.run(50_000)
+  await nothingFreed(on)
+  assert.ok(holds(on).includes('resting'), holds(on).join())
+  device.fault = undefined
+  assert.is((await ended(on, 300_000)).status.outcome, 'Recovered')
+  assert.equal(findings(on), [])
+})
+
+test('a fence program that hangs is ended at its deadline and proves nothing', async () => {
+  const on = await peace({ seed: 15 })
+  const device = on.world.devices.get(`bmc-${on.victim}`)
+  assert.ok(device)
+  on.world.freeze(on.victim)
+  device.fault = { does: 'hang' }
+  await on.run(120_000)
+  await nothingFreed(on)
+  assert.ok((await theIncident(on))?.status.phase !== 'Final')
+})
+
+test('a device that says off once and on again releases nothing', async () => {
+  const on = await peace({ seed: 16 })
+  const device = on.world.devices.get(`bmc-${on.victim}`)
+  assert.ok(device)
+  device.fault = { does: 'bounce', after: 400 }
+  const heal = on.world.isolate(on.victim)
+  await on.run(20_000)
+  await nothingFreed(on)
+  device.fault = undefined
+  heal()
+  await ended(on, 400_000)
+  assert.equal(findings(on), [])
+})
+
+test('a device that says off before any order, once, is no proof', async () => {
+  const on = await peace({ seed: 17 })
+  const device = on.world.devices.get(`bmc-${on.victim}`)
+  assert.ok(device)
+  device.fault = { does: 'say-off-once' }
+  const heal = on.world.isolate(on.victim)
+  await on.run(2_000)
+  heal()
+  await on.run(120_000)
+  await untouched(on)
+})
+
+test('the fenced boot is heard again after the proof: void, out-of-service off, nothing more freed, its own word ends it', async () => {
+  const on = await peace({ seed: 18 })
+  const device = on.world.devices.get(`bmc-${on.victim}`)
+  assert.ok(device)
+  device.fault = { does: 'lie' }
+  const heal = on.world.isolate(on.victim)
+  await on.until('a proof', async () => (await theIncident(on))?.status.proof !== undefined, 60_000)
+  await on.run(200)
+  heal()
+  await on.until('the proof is void', async () => ((await theIncident(on))?.status.voided.length ?? 0) > 0, 30_000)
+  const voidAt = on.world.clock.now()
+  const incident = await ended(on, 600_000)
+  assert.is(incident.status.outcome, 'Void')
+  const later = incident.status.timeline.filter((moment) => Date.parse(moment.at) > Date.parse(incident.status.voided[0]?.at ?? ''))
+  assert.not.ok(later.some((moment) => moment.what === 'freed'), 'freed after the proof was void')
+  assert.equal(await ourTaints(on), [])
+  assert.ok(on.world.clock.now() > voidAt)
+})
+
+test('most nodes fall silent at once: held, with the reason, and no incident', async () => {
+  const on = await peace({ seed: 19 })
+  const heals = ['node-1', 'node-2'].map((node) => on.world.isolate(node))
+  await on.run(60_000)
+  assert.ok(holds(on).includes('storm'), holds(on).join())
+  assert.equal(await on.incidents(), [])
+  assert.is(programs(on, 'off'), 0)
+  for (const heal of heals) heal()
+  await on.run(120_000)
+  assert.equal(await on.incidents(), [])
+  assert.equal(findings(on), [])
+})
+
+test('the replicas lose the nodes, the nodes keep the API server: their Leases move, nobody is fenced', async () => {
+  const on = await peace({ seed: 23 })
+  on.world.partition({ from: ['replica-0', 'replica-1'], to: ['node-1', 'node-2', 'node-3'] })
+  await on.run(180_000)
+  await untouched(on)
+  on.world.heal()
+  await on.run(60_000)
+  await untouched(on)
+})
+
+test('the network of a node is gone for two seconds: nothing happens', async () => {
+  const on = await peace({ seed: 20 })
+  const heal = on.world.isolate(on.victim)
+  await on.run(2_000)
+  heal()
+  await on.run(120_000)
+  await untouched(on)
+})
+
+test('a device without power of its own: held, named, never guessed', async () => {
+  const on = await peace({ seed: 21, device: { kind: 'chassis', feed: 'machine', timing: { off: 2_000, on: 1_000, status: 200 } } })
+  on.world.cutPower(on.victim)
+  await on.run(120_000)
+  await nothingFreed(on)
+  const incident = await theIncident(on)
+  assert.ok(incident?.status.holds.some((hold) => hold.because === 'out-of-levels' && hold.detail.includes('bmc-off')), JSON.stringify(incident?.status.holds))
+})
+
+test('two nodes of ten lose power: both are cleared; one that nobody here switched off rests until it boots', async () => {
+  const on = await peace({ seed: 22, nodes: 10 })
+  const other = on.victim === 'node-1' ? 'node-2' : 'node-1'
+  on.world.cutPower(on.victim)
+  on.world.cutPower(other)
+  await on.until('the workload runs elsewhere', () => workloadRuns(on, on.victim), 60_000)
+  await on.run(60_000)
+  on.world.powerOn(other)
+  await on.until('both incidents are Final', async () => {
+    const all = await on.incidents()
+    return all.length === 2 && all.every((incident) => incident.status.phase === 'Final' && incident.status.outcome === 'Recovered')
+  }, 300_000)
+  assert.ok(await workloadRuns(on))
+  assert.equal(await ourTaints(on), [])
+  assert.equal(findings(on), [])
+})
+
+test.run()
