@@ -1,0 +1,67 @@
+import { suite } from 'uvu'
+import * as assert from 'uvu/assert'
+import type { Api, KubeObject } from '../../coordinator/api.ts'
+import type { Occasion } from '../../coordinator/events.ts'
+import { keepPolicies } from '../../coordinator/policies.ts'
+import { machineClock } from '../../edge/clock.ts'
+import { silentLog } from '../../edge/log.ts'
+
+const test = suite('policies')
+
+function policy(spec: object, status: object = {}, generation = 1): KubeObject {
+  // A kind of ours as the API server would send it; spec and status are no part of the common type.
+  return { apiVersion: 'holdfast.dev/v1alpha1', kind: 'HoldfastPolicy', metadata: { name: 'all', uid: 'u', resourceVersion: `${generation}`, generation }, spec, status } as KubeObject
+}
+
+const faulty = { profile: 'quick', brakes: { stormPercent: 140 }, selektor: {} }
+
+function keeper() {
+  const said: Occasion[] = []
+  const written: unknown[] = []
+  const warned: object[] = []
+  const api = { replace: async (_path: string, body: unknown) => { written.push(body); return { ok: true, value: body } } } as unknown as Api // only this call is made
+  const policies = keepPolicies({
+    api, clock: machineClock, log: { ...silentLog, warn: (facts) => warned.push(facts) }, recorder: { say: (occasion) => said.push(occasion), close: async () => undefined },
+    leads: () => 3, changed: () => undefined,
+  })
+  return { policies, said, written, warned }
+}
+
+test('a faulty policy never takes a good one\'s place, and every fault is told with its path in one Event and one log line', () => {
+  const { policies, said, warned } = keeper()
+  policies.seen(policy({ profile: 'fast' }))
+  policies.seen(policy(faulty, {}, 2))
+  assert.equal(policies.inForce().map((one) => one.profile), ['fast'])
+  assert.is(said.length, 1)
+  assert.is(warned.length, 1)
+  for (const path of ['spec.profile', 'spec.brakes.stormPercent', 'spec.selektor']) assert.ok(said[0]?.note.includes(path), `${path} in: ${said[0]?.note}`)
+})
+
+test('seen again unchanged, its faults are not told again', () => {
+  const { policies, said } = keeper()
+  policies.seen(policy(faulty))
+  policies.seen(policy(faulty))
+  assert.is(said.length, 1)
+})
+
+test('after a restart the last good one is taken from status.inForce', () => {
+  const { policies } = keeper()
+  policies.seen(policy(faulty, { inForce: { profile: 'conservative' } }))
+  assert.equal(policies.inForce().map((one) => one.profile), ['conservative'])
+})
+
+test('a faulty policy without a good one before it is not in force at all', () => {
+  const { policies } = keeper()
+  policies.seen(policy(faulty))
+  assert.equal(policies.inForce(), [])
+})
+
+test('what is in force is written on the object, once for each generation', () => {
+  const { policies, written } = keeper()
+  policies.seen(policy({ profile: 'fast' }))
+  policies.seen(policy({ profile: 'fast' }))
+  policies.seen(policy({ profile: 'fast' }, {}, 2))
+  assert.is(written.length, 2)
+})
+
+test.run()
