@@ -42,7 +42,7 @@ const firstRedial: Ms = 200
 const lastRedial: Ms = 10_000
 /** A link that stood so long begins with the short wait again. */
 const stood: Ms = 10_000
-/** Every fourth beat is answered: three answers missed, and the link is dead though nobody told us. Counted in beats and not
+/** Every fifth beat is answered: two answers missed, and the link is dead though nobody told us. Counted in beats and not
  *  in time, so that a machine that was frozen does not cut its links when it wakes. */
 const mostUnanswered = 12
 /** While another address leads to the same replica. */
@@ -82,7 +82,7 @@ export function keepLinks({ host, hello, opened, heard }: LinksOptions): Links {
         if (keeping.line === undefined) continue
         keeping.unanswered += 1
         if (keeping.unanswered > mostUnanswered) keeping.link?.close(`${mostUnanswered} beats without an answer`)
-        else keeping.link?.send(frame)
+        else keeping.link?.send(frame, 'public')
       }
     },
     say(word) {

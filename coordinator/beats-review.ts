@@ -25,6 +25,8 @@ export interface ReviewOptions {
   readonly api: Pick<Api, 'create'>
   readonly clock: Clock
   readonly namespace: string
+  /** Where the replicas' account is. */
+  readonly replicaNamespace: string
 }
 
 /** A whole cluster of agents dials a new replica within seconds; the API server has other work too. */
@@ -33,7 +35,7 @@ const mostInFlight = 32
 const rememberedFor = 60_000
 const mostRemembered = 10_000
 
-export function createReviews({ api, clock, namespace }: ReviewOptions): Reviews {
+export function createReviews({ api, clock, namespace, replicaNamespace }: ReviewOptions): Reviews {
   const remembered = new Map<string, { readonly caller: Caller; readonly at: number }>()
   const gone = new Set<string>()
   const waiting: (() => void)[] = []
@@ -47,7 +49,7 @@ export function createReviews({ api, clock, namespace }: ReviewOptions): Reviews
       await turn()
       try {
         if (!wanted()) return { refused: 'the link ended before its turn' }
-        const review = await ask(api, namespace, token)
+        const review = await ask(api, { namespace, replicaNamespace }, token)
         if (!('caller' in review)) return review
         if (gone.has(review.caller.podUid)) return { refused: 'the pod of this token has ended' }
         remember(remembered, name, { caller: review.caller, at: clock.now() })
@@ -82,15 +84,17 @@ function remember<T>(remembered: Map<string, T>, name: string, value: T): void {
   }
 }
 
-async function ask(api: Pick<Api, 'create'>, namespace: string, token: string): Promise<Review> {
+async function ask(api: Pick<Api, 'create'>, accounts: Accounts, token: string): Promise<Review> {
   const body = { apiVersion: 'authentication.k8s.io/v1', kind: 'TokenReview', metadata: { name: '' }, spec: { token, audiences: [audience] } }
   const answer = await api.create<unknown>('/apis/authentication.k8s.io/v1/tokenreviews', body)
   if (!answer.ok) return { unsure: `the token could not be reviewed: ${answer.error.message}` }
-  return judge(answer.value, namespace)
+  return judge(answer.value, accounts)
 }
 
+type Accounts = Pick<ReviewOptions, 'namespace' | 'replicaNamespace'>
+
 /** What a TokenReview's answer must say before anything is believed. */
-export function judge(answer: unknown, namespace: string): Review {
+export function judge(answer: unknown, { namespace, replicaNamespace }: Accounts): Review {
   const status = field(answer, 'status')
   if (field(status, 'authenticated') !== true) return { refused: `the token is not valid${reasonOf(field(status, 'error'))}` }
   // A server without audience support leaves the list empty, and the token might be one for anything else.
@@ -100,7 +104,7 @@ export function judge(answer: unknown, namespace: string): Review {
   const extra = field(user, 'extra')
   const one = (key: string) => texts(field(extra, `authentication.kubernetes.io/${key}`))[0] ?? ''
   const podUid = one('pod-uid')
-  if (username === `system:serviceaccount:${namespace}:holdfast-coordinator`) return { caller: { is: 'replica', podUid } }
+  if (username === `system:serviceaccount:${replicaNamespace}:holdfast-coordinator`) return { caller: { is: 'replica', podUid } }
   if (username !== `system:serviceaccount:${namespace}:holdfast-agent`) return { refused: `${String(username)} is not an agent's account` }
   const node = one('node-name')
   if (node === '' || podUid === '') return { refused: 'the token is not bound to a pod on a node' }

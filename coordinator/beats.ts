@@ -18,7 +18,9 @@ export interface BeatsOptions {
   readonly api: Pick<Api, 'create'>
   /** This replica's name, its own among all replicas. Agents keep their keys by it. */
   readonly replica: string
+  /** Where the agents' account is, and where the replicas' own. */
   readonly namespace: string
+  readonly replicaNamespace: string
   /** This replica's own service account token, for the links to other replicas. Undefined: none can be read now. */
   token(): Promise<string | undefined>
   /** Never called for an ordinary beat. */
@@ -89,9 +91,9 @@ export interface Testimony {
   readonly boot?: Boot
 }
 
-/** A permit runs twenty seconds and is renewed at every fourth beat, so that four of five may get lost. */
+/** A permit runs twenty seconds and is renewed at every fifth beat: three in a row may get lost. */
 const permitSpan: Ms = 20_000
-const permitEvery = 4
+const permitEvery = 5
 const challengeSpan: Ms = 1_000
 /** A witness tries thrice, 300 ms each. */
 const askSpan: Ms = 1_500
@@ -129,7 +131,7 @@ export function serveBeats(options: BeatsOptions): Beats {
   const { host, changed, replica } = options
   const { clock, log } = host
   const rows = new Map<NodeName, Row>()
-  const reviews = createReviews({ api: options.api, clock, namespace: options.namespace })
+  const reviews = createReviews({ api: options.api, clock, namespace: options.namespace, replicaNamespace: options.replicaNamespace })
   const challenges = questions<string, Answer>(clock, mostQuestions)
   const asks = questions<string, Witness>(clock, mostQuestions)
   const peers = keepReplicaLinks({ host, replica, token: () => options.token(), answer: testify })
@@ -205,23 +207,23 @@ export function serveBeats(options: BeatsOptions): Beats {
       nodeUid: caller.nodeUid, pod: caller.pod, podUid: caller.podUid, agent: hello.agent, boot: hello.boot, machine: hello.machine,
       uptime: hello.uptime, helloAt: clock.now(), remote: link.remote, ...whisperAddress,
     }
-    rows.set(node, { seen: before?.seen, line, facts, keys: [key, ...(before?.keys.slice(0, 1) ?? [])] })
+    const replaced = before?.line
+    const row: Row = Object.assign(before ?? { seen: undefined }, { line, facts, keys: [key, ...(before?.keys.slice(0, 1) ?? [])] })
+    rows.set(node, row)
     link.send(frameOf({ say: 'welcome', node, replica, key }))
     log.info({ node, remote: link.remote, boot: hello.boot, pod: caller.pod }, 'agent welcomed')
-    before?.line?.link.close('a newer link of this node took its place')
-    return { frame: (frame) => hear(node, line, frame), closed: (reason) => farewell(node, line, reason) }
+    replaced?.link.close('a newer link of this node took its place')
+    return { frame: (frame) => hear(node, row, line, frame), closed: (reason) => farewell(node, row, line, reason) }
   }
 
-  function farewell(node: NodeName, line: Line, reason: string): void {
-    const row = rows.get(node)
-    if (row?.line !== line) return
+  function farewell(node: NodeName, row: Row, line: Line, reason: string): void {
+    if (row.line !== line) return
     row.line = undefined
     log.info({ node, reason }, 'agent link ended')
   }
 
-  function hear(node: NodeName, line: Line, frame: Uint8Array): void {
-    const row = rows.get(node)
-    if (row?.line !== line) return // replaced, and what it still says is of no weight
+  function hear(node: NodeName, row: Row, line: Line, frame: Uint8Array): void {
+    if (row.line !== line) return // replaced, and what it still says is of no weight
     const read = readAgentWord(frame)
     if ('word' in read) return take(node, row, line, read.word)
     if ('unknown' in read) return log.debug({ node, word: read.unknown }, 'unknown word ignored')
@@ -266,7 +268,7 @@ export function serveBeats(options: BeatsOptions): Beats {
     line.untilPermit -= 1
     if (line.untilPermit > 0) return
     line.untilPermit = permitEvery
-    line.link.send(frameOf({ say: 'permit', count, leads, span: permitSpan, replicas: addresses }))
+    line.link.send(frameOf({ say: 'permit', count, leads, span: permitSpan, replicas: addresses }), 'public')
   }
 
   /** A report before the first beat of its boot is of no boot that was heard: the agent beats first. */

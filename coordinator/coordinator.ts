@@ -15,7 +15,7 @@ import { incidentWriter } from './incident.ts'
 import { keepAttachment, keepNode, paths } from './kubernetes.ts'
 import { elect } from './lease.ts'
 import { looker } from './look.ts'
-import { runLoop } from './loop.ts'
+import { runLoop, type Loop } from './loop.ts'
 import { fencesPath, readIncident } from './node-fence.ts'
 import { readRecord, recordsPath } from './node-record.ts'
 import { createObservation } from './observe.ts'
@@ -35,6 +35,9 @@ export interface CoordinatorSettings {
   token(): Promise<string | undefined>
   /** Addresses of all replicas as they become known; called with this one's own once it listens. */
   replicas(own: string, changed: (addresses: readonly string[]) => void): () => void
+  /** For the metrics: how long a decision took, and what became of each request. */
+  decided?(span: Ms): void
+  requested?(verb: string, answer: string, span: Ms): void
 }
 
 export interface Coordinator {
@@ -64,13 +67,15 @@ export async function startCoordinator(host: CoordinatorHost, settings: Coordina
   const onAnswer = (at: Ms): void => {
     if (observe !== undefined) observe.seen.self.apiAnsweredAt = Math.max(observe.seen.self.apiAnsweredAt, at)
   }
-  const api = createApi({ transport, clock, onAnswer, rate: { perSecond: 100, burst: 200 }, userAgent: 'holdfast-coordinator' })
+  const observed = (verb: string, status: number, span: Ms): void => settings.requested?.(verb, status === 0 ? 'none' : `${Math.floor(status / 100)}xx`, span)
+  const api = createApi({ transport, clock, onAnswer, observe: observed, rate: { perSecond: 100, burst: 200 }, userAgent: 'holdfast-coordinator' })
   // Token reviews come by the thousand when a replica starts; they must neither starve deeds nor be starved by them.
   const reviewApi = createApi({ transport, clock, rate: { perSecond: 300, burst: 300 }, userAgent: 'holdfast-coordinator' })
   const leaseApi = createApi({ transport, clock, onAnswer, userAgent: 'holdfast-coordinator' })
 
-  let wake = (): void => undefined
-  const beats = serveBeats({ host, api: reviewApi, replica: identity, namespace: settings.agentNamespace, token: settings.token, changed: () => wake() })
+  let loop: Loop | undefined
+  const wake = (): void => loop?.wake()
+  const beats = serveBeats({ host, api: reviewApi, replica: identity, namespace: settings.agentNamespace, replicaNamespace: namespace, token: settings.token, changed: wake })
   const observation = createObservation(clock, identity, beats)
   observe = observation
   const { self } = observation.seen
@@ -118,14 +123,16 @@ export async function startCoordinator(host: CoordinatorHost, settings: Coordina
   const holds = holdKeeper({ clock, log, observation, incidents, recorder, leads })
   let wanted: readonly Action[] = []
 
-  const loop = runLoop({
+  loop = runLoop({
     clock, log, observation, policies: policies.inForce, drained: beats.drained,
     look: looker({ api, beats, fences, runner, host, observation, log }),
     deed: doer({ api, host, observation, incidents, fences, runner, recorder, rate, log, replica: identity, leads, signal: () => leadership.signal }),
     holds: holds.now, refresh,
-    decided: (_, actions) => { wanted = actions },
+    decided: (span, actions) => {
+      wanted = actions
+      settings.decided?.(span)
+    },
   })
-  wake = loop.wake
 
   const listener = await host.listen(beats.accept)
   const stopReplicas = settings.replicas(listener.address, beats.setReplicas)
@@ -135,7 +142,7 @@ export async function startCoordinator(host: CoordinatorHost, settings: Coordina
     ready: () => reflectors.every((reflector) => reflector.synced),
     freshAt, wanted: () => wanted,
     async stop() {
-      loop.stop()
+      loop?.stop()
       leadership.abort(new Error('this replica stops'))
       stopReplicas()
       for (const reflector of reflectors) reflector.stop()

@@ -98,11 +98,6 @@ export function doer(options: DeedOptions): (deed: Deed) => Promise<void> {
     say(deed.node, deed.incident, 'OrderEnded', action, `${deed.method.name} ${action}: ${result}${end.reason === '' ? '' : `, ${end.reason}`}`, result === action ? 'Normal' : 'Warning')
   }
 
-  /** Something of a program runs on and cannot be ended: the order stays under way, nothing follows it. */
-  function never(): Promise<never> {
-    return new Promise(() => undefined)
-  }
-
   async function prove(deed: Extract<Deed, { do: 'prove' }>): Promise<void> {
     const row = observation.row(deed.node)
     if (row === undefined || row.uid !== deed.proof.nodeUid) return
@@ -141,8 +136,7 @@ export function doer(options: DeedOptions): (deed: Deed) => Promise<void> {
     log.info({ node: deed.node, incident: deed.incident, taint: deed.key, because: deed.because }, 'taint removed')
     say(deed.node, deed.incident, 'TaintRemoved', 'Untaint', `${deed.key}: ${deed.because}`, 'Normal')
     if (deed.incident === undefined) return
-    const cleared = deed.key === outOfServiceKey && observation.seen.incidents.get(deed.incident)?.status.proof !== undefined
-    await incidents.change(deed.incident, (status) => timeline.volumesSeen(row.volumes, at())(timeline.untainted(deed.key, deed.because, cleared, at())(status)))
+    await incidents.change(deed.incident, (status) => timeline.volumesSeen(row.volumes, at())(timeline.untainted(deed.key, deed.because, deed.recovers, at())(status)))
   }
 
   /** The whole list is one value to Kubernetes: it is written only over the very version it was read from. */
@@ -210,13 +204,6 @@ export function doer(options: DeedOptions): (deed: Deed) => Promise<void> {
     }
   }
 
-  /** The proof once more, before the call leaves: of this node, on this record, and still what the devices say. */
-  function holds(proof: Proof | undefined, incident: Incident, row: Row, since?: Ms): boolean {
-    const recorded = incident.status.proof
-    if (proof === undefined || recorded === undefined || recorded.boot !== proof.boot || recorded.nodeUid !== row.uid) return false
-    return since === undefined || stillOff(proof, row, since)
-  }
-
   async function withdraw(deed: Extract<Deed, { do: 'withdraw' }>): Promise<void> {
     if (!await incidents.change(deed.incident, timeline.withdrawn(deed.because, at()))) return
     log.info({ node: deed.node, incident: deed.incident, because: deed.because }, 'incident withdrawn')
@@ -250,4 +237,16 @@ export function doer(options: DeedOptions): (deed: Deed) => Promise<void> {
       ...(related === undefined ? {} : { related: { apiVersion: 'holdfast.dev/v1alpha1', kind: 'NodeFence', name: related.name, uid: related.uid } }),
     })
   }
+}
+
+/** The proof once more, before the call leaves: of this node, on this record, and still what the devices say. */
+function holds(proof: Proof | undefined, incident: Incident, row: Row, since?: Ms): boolean {
+  const recorded = incident.status.proof
+  if (proof === undefined || recorded === undefined || recorded.boot !== proof.boot || recorded.nodeUid !== row.uid) return false
+  return since === undefined || stillOff(proof, row, since)
+}
+
+/** Something of a program runs on and cannot be ended: the order stays under way, nothing follows it. */
+function never(): Promise<never> {
+  return new Promise(() => undefined)
 }

@@ -13,8 +13,8 @@ export interface ClusterTransport extends HttpsTransport {
 }
 
 /** Throws with a sentence a person can act on: this is a start, and a bad one. */
-export async function clusterTransport(file?: string): Promise<ClusterTransport> {
-  let config = load(file)
+export async function clusterTransport(file?: string, context?: string): Promise<ClusterTransport> {
+  let config = load(file, context)
   const cluster = config.getCurrentCluster()
   if (!cluster) throw new Error(`the kubeconfig's current context ${JSON.stringify(config.currentContext)} names no cluster`)
   if (cluster.proxyUrl) throw new Error(`the cluster ${cluster.name} is reached through a proxy (${cluster.proxyUrl}), which is not supported`)
@@ -26,7 +26,7 @@ export async function clusterTransport(file?: string): Promise<ClusterTransport>
     ...(first.servername === undefined ? {} : { servername: first.servername }),
     async credentials(renew) {
       // client-node caches file tokens for a minute and exec plugins' until they expire; after a 401 neither can be trusted.
-      if (renew) config = load(file)
+      if (renew) config = load(file, context)
       return (await means(config)).credentials
     },
   })
@@ -34,7 +34,7 @@ export async function clusterTransport(file?: string): Promise<ClusterTransport>
   return Object.assign(transport, { server: cluster.server, namespace })
 }
 
-function load(file?: string): KubeConfig {
+function load(file?: string, context?: string): KubeConfig {
   const config = new KubeConfig()
   try {
     if (file === undefined) config.loadFromDefault()
@@ -44,6 +44,12 @@ function load(file?: string): KubeConfig {
   }
   // client-node refuses plain http unless told not to verify what is not there; https.ts allows it on this machine alone.
   config.clusters = config.clusters.map((cluster) => (cluster.server.startsWith('http://') ? { ...cluster, skipTLSVerify: true } : cluster))
+  if (context !== undefined) {
+    if (config.getContextObject(context) === null) {
+      throw new Error(`the kubeconfig has no context ${JSON.stringify(context)}, only ${config.getContexts().map(({ name }) => name).join(', ')}`)
+    }
+    config.setCurrentContext(context)
+  }
   // What client-node falls back to when it found nothing; nobody means it today.
   if (config.currentContext === 'loaded-context' && config.getCurrentCluster()?.server === 'http://localhost:8080') {
     throw new Error('no cluster: set KUBECONFIG, write ~/.kube/config, or run inside a pod with a service account')

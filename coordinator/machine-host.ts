@@ -25,7 +25,7 @@ export interface MachineHost extends CoordinatorHost {
   /** A renewed certificate, for every handshake from now on. */
   renew(serving: Serving): void
   /** Ends every program that still runs. */
-  close(): void
+  close(): Promise<void>
 }
 
 export function machineHost(options: MachineHostOptions): MachineHost {

@@ -1,5 +1,5 @@
 // The status of a NodeFence: its fields, and how it is kept within limits. What is left out when a list is full is chosen so
-// that no decision changes: core/orders.ts and core/clear.ts read these lists.
+// that no decision changes: core/plan.ts and core/clear.ts read these lists.
 import * as v from 'valibot'
 import type { Attempt, Evidence, Hold, HoldReason, IncidentStatus, Moment, Outcome, PodFate, ProofKind, ProofRecord, VolumeFate, Voided } from '../core/incident.ts'
 import { bootText } from './node-record.ts'
@@ -22,7 +22,7 @@ const reasons: Record<HoldReason, string> = {
   'path-unverified': 'the fence path was not audited', 'identity-unproven': 'nothing proves that the path is this node\'s', 'no-path': 'no fence path is configured',
   'config-invalid': 'the fence configuration has faults', 'not-dead': 'the node is not judged dead', blind: 'our own view is stale', pause: 'a person paused',
   'dry-run': 'the policy only shows', unselected: 'no policy selects the node', 'policy-conflict': 'two policies of one priority do', 'do-nothing': 'the policy says so',
-  'order-may-land': 'an order that was sent may still land', resting: 'between two rounds', 'waiting-for-boot': 'switched on, no new boot yet',
+  'order-may-land': 'an order that was sent may still land', resting: 'between two rounds', 'waiting-for-boot': 'switched on, no new boot yet', 'still-cut': 'ordered off, and on without success so far',
   'waiting-for-clean': 'not clean yet', 'waiting-for-volumes': 'volumes are not released yet', 'waiting-for-kubelet': 'kubelet has not posted yet',
   'proof-void': 'the fenced boot was heard', 'proof-doubted': 'a device reads otherwise now', 'out-of-levels': 'no level is left', finalizer: 'a finalizer keeps a pod',
   'sent-back': 'the scheduler keeps sending pods back', rate: 'the rate of deletions is reached',

@@ -3,9 +3,9 @@
 import type { HoldAction } from '../core/action.ts'
 import { blind } from '../core/brake.ts'
 import { hasTaint, outOfServiceKey, quarantineKey } from '../core/clear.ts'
-import type { Incident, IncidentStatus } from '../core/incident.ts'
+import type { Hold, Incident, IncidentStatus } from '../core/incident.ts'
 import type { Verdict } from '../core/judge.ts'
-import type { Ms, NodeSeen, Observed } from '../core/model.ts'
+import { sameBoot, type Ms, type NodeSeen, type Observed } from '../core/model.ts'
 import { policyOf, type Policy } from '../core/policy.ts'
 import { auditOf } from '../core/proof.ts'
 import { survey, type Survey } from '../core/survey.ts'
@@ -33,6 +33,7 @@ export interface PageState {
   /** Open ones first, each kind newest first. */
   readonly incidents: readonly IncidentCard[]
   readonly incidentsLeft: number
+  readonly levers?: readonly Lever[]
 }
 
 /** Is it well? */
@@ -94,9 +95,11 @@ export interface HoldCard {
   readonly detail: string
   readonly lifts: string
   readonly since?: string
+  /** Not the ordinary course of things, which ends by itself. */
+  readonly stuck: boolean
 }
 
-export interface IncidentCard extends Pick<IncidentStatus, 'phase' | 'step' | 'level' | 'round' | 'attempts' | 'voided' | 'pods' | 'volumes' | 'holds' | 'timeline'> {
+export interface IncidentCard extends Pick<IncidentStatus, 'phase' | 'step' | 'level' | 'round' | 'attempts' | 'voided' | 'pods' | 'volumes' | 'timeline'> {
   readonly name: string
   readonly node: string
   readonly boot: string
@@ -105,6 +108,7 @@ export interface IncidentCard extends Pick<IncidentStatus, 'phase' | 'step' | 'l
   readonly profile: string
   readonly outcome?: string
   readonly proof?: IncidentStatus['proof']
+  readonly holds: readonly HoldCard[]
 }
 
 /** What only the embedded world has: a person's hand in the machine room. */
@@ -116,7 +120,8 @@ export interface Lever {
 export interface PageExtras {
   /** Undefined: not looked at. */
   pods?(node: string): readonly PodLine[] | undefined
-  levers?(node: string): readonly Lever[]
+  /** Without a node: of the whole. */
+  levers?(node?: string): readonly Lever[]
 }
 
 const mostNodes = 200
@@ -136,6 +141,7 @@ export function pageState(source: PageSource, clock: Pick<Clock, 'now' | 'wall'>
     .toSorted((one, other) => one.name.localeCompare(other.name, 'en', { numeric: true }))
   const incidents = [...seen.incidents.values()].toSorted(byConcern)
   const { pause } = seen.self
+  const levers = extras.levers?.()
   return {
     replica: seen.self.replica, leads: source.leads() !== undefined,
     glance: glance(source, on, all, now), counts: counts(source, on, all),
@@ -143,6 +149,7 @@ export function pageState(source: PageSource, clock: Pick<Clock, 'now' | 'wall'>
     policies: source.policies().map(({ name, mode, profile, nodeDownPodDeletionPolicy }) => ({ name, mode, profile, nodeDownPodDeletionPolicy })),
     nodes: shown.map((node) => nodeCard(source, on, node, wallOf, extras)), nodesLeft: all.length - shown.length,
     incidents: incidents.slice(0, mostIncidents).map(incidentCard), incidentsLeft: Math.max(0, incidents.length - mostIncidents),
+    ...(levers === undefined ? {} : { levers }),
   }
 }
 
@@ -169,12 +176,12 @@ function glance(source: PageSource, on: Survey, nodes: readonly NodeSeen[], now:
   if (stale !== undefined) return { is: 'trouble', sentence: `This replica is blind: ${stale.detail}.` }
   const verdicts = [...on.verdicts.values()]
   const open = [...on.open.values()]
-  const held = open.filter((incident) => incident.status.holds.length > 0 && incident.status.proof === undefined)
+  const held = open.filter((incident) => incident.status.holds.some(stuck))
   if (held.length > 0) {
-    const [hold] = held[0]?.status.holds ?? []
+    const hold = held[0]?.status.holds.find(stuck)
     return { is: 'held', sentence: `${names(held.map((one) => one.nodeName))} ${held.length === 1 ? 'is' : 'are'} held: ${hold?.because ?? ''}.` }
   }
-  if (open.length > 0) return { is: 'acting', sentence: open.map(under).join(' ') }
+  if (open.length > 0) return { is: 'acting', sentence: open.map((incident) => under(incident, on.seen.nodes.get(incident.nodeName))).join(' ') }
   const dead = verdicts.filter(({ is }) => is === 'dead' || is === 'suspect').length
   if (dead > 0) return { is: 'trouble', sentence: `${dead} of ${nodes.length} nodes ${dead === 1 ? 'is' : 'are'} silent.` }
   if (verdicts.length > 0) return { is: 'trouble', sentence: `${names([...on.verdicts.keys()])}: the agent is not heard.` }
@@ -183,13 +190,19 @@ function glance(source: PageSource, on: Survey, nodes: readonly NodeSeen[], now:
   return { is: 'well', sentence: nodes.length === 1 ? 'The node is well.' : `All ${nodes.length} nodes are well.` }
 }
 
-function under({ nodeName, status, boot }: Incident): string {
+function under({ nodeName, status, boot }: Incident, node: NodeSeen | undefined): string {
+  const back = node?.beat !== undefined && !sameBoot(node.beat.boot, boot)
   switch (status.step) {
     case 'none': return `${nodeName} fell silent: it is being looked into.`
     case 'isolation': case 'power-management': return status.proof === undefined ? `${nodeName} is being fenced.` : `${nodeName} is proven off.`
     case 'clear': return `${nodeName} is proven unable to write; its pods and volumes are being freed.`
-    case 'recovery': return `${nodeName} is cleared and on its way back${boot === '' ? '' : ' in a new boot'}.`
+    case 'recovery': return back ? `${nodeName} is back in a new boot, under quarantine until it is clean.` : `${nodeName} is cleared and being brought back.`
   }
+}
+
+/** The ordinary course of an incident has its waits; they end by themselves. */
+function stuck({ because }: Pick<Hold, 'because'>): boolean {
+  return !because.startsWith('waiting-for-') && because !== 'order-may-land' && because !== 'rate' && because !== 'resting'
 }
 
 function names(list: readonly string[]): string {
@@ -199,8 +212,8 @@ function names(list: readonly string[]): string {
 function counts(source: PageSource, on: Survey, nodes: readonly NodeSeen[]): Counts {
   const verdicts = [...on.verdicts.values()]
   const paths = nodes.flatMap((node) => node.path.levels.flat().map((method) => auditOf(node, method, bootOf(node))?.state))
-  const held = new Set([...on.open.values()].filter(({ status }) => status.holds.length > 0).map((incident) => incident.nodeName))
-  for (const hold of source.holds()) held.add(hold.node)
+  const held = new Set([...on.open.values()].filter(({ status }) => status.holds.some(stuck)).map((incident) => incident.nodeName))
+  for (const hold of source.holds()) if (stuck(hold)) held.add(hold.node)
   return {
     nodes: nodes.length,
     alive: nodes.length - verdicts.length,
@@ -242,7 +255,7 @@ function nodeCard(source: PageSource, on: Survey, node: NodeSeen, wallOf: (at: M
     probe: record?.probe === undefined ? 'unasked' : record.probe.answered ? 'answered' : 'unanswered',
     volumes: node.volumes.slice(0, mostListed).map(({ volume, attached, deleting }) => ({ volume, attached, deleting })),
     ...(pods === undefined ? {} : { pods: pods.slice(0, mostListed) }),
-    holds: source.holds().filter((hold) => hold.node === node.name && hold.incident === undefined).map(({ because, detail: says, lifts }) => ({ because, detail: says, lifts })),
+    holds: source.holds().filter((hold) => hold.node === node.name && hold.incident === undefined).map(({ because, detail: says, lifts }) => ({ because, detail: says, lifts, stuck: stuck({ because }) })),
     ...(levers === undefined ? {} : { levers }),
   }
 }
@@ -263,7 +276,7 @@ function incidentCard(incident: Incident): IncidentCard {
   const { phase, step, level, round, attempts, voided, pods, volumes, holds, timeline } = status
   return {
     name: incident.name, node: incident.nodeName, boot: incident.boot, cause: incident.cause, policy: incident.policy.name, profile: incident.policy.profile,
-    phase, step, level, round, attempts: attempts.slice(-mostListed), voided, pods: pods.slice(0, mostListed), volumes: volumes.slice(0, mostListed), holds,
+    phase, step, level, round, attempts: attempts.slice(-mostListed), voided, pods: pods.slice(0, mostListed), volumes: volumes.slice(0, mostListed), holds: holds.map((hold) => ({ ...hold, stuck: stuck(hold) })),
     timeline: timeline.length <= mostMoments ? timeline : [...timeline.slice(0, 20), ...timeline.slice(20 - mostMoments)],
     ...(status.outcome === undefined ? {} : { outcome: status.outcome }),
     ...(status.proof === undefined ? {} : { proof: status.proof }),

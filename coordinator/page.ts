@@ -59,6 +59,8 @@ export function createPage({ source, clock, extras }: PageOptions): Page {
       if (request.method !== 'GET' && request.method !== 'HEAD') return say(response, 405, 'only read\n', 'text/plain; charset=utf-8', { allow: 'GET, HEAD' })
       if (url.pathname === '/api/state') return say(response, 200, `${stateText()}\n`, 'application/json; charset=utf-8')
       if (url.pathname === '/api/events') return listen(request, response)
+      // The first state comes with the script, so that the page is never drawn empty. JSON is an expression of the language.
+      if (url.pathname === '/first.js') return say(response, 200, `export const first = ${news(stateText())}\n`, 'text/javascript; charset=utf-8')
       const known = Object.hasOwn(files, url.pathname) ? files[url.pathname] : undefined
       if (known === undefined) return say(response, 404, 'not found\n', 'text/plain; charset=utf-8')
       say(response, 200, textOf(known.file), known.type)
@@ -79,6 +81,10 @@ export function createPage({ source, clock, extras }: PageOptions): Page {
 
   function stateText(): string {
     return JSON.stringify(pageState(source, clock, extras))
+  }
+
+  function news(state: string): string {
+    return `{"now":${clock.wall()},"state":${state}}`
   }
 
   function listen(request: http.IncomingMessage, response: http.ServerResponse): void {
@@ -108,7 +114,7 @@ export function createPage({ source, clock, extras }: PageOptions): Page {
         response.destroy()
         listening.delete(response)
       } else if (kept.told !== state) {
-        response.write(`data: {"now":${clock.wall()},"state":${state}}\n\n`)
+        response.write(`data: ${news(state)}\n\n`)
         listening.set(response, { told: state, at: now })
       } else if (now - kept.at >= breathEvery) {
         response.write(': still here\n\n')

@@ -18,7 +18,7 @@ export const machineClock: Clock = {
   wall: () => Date.now(),
   wait: (span, signal) => waitOn(machineClock, span, signal),
   after(span, run) {
-    const timer = setTimeout(run, span)
+    const timer = setTimeout(run, Math.max(0, span)) // an instant that has just passed is now
     return () => clearTimeout(timer)
   },
 }

@@ -2,7 +2,7 @@
 // travel in handshake records; then both take keying material from it (RFC 8446 §7.5) and TLS is let go.
 import { Duplex } from 'node:stream'
 import { connect, TLSSocket, type SecureContext } from 'node:tls'
-import { direction, directionSize, type Direction } from './link-record.ts'
+import { Direction, directionSize } from './link-record.ts'
 
 export interface Keys { readonly out: Direction; readonly in: Direction }
 
@@ -65,7 +65,7 @@ export function beginHandshake(side: Side, send: (bytes: Buffer) => void, done: 
 function keysOf(tls: TLSSocket, side: Side['is']): HandshakeEnd {
   if (tls.getProtocol() !== 'TLSv1.3') return { failed: `${tls.getProtocol()} instead of TLSv1.3` }
   const material = tls.exportKeyingMaterial(2 * directionSize, label, Buffer.alloc(0))
-  const toReplica = direction(material.subarray(0, directionSize))
-  const fromReplica = direction(material.subarray(directionSize))
+  const toReplica = new Direction(material.subarray(0, directionSize))
+  const fromReplica = new Direction(material.subarray(directionSize))
   return { keys: side === 'dial' ? { out: toReplica, in: fromReplica } : { out: fromReplica, in: toReplica } }
 }

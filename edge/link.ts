@@ -6,8 +6,9 @@ import type { Ms } from '../core/model.ts'
 export interface Link {
   /** The other end's address as seen here, for people and for the source-address check. */
   readonly remote: string
-  /** Never throws; a frame sent on a closed link is lost, as it would be on the wire. */
-  send(frame: Uint8Array): void
+  /** Never throws; a frame sent on a closed link is lost, as it would be on the wire. `public`: others may read it on the way,
+   *  though never change it; it costs less. */
+  send(frame: Uint8Array, secrecy?: 'public'): void
   /** Called at most once, before any frame can arrive (synchronously after the link was handed over). */
   listen(ears: LinkEars): void
   /** Idempotent. `closed` is called on both ends, here with this reason. */

@@ -6,7 +6,7 @@ import { createSecureContext, type SecureContext } from 'node:tls'
 import type { Ms } from '../core/model.ts'
 import type { Clock } from './clock.ts'
 import { beginHandshake, type Handshake, type Keys, type Side } from './link-handshake.ts'
-import { headOf, headSize, readHead } from './link-record.ts'
+import { handshakeRecord, headSize, readHead } from './link-record.ts'
 import type { Link, LinkDialer, LinkEars, LinkListener } from './link.ts'
 
 export interface TlsListenOptions {
@@ -138,92 +138,113 @@ function listening(server: Server, host: string, port: number, also: { renew(ser
 
 /** `made` gets the link, or why there is none, once. */
 function makeLink(clock: Clock, socket: Socket, side: Side, made: (link: Link | string) => void): void {
-  let handshake: Handshake | undefined
-  let keys: Keys | undefined
-  let ears: LinkEars | undefined
-  let rest: Buffer | undefined
-  let open = true
-  let endedBecause = ''
-  let late: (() => void) | undefined = clock.after(handshakeWithin, () => end('no handshake in time'))
+  const link = new TlsLink(clock, socket, made)
+  if (side.is === 'listen') link.shake(side)
+  else socket.once('connect', () => link.shake(side))
+}
 
-  const remote = () => `${socket.remoteAddress?.includes(':') ? `[${socket.remoteAddress}]` : socket.remoteAddress ?? ''}:${socket.remotePort ?? 0}`
-  socket.on('error', (error) => end(error.message))
-  socket.on('close', () => end('closed by the other end'))
-  socket.on('data', take)
-  if (side.is === 'listen') begin()
-  else socket.once('connect', begin)
+/** One end of one link: closed once, told once, its records opened in the order of their numbers. A class because there are
+ *  thousands, and what closures would hold for each is twice as much. */
+class TlsLink implements Link {
+  remote = ''
+  readonly #clock: Clock
+  readonly #socket: Socket
+  #made: ((link: Link | string) => void) | undefined
+  #handshake: Handshake | undefined
+  #keys: Keys | undefined
+  #ears: LinkEars | undefined
+  /** A record that has not wholly arrived, or that nobody can take yet. */
+  #rest: Buffer | undefined
+  #late: (() => void) | undefined
+  #endedBecause: string | undefined
 
-  function begin(): void {
-    handshake = beginHandshake(side, (bytes) => { socket.write(Buffer.concat([headOf('handshake', bytes.length), bytes])) }, (shaken) => {
-      handshake = undefined
-      if (!open) return
-      if ('failed' in shaken) return end(shaken.failed)
-      keys = shaken.keys
-      late?.()
-      late = undefined
-      made(link(remote()))
+  constructor(clock: Clock, socket: Socket, made: (link: Link | string) => void) {
+    this.#clock = clock
+    this.#socket = socket
+    this.#made = made
+    this.#late = clock.after(handshakeWithin, () => this.close('no handshake in time'))
+    socket.on('error', (error) => this.close(error.message))
+    socket.on('close', () => this.close('closed by the other end'))
+    socket.on('data', (piece: Buffer) => this.#take(piece))
+  }
+
+  shake(side: Side): void {
+    this.#handshake = beginHandshake(side, (bytes) => { this.#socket.write(handshakeRecord(bytes)) }, (end) => {
+      if (this.#endedBecause !== undefined) return
+      if ('failed' in end) return this.close(end.failed)
+      const { remoteAddress = '', remotePort = 0 } = this.#socket
+      this.remote = `${remoteAddress.includes(':') ? `[${remoteAddress}]` : remoteAddress}:${remotePort}`
+      this.#keys = end.keys
+      this.#handshake = undefined
+      this.#late?.()
+      this.#late = undefined
+      this.#tell(this)
     })
   }
 
-  function link(from: string): Link {
-    return {
-      remote: from,
-      send(frame) {
-        if (!open) return
-        const record = keys?.out.seal(frame)
-        if (record === undefined) return end('a frame too long, or a key used up')
-        socket.write(record)
-        if (socket.writableLength > mostUnsent) end('the other end does not read')
-      },
-      listen(given) {
-        if (ears !== undefined) throw new Error('a link is listened to once')
-        ears = given
-        if (!open) return given.closed(endedBecause)
-        if (rest !== undefined) take(Buffer.alloc(0))
-      },
-      close: end,
+  send(frame: Uint8Array, secrecy?: 'public'): void {
+    if (this.#endedBecause !== undefined) return
+    const record = secrecy === 'public' ? this.#keys?.out.sign(frame) : this.#keys?.out.seal(frame)
+    if (record === undefined) return this.close('a frame too long, or keys used up')
+    this.#socket.write(record)
+    if (this.#socket.writableLength > mostUnsent) this.close('the other end does not read')
+  }
+
+  listen(ears: LinkEars): void {
+    if (this.#ears !== undefined) throw new Error('a link is listened to once')
+    this.#ears = ears
+    if (this.#endedBecause !== undefined) return ears.closed(this.#endedBecause)
+    if (this.#rest !== undefined) this.#take(noBytes)
+  }
+
+  close(reason: string): void {
+    if (this.#endedBecause !== undefined) return
+    this.#endedBecause = reason
+    this.#late?.()
+    this.#handshake?.drop()
+    this.#rest = undefined
+    const socket = this.#socket
+    if (socket.destroyed || socket.connecting || this.#keys === undefined) socket.destroy()
+    else {
+      // Words that were sent before still leave; then the socket goes, whether or not the other end agrees.
+      socket.once('close', this.#clock.after(closeWithin, () => socket.destroy()))
+      socket.destroySoon()
     }
+    this.#tell(reason)
+    this.#ears?.closed(reason)
+  }
+
+  #tell(link: Link | string): void {
+    const made = this.#made
+    this.#made = undefined
+    made?.(link)
   }
 
   /** Records as they come, in pieces of any size. What is not whole yet waits, and is never more than one record. */
-  function take(piece: Buffer): void {
-    const bytes = rest === undefined ? piece : Buffer.concat([rest, piece])
-    rest = undefined
+  #take(piece: Buffer): void {
+    const bytes = this.#rest === undefined ? piece : Buffer.concat([this.#rest, piece])
+    this.#rest = undefined
     let at = 0
-    while (open && bytes.length - at >= headSize) {
+    while (this.#endedBecause === undefined && bytes.length - at >= headSize) {
       const head = readHead(bytes, at)
-      if (head === undefined) return end('not a record of ours')
+      if (head === undefined) return this.close('not a record of ours')
       const from = at + headSize
-      if (bytes.length - from < head.size) break
-      if (head.kind === 'sealed') {
-        if (keys === undefined || ears === undefined) break // the handshake's last word is being weighed, or nobody listens yet
-        const frame = keys.in.open(bytes.subarray(from, from + head.size))
-        if (frame === undefined) return end('a record that does not open')
-        ears.frame(frame)
-      } else {
-        handshake?.take(Buffer.from(bytes.subarray(from, from + head.size)))
+      const end = from + head.size
+      if (bytes.length < end) break
+      if (head.kind === 'handshake') this.#handshake?.take(Buffer.from(bytes.subarray(from, end)))
+      else {
+        // The handshake's last word is being weighed, or nobody listens yet.
+        if (this.#keys === undefined || this.#ears === undefined) break
+        const frame = this.#keys.in.open(head.kind, bytes.subarray(from, end))
+        if (frame === undefined) return this.close('a record that does not open')
+        this.#ears.frame(frame)
       }
-      at = from + head.size
+      at = end
     }
-    if (!open || at === bytes.length) return
-    rest = at === 0 ? bytes : bytes.subarray(at)
-    if (rest.length > mostUnheard) end('more than one record before anybody listens')
-  }
-
-  function end(reason: string): void {
-    if (!open) return
-    open = false
-    endedBecause = reason
-    late?.()
-    handshake?.drop()
-    rest = undefined
-    // Words that were sent before the close still leave; then the socket goes, whether or not the other end agrees.
-    if (socket.destroyed || socket.connecting || keys === undefined) socket.destroy()
-    else {
-      socket.once('close', clock.after(closeWithin, () => socket.destroy()))
-      socket.destroySoon()
-    }
-    if (keys === undefined) made(reason)
-    else ears?.closed(reason)
+    if (this.#endedBecause !== undefined || at === bytes.length) return
+    this.#rest = at === 0 ? bytes : bytes.subarray(at)
+    if (this.#rest.length > mostUnheard) this.close('more than one record before anybody listens')
   }
 }
+
+const noBytes = Buffer.alloc(0)

@@ -8,6 +8,7 @@ import { argv, execPath, exit } from 'node:process'
 export interface Tally { passed: number; failed: number; skipped: number }
 
 const fileDeadline = 110_000
+const longOnes = ['test/stories/', 'test/fence-agents/']
 const slowTiers = ['test/control-plane/', 'test/devices/', 'test/nodes/', 'test/bench/']
 
 if (import.meta.main) {
@@ -19,7 +20,10 @@ if (import.meta.main) {
 }
 
 function quickFiles(): string[] {
-  return globSync('test/**/*.test.ts').filter((file) => !slowTiers.some((tier) => file.startsWith(tier))).toSorted()
+  const files = globSync('test/**/*.test.ts').filter((file) => !slowTiers.some((tier) => file.startsWith(tier))).toSorted()
+  // The longest ones first, so that no core waits for the last of them.
+  const long = files.filter((file) => longOnes.some((start) => file.startsWith(start)))
+  return [...long, ...files.filter((file) => !long.includes(file))]
 }
 
 export async function runFiles(files: readonly string[], width: number, deadline = fileDeadline): Promise<Tally> {

@@ -32,6 +32,8 @@ function place(parent, index, wanted) {
   if (same) return dress(there, wanted)
   const known = key === undefined ? undefined : [...parent.children].find((child) => child.dataset.key === String(key) && child.localName === wanted.name)
   const element = known ?? document.createElement(wanted.name)
+  // Whether a list is open is ours to say once; from then on it is the reader's.
+  if (known === undefined && wanted.attributes.open === true) element.setAttribute('open', '')
   dress(element, wanted)
   // What bears a key moves whole to its new place; without one the old is in the way.
   if (there === undefined || key !== undefined) parent.insertBefore(element, there ?? null)
@@ -46,12 +48,12 @@ function insert(parent, there, text) {
 function dress(element, { attributes, children }) {
   const wanted = new Map()
   for (const [name, value] of Object.entries(attributes)) {
-    if (value === undefined || value === false) continue
+    if (value === undefined || value === false || name === 'open') continue
     wanted.set(name === 'key' ? 'data-key' : name, value === true ? '' : String(value))
   }
   for (const [name, value] of wanted) if (element.getAttribute(name) !== value) element.setAttribute(name, value)
   for (const name of element.getAttributeNames()) {
-    // Whether a list is open, and a button pressed, is the reader's own.
+    // What the reader has opened, and pressed, stays so.
     if (!wanted.has(name) && name !== 'open' && name !== 'disabled') element.removeAttribute(name)
   }
   draw(element, children)

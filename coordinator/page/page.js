@@ -1,9 +1,11 @@
 // The page's own script: listens to the replica, and draws what it says.
 import { draw, h } from './draw.js'
+import { first } from './first.js'
 
-let state
-let ahead = 0
-let lost = true
+let { state } = first
+/** The replica's clock over this browser's. */
+let ahead = first.now - Date.now()
+let lost = false
 
 const stream = new EventSource('/api/events')
 stream.addEventListener('message', ({ data }) => {
@@ -18,6 +20,8 @@ stream.addEventListener('error', () => {
   show()
 })
 setInterval(show, 1_000)
+// The rest of this file must be there before it can draw.
+queueMicrotask(show)
 
 document.addEventListener('click', async ({ target }) => {
   const button = target instanceof Element ? target.closest('button[data-lever]') : null
@@ -37,8 +41,7 @@ function show() {
   connection.textContent = lost ? 'not connected' : 'live'
   connection.className = lost ? 'bad' : 'good'
   document.body.classList.toggle('stale', lost)
-  if (state === undefined) return
-  draw(document.getElementById('replica'), h('b', {}, state.replica), state.leads ? ' leads' : ' follows')
+  draw(document.getElementById('replica'), h('b', {}, state.replica), state.leads ? ' leads ' : ' follows ', buttons(state.levers, 'replicas'))
   draw(document.getElementById('glance'), glance())
   draw(document.getElementById('nodes'), nodes())
   draw(document.getElementById('incidents'), incidents())
@@ -96,12 +99,16 @@ function nodes() {
           pod.volumes && h('span', { 'aria-hidden': 'true' }, '⛁ '), pod.name))),
       node.volumes.length > 0 && h('p.volumes', {}, `${node.volumes.length} ${node.volumes.length === 1 ? 'volume' : 'volumes'} attached`),
       node.holds.map(hold),
-      node.levers !== undefined && node.levers.length > 0 && h('p.levers', {}, node.levers.map((lever) => h('button', { type: 'button', key: lever.name, 'data-lever': lever.name, 'data-node': node.name }, lever.label))))
+      node.levers !== undefined && node.levers.length > 0 && h('p.levers', {}, buttons(node.levers, node.name)))
   })
   return [
     h('div.cards', {}, cards),
     state.nodesLeft > 0 && h('p.empty', {}, `${state.nodesLeft} more nodes are well and not shown.`),
   ]
+}
+
+function buttons(levers, node) {
+  return (levers ?? []).map((lever) => h('button', { type: 'button', key: lever.name, 'data-lever': lever.name, 'data-node': node }, lever.label))
 }
 
 function fact(name, value, tone = '') {
@@ -118,9 +125,9 @@ function podTone({ phase, terminating }) {
   return phase === 'Running' ? 'good' : 'warn'
 }
 
-function hold({ because, detail, lifts, since }) {
-  return h('div.hold', {},
-    h('p', {}, h('b', {}, `‼ held: ${because}`), since !== undefined && ` for ${span(now() - Date.parse(since))}`),
+function hold({ because, detail, lifts, since, stuck }) {
+  return h('div', { class: stuck ? 'hold' : 'hold busy' },
+    h('p', {}, h('b', {}, stuck ? `‼ held: ${because}` : `◷ ${because.replaceAll('-', ' ')}`), since !== undefined && ` for ${span(now() - Date.parse(since))}`),
     h('p', {}, `${detail}.`), h('p', {}, h('span.muted', {}, 'Lifted by: '), lifts))
 }
 
@@ -143,14 +150,14 @@ function incidents() {
   return [
     state.incidents.map((incident) => {
       const over = incident.phase === 'Final'
-      const [first] = incident.timeline
-      const began = first === undefined ? now() : Date.parse(first.at)
+      const [begin] = incident.timeline
+      const began = begin === undefined ? now() : Date.parse(begin.at)
       const last = incident.timeline.at(-1)
-      const tone = over ? (incident.outcome === 'Void' ? 'bad' : 'good') : incident.holds.length > 0 ? 'warn' : 'busy'
+      const tone = over ? (incident.outcome === 'Void' ? 'bad' : 'good') : incident.holds.some(({ stuck }) => stuck) ? 'warn' : 'busy'
       return h('article', { key: incident.name, class: `incident ${tone}` },
         h('header', {},
           h('h3', {}, incident.node), h('span', { class: `pill ${tone}` }, over ? `${incident.outcome ?? 'Final'}` : `${incident.phase}: ${incident.step}`),
-          h('span.muted', {}, `${incident.cause} · ${over ? `took ${span(Date.parse(last?.at ?? first?.at ?? '') - began)}` : `for ${span(now() - began)}`} · policy ${incident.policy} (${incident.profile})`),
+          h('span.muted', {}, `${incident.cause} · ${over ? `took ${span(Date.parse(last?.at ?? '') - began)}` : `for ${span(now() - began)}`} · policy ${incident.policy} (${incident.profile})`),
           h('code.muted', {}, incident.name)),
         way(incident, began),
         incident.proof !== undefined && h('div.proof', {},
@@ -172,11 +179,13 @@ function incidents() {
 }
 
 function way({ timeline }, began) {
-  return h('ol.way', {}, steps.flatMap(([name, is]) => {
-    const moment = timeline.find(is)
-    if (moment === undefined && (name === 'ordered off' || name === 'ordered on') && timeline.some(({ what }) => what === 'closed')) return []
-    return [h('li', { key: name, class: moment === undefined ? 'ahead' : 'done' }, h('span', {}, name), h('time', {}, moment === undefined ? '' : offset(moment.at, began)))]
-  }))
+  const found = steps.map(([name, is]) => ({ name, moment: timeline.find(is) }))
+  const over = timeline.some(({ what }) => what === 'closed')
+  const done = found.filter(({ moment }) => moment !== undefined).toSorted((one, other) => timeline.indexOf(one.moment) - timeline.indexOf(other.moment))
+  // What was not needed is not ahead any more.
+  const left = over ? [] : found.filter(({ moment }) => moment === undefined)
+  return h('ol.way', {}, [...done, ...left].map(({ name, moment }) =>
+    h('li', { key: name, class: moment === undefined ? 'ahead' : 'done' }, h('span', {}, name), h('time', {}, moment === undefined ? '' : offset(moment.at, began)))))
 }
 
 function list(title, items, item) {

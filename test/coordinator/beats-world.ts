@@ -64,7 +64,7 @@ export function beatsWorld(): World {
     replica(name, leads = false) {
       const address = `${name}:7443`
       const changes: Replica['changes'] = []
-      const beats = serveBeats({
+      const beats = serveBeats({ replicaNamespace: 'holdfast-system',
         host: { clock, chance, log: silentLog, dialer: network.dialer(name), secret: (bytes) => Uint8Array.from({ length: bytes }, () => (secrets += 1) % 256) },
         api: { create: async <T>(_: string, body: unknown): Promise<Answer<T>> => {
           await clock.wait(2)

@@ -1,0 +1,26 @@
+// The agent as a process.
+import process, { env, exit } from 'node:process'
+import pino from 'pino'
+import { startAgent } from './agent.ts'
+import { machineHost } from './machine-host.ts'
+import { readEnvironment } from './settings.ts'
+
+/** Its goodbye is on the wire long before; whoever does not end by then is ended. */
+const stopWithin = 5_000
+
+const read = readEnvironment(env)
+if (!read.ok) {
+  for (const fault of read.faults) console.error(`holdfast agent: ${fault}`)
+  exit(2)
+}
+const { settings } = read
+const log = pino({ level: settings.logLevel, base: {} }, pino.destination({ sync: true }))
+const host = machineHost(settings, log)
+const agent = startAgent(host, { version: '0.1.0', kubeletRoot: settings.kubeletRoot, whisperPort: settings.whisperPort })
+
+const stop = (): void => {
+  host.clock.after(stopWithin, () => exit(1))
+  void agent.stop('restart').then(() => exit(0))
+}
+process.on('SIGTERM', stop)
+process.on('SIGINT', stop)

@@ -1,0 +1,52 @@
+// What the agent's deployment tells it, in the environment. Every fault is listed at once.
+export interface AgentEnvironment {
+  /** `host:port`, a name that stands for every replica. */
+  readonly replicas: string
+  readonly whisperPort: number
+  /** What whispers are bound to; every address unless said. */
+  readonly bind: string | undefined
+  readonly kubeletRoot: string
+  /** The folder of kubelet's pods as this process sees it. */
+  readonly podsFolder: string
+  readonly proc: string
+  readonly machineFile: string
+  readonly state: string
+  readonly tokenFile: string
+  readonly authorityFile: string
+  readonly kubeletHealth: string
+  readonly logLevel: 'debug' | 'info' | 'warn' | 'error'
+}
+
+export type ReadEnvironment = { readonly ok: true; readonly settings: AgentEnvironment } | { readonly ok: false; readonly faults: readonly string[] }
+
+const levels = ['debug', 'info', 'warn', 'error'] as const
+
+export function readEnvironment(variables: Readonly<Record<string, string | undefined>>): ReadEnvironment {
+  const faults: string[] = []
+  const text = (name: string, usual?: string): string => {
+    const value = variables[`HOLDFAST_${name}`]?.trim() ?? ''
+    if (value === '' && usual === undefined) faults.push(`HOLDFAST_${name} is not set`)
+    return value === '' ? usual ?? '' : value
+  }
+  const path = (name: string, usual: string): string => {
+    const value = text(name, usual)
+    if (!value.startsWith('/')) faults.push(`HOLDFAST_${name} is no absolute path`)
+    return value.length > 1 ? value.replace(/\/+$/, '') : value
+  }
+  const replicas = text('REPLICAS')
+  if (replicas !== '' && !/:\d+$/.test(replicas)) faults.push('HOLDFAST_REPLICAS is not host:port')
+  const whisperPort = Number(text('WHISPER_PORT', '7416'))
+  if (!Number.isInteger(whisperPort) || whisperPort < 0 || whisperPort > 65_535) faults.push('HOLDFAST_WHISPER_PORT is no port')
+  const wanted = text('LOG_LEVEL', 'info')
+  const logLevel = levels.find((level) => level === wanted)
+  if (logLevel === undefined) faults.push(`HOLDFAST_LOG_LEVEL is none of ${levels.join(', ')}`)
+  const bind = text('BIND', '*')
+  const kubeletRoot = path('KUBELET_ROOT', '/var/lib/kubelet')
+  const settings: AgentEnvironment = {
+    replicas, whisperPort, bind: bind === '*' ? undefined : bind, kubeletRoot, podsFolder: path('PODS', `${kubeletRoot}/pods`), proc: path('PROC', '/host/proc'),
+    machineFile: path('MACHINE_FILE', '/sys/class/dmi/id/product_uuid'), state: path('STATE', '/var/lib/holdfast'),
+    tokenFile: path('TOKEN_FILE', '/var/run/secrets/holdfast/token'), authorityFile: path('AUTHORITY_FILE', '/etc/holdfast/ca.crt'),
+    kubeletHealth: text('KUBELET_HEALTH', 'http://127.0.0.1:10248/healthz'), logLevel: logLevel ?? 'info',
+  }
+  return faults.length > 0 ? { ok: false, faults } : { ok: true, settings }
+}

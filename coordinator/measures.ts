@@ -1,0 +1,38 @@
+// What a replica measures of itself, by name. The names are a promise to whoever alerts on them.
+import type { Coordinator } from './coordinator.ts'
+import type { Clock } from '../edge/clock.ts'
+import { metrics, type Histogram, type Metrics } from './metrics.ts'
+
+export interface Measures {
+  readonly metrics: Metrics
+  readonly decision: Histogram<never>
+  readonly request: Histogram<'verb' | 'answer'>
+  /** What is asked of the replica whenever somebody reads. */
+  watch(coordinator: Coordinator, clock: Clock): void
+}
+
+export function measures(version: string): Measures {
+  const registry = metrics()
+  registry.gaugeOf('holdfast_build_info', 'Which release this is; always 1.', ['version'], () => [[{ version }, 1]])
+  return {
+    metrics: registry,
+    decision: registry.histogram('holdfast_decision_seconds', 'How long one decision over all nodes took.', [0.001, 0.003, 0.01, 0.02, 0.05, 0.1]),
+    request: registry.histogram('holdfast_api_request_seconds', 'Requests to the API server, by verb and by what became of them.', [0.01, 0.05, 0.25, 1, 5], ['verb', 'answer']),
+    watch(coordinator, clock) {
+      const incidents = () => [...coordinator.seen.incidents.values()]
+      registry.gaugeOf('holdfast_leader', '1 while this replica leads.', [], () => [[{}, coordinator.leads() === undefined ? 0 : 1]])
+      registry.gaugeOf('holdfast_agents_linked', 'Agents with an open link to this replica.', [], () => [[{}, coordinator.beats.linked()]])
+      registry.gaugeOf('holdfast_nodes', 'Nodes this replica knows.', [], () => [[{}, coordinator.seen.nodes.size]])
+      registry.gaugeOf('holdfast_watch_age_seconds', 'Since when the oldest watch that decisions rely on was last known fresh.', [], () => [[{}, Math.min(86_400, (clock.now() - coordinator.freshAt()) / 1000)]])
+      registry.gaugeOf('holdfast_incidents', 'Incidents kept, by phase.', ['phase'], () => [...count(incidents().map((one) => one.status.phase))].map(([phase, value]) => [{ phase }, value] as const))
+      registry.gaugeOf('holdfast_holds', 'Decisions not to act that stand now, by reason.', ['because'], () => [...count(coordinator.holds().map((hold) => hold.because))].map(([because, value]) => [{ because }, value] as const))
+      registry.gaugeOf('holdfast_proofs_void', 'Proofs that were shown false, of all incidents kept.', [], () => [[{}, incidents().reduce((sum, one) => sum + one.status.voided.length, 0)]])
+    },
+  }
+}
+
+function count<T extends string>(values: Iterable<T>): Map<T, number> {
+  const counted = new Map<T, number>()
+  for (const value of values) counted.set(value, (counted.get(value) ?? 0) + 1)
+  return counted
+}

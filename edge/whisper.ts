@@ -1,0 +1,75 @@
+// Whispers on a machine: one UDP datagram asks, one answers. Nothing is retried here, and whoever does not answer within the
+// span has said nothing. An answer is taken only from the address that was asked; what it is worth, the seal in it tells.
+import { createSocket, type RemoteInfo, type Socket } from 'node:dgram'
+import { isIPv6 } from 'node:net'
+import type { Ms } from '../core/model.ts'
+import type { Clock } from './clock.ts'
+import type { Whispers } from './link.ts'
+
+/** The longest whisper is a nonce, a boot and a seal. */
+const longest = 1_024
+const mostAsking = 64
+
+export function machineWhispers(clock: Clock, bind?: string): Whispers {
+  let asking = 0
+  return {
+    async ask(address, question, span) {
+      const to = hostAndPort(address)
+      if (to === undefined || asking >= mostAsking) return undefined
+      asking += 1
+      try {
+        return await exchange(clock, to, question, span, bind)
+      } finally {
+        asking -= 1
+      }
+    },
+    answer(port, reply) {
+      return new Promise((resolve, reject) => {
+        const socket = createSocket({ type: bind === undefined || isIPv6(bind) ? 'udp6' : 'udp4', ipv6Only: false })
+        socket.once('error', reject)
+        socket.on('message', (question, from) => {
+          const answer = question.length > longest ? undefined : reply(question, `${from.address}:${from.port}`)
+          if (answer !== undefined) socket.send(answer, from.port, from.address, () => undefined) // a peer that is gone again is nobody's fault
+        })
+        socket.bind(port, bind, () => {
+          socket.off('error', reject)
+          socket.on('error', () => undefined) // an unreachable asker comes back as an error of the socket, which goes on
+          resolve({ port: socket.address().port, close: () => socket.close() })
+        })
+      })
+    },
+  }
+}
+
+function exchange(clock: Clock, to: Peer, question: Uint8Array, span: Ms, bind: string | undefined): Promise<Uint8Array | undefined> {
+  return new Promise((resolve) => {
+    const socket: Socket = createSocket(isIPv6(to.host) ? 'udp6' : 'udp4')
+    let over = false
+    const end = (answer: Uint8Array | undefined): void => {
+      if (over) return
+      over = true
+      cancel()
+      socket.close()
+      resolve(answer)
+    }
+    const cancel = clock.after(span, () => end(undefined))
+    socket.on('error', () => end(undefined)) // refused or unreachable: no answer, like silence
+    socket.on('message', (answer: Buffer, from: RemoteInfo) => {
+      if (from.address === to.host && from.port === to.port && answer.length <= longest) end(answer)
+    })
+    const send = (): void => socket.send(question, to.port, to.host, (error) => (error === null ? undefined : end(undefined)))
+    if (bind === undefined || isIPv6(bind) !== isIPv6(to.host)) send()
+    else socket.bind(0, bind, send)
+  })
+}
+
+interface Peer {
+  readonly host: string
+  readonly port: number
+}
+
+function hostAndPort(address: string): Peer | undefined {
+  const at = address.lastIndexOf(':')
+  const [host, port] = [address.slice(0, at).replace(/^\[(.*)\]$/, '$1'), Number(address.slice(at + 1))]
+  return at > 0 && Number.isInteger(port) && port > 0 && port < 65_536 ? { host, port } : undefined
+}
