@@ -1,12 +1,14 @@
 // From one request to its answer: who may, which verb, what comes back.
 import type { ApiRequest, ApiResponse } from '../../coordinator/transport.ts'
+import { bodyOf, dryRun, verbOf } from './asked.ts'
+import type { Asked } from './asked.ts'
 import { parseDeleteOptions, remove } from './deletion.ts'
 import { callOf } from './faults.ts'
 import type { Call } from './faults.ts'
 import { collectionOf, itemText, served, servedText } from './ground.ts'
 import type { Ground } from './ground.ts'
-import { isObject, parse } from './json.ts'
-import type { Json, JsonObject, Resource } from './json.ts'
+import { parse } from './json.ts'
+import type { Json } from './json.ts'
 import { groupVersion, storeKey } from './kind.ts'
 import { list } from './list.ts'
 import { patchObject } from './patching.ts'
@@ -14,14 +16,14 @@ import { admitNode, nodeMayNot } from './node-restriction.ts'
 import { parseListQuery } from './query.ts'
 import { badRequest, forbidden, isRefusal, methodNotAllowed, noSuchPath, notFound, tooLarge } from './refusal.ts'
 import type { Refusal } from './refusal.ts'
+import { json, page } from './response.ts'
 import { route } from './route.ts'
-import type { Target } from './route.ts'
 import { includeOf, tableOf, wantsTable } from './table.ts'
 import type { User } from './user.ts'
 import { answerSubresource } from './subresource.ts'
 import type { Watch } from './watch.ts'
 import { startWatch } from './watching.ts'
-import { create, kindMismatch, update } from './write.ts'
+import { create, update } from './write.ts'
 import { answerPage } from './discovery.ts'
 
 export interface Opened { readonly call: Call; readonly watch: Watch }
@@ -34,21 +36,13 @@ export interface WatchKeeper {
 /** The real server's own limit for a body. */
 const bodyLimit = 3 * 1024 * 1024
 
-export interface Asked {
-  readonly request: ApiRequest
-  readonly call: Call
-  readonly user: User
-  readonly target: Target
-  readonly signal: AbortSignal
-}
-
 export async function answerRequest(
   ground: Ground, request: ApiRequest, user: User, signal: AbortSignal, keeper: WatchKeeper,
 ): Promise<ApiResponse | Refusal> {
   const call = callOf(request, user)
   const where = route(ground.kinds, call.path)
   if (where.to === 'page') return answerPage(ground, request, call)
-  if (where.to === 'nowhere') return noSuchPath
+  if (where.to === 'nowhere') return nowhere(ground, call.path)
   if ((request.body?.length ?? 0) > bodyLimit) return tooLarge(`limit is ${bodyLimit}`)
   const asked: Asked = { request, call, user, target: where.target, signal }
   const refused = authorise(asked) ?? nodeMayNot(ground, asked)
@@ -69,22 +63,14 @@ export async function answerRequest(
   }
 }
 
-export function verbOf({ request, call, target }: Pick<Asked, 'request' | 'call' | 'target'>): string {
-  switch (request.method) {
-    case 'GET':
-      return call.watch ? 'watch' : target.name === '' ? 'list' : 'get'
-    case 'POST':
-      return 'create'
-    case 'PUT':
-      return 'update'
-    case 'PATCH':
-      return 'patch'
-    case 'DELETE':
-      return target.name === '' ? 'deletecollection' : 'delete'
-  }
+/** A group that nobody serves is no API at all, and is told so in plain text. */
+function nowhere(ground: Ground, path: string): ApiResponse | Refusal {
+  const group = path.startsWith('/apis/') ? path.split('/')[2] ?? '' : ''
+  if (ground.kinds.all().some((kind) => kind.group === group)) return noSuchPath
+  return page('404 page not found\n', 'text/plain; charset=utf-8', 404)
 }
 
-export function authorise(asked: Asked): Refusal | undefined {
+function authorise(asked: Asked): Refusal | undefined {
   const { user, target } = asked
   const verb = verbOf(asked)
   const { kind } = target
@@ -93,14 +79,6 @@ export function authorise(asked: Asked): Refusal | undefined {
   const scope = target.namespace === '' ? 'at the cluster scope' : `in the namespace "${target.namespace}"`
   const what = target.subresource === '' ? kind.plural : `${kind.plural}/${target.subresource}`
   return forbidden(kind, target.name, `User "${user.name}" cannot ${verb} resource "${what}" in API group "${kind.group}" ${scope}`)
-}
-
-export function json(status: number, text: string): ApiResponse {
-  return { status, headers: { 'content-type': 'application/json' }, body: one(text) }
-}
-
-async function* one(text: string): AsyncGenerator<string> {
-  yield text
 }
 
 async function get(ground: Ground, asked: Asked, keeper: WatchKeeper): Promise<ApiResponse | Refusal> {
@@ -115,44 +93,17 @@ async function get(ground: Ground, asked: Asked, keeper: WatchKeeper): Promise<A
   const query = parseListQuery(kind, namespace, name, asked.call.query)
   if (isRefusal(query)) return query
   if (query.watch) return startWatch(ground, asked, query, keeper)
-  const page = await list(ground, kind, query, asked.signal)
-  if (isRefusal(page)) return page
+  const found = await list(ground, kind, query, asked.signal)
+  if (isRefusal(found)) return found
   const metadata = {
-    resourceVersion: String(page.revision), ...(page.continue === '' ? {} : { continue: page.continue }),
-    ...(page.remaining === undefined ? {} : { remainingItemCount: page.remaining }),
+    resourceVersion: String(found.revision), ...(found.continue === '' ? {} : { continue: found.continue }),
+    ...(found.remaining === undefined ? {} : { remainingItemCount: found.remaining }),
   }
   if (wantsTable(asked.request.headers['accept'])) {
-    return json(200, JSON.stringify(tableOf(kind, page.versions, metadata, ground.clock.wall(), includeOf(asked.call.query))))
+    return json(200, JSON.stringify(tableOf(kind, found.versions, metadata, ground.clock.wall(), includeOf(asked.call.query))))
   }
-  const items = page.versions.map((version) => itemText(kind, version)).join(',')
+  const items = found.versions.map((version) => itemText(kind, version)).join(',')
   return json(200, `{"kind":"${kind.kind}List","apiVersion":"${groupVersion(kind)}","metadata":${JSON.stringify(metadata)},"items":[${items}]}`)
-}
-
-/** The body as an object of Kubernetes, or why it is none. */
-export function bodyOf(asked: Asked): Resource | Refusal {
-  const parsed = parse(asked.request.body ?? '')
-  const { kind } = asked.target
-  if ('fault' in parsed) return badRequest(`couldn't get version/kind; json parse error: ${parsed.fault}`)
-  if (!isObject(parsed.value)) return badRequest(`couldn't get version/kind; json parse error: json: cannot unmarshal into Go value of type struct`)
-  const meta = parsed.value['metadata']
-  // Its metadata may be missing, which then is the same as empty.
-  const object = { ...parsed.value, metadata: isObject(meta) ? meta : {} } as Resource
-  const mismatch = kindMismatch(kind, object)
-  if (mismatch !== undefined) return mismatch
-  const undecodable = kind.rules.decode?.(object)
-  return undecodable === undefined ? object : badRequest(`${kind.kind} in version "${kind.version}" cannot be handled as a ${kind.kind}: ${undecodable}`)
-}
-
-/** The body of a deed: any object, or nothing. `wrapped`: any JSON, under `value`. */
-export function bodyText(asked: Asked, wrapped = false): JsonObject | Refusal {
-  const parsed = parse(asked.request.body ?? '')
-  if ('fault' in parsed) return badRequest(`couldn't get version/kind; json parse error: ${parsed.fault}`)
-  if (wrapped) return { value: parsed.value }
-  return isObject(parsed.value) ? parsed.value : badRequest(`couldn't get version/kind; json parse error: not an object`)
-}
-
-export function dryRun(asked: Asked): boolean {
-  return asked.call.query.get('dryRun') === 'All'
 }
 
 function post(ground: Ground, asked: Asked): ApiResponse | Refusal {
@@ -218,9 +169,9 @@ async function removeAll(ground: Ground, asked: Asked): Promise<ApiResponse | Re
   if (isRefusal(options)) return options
   const query = parseListQuery(kind, namespace, '', asked.call.query)
   if (isRefusal(query)) return query
-  const page = await list(ground, kind, query, asked.signal)
-  if (isRefusal(page)) return page
-  for (const version of page.versions) remove(ground, kind, namespace, version.fields['metadata.name'] ?? '', options)
-  const items = page.versions.map((version) => itemText(kind, version)).join(',')
+  const found = await list(ground, kind, query, asked.signal)
+  if (isRefusal(found)) return found
+  for (const version of found.versions) remove(ground, kind, namespace, version.fields['metadata.name'] ?? '', options)
+  const items = found.versions.map((version) => itemText(kind, version)).join(',')
   return json(200, `{"kind":"${kind.kind}List","apiVersion":"${groupVersion(kind)}","metadata":{"resourceVersion":"${ground.store.revision}"},"items":[${items}]}`)
 }

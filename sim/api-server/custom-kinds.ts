@@ -35,11 +35,6 @@ function customKind(spec: JsonObject, version: JsonObject): KindDefinition {
 
 function customRules(schema: JsonObject, hasStatus: boolean): Rules {
   return {
-    decode(object) {
-      const meta = object.metadata
-      return meta.labels !== undefined && Object.values(meta.labels).some((value) => typeof value !== 'string')
-        ? 'json: cannot unmarshal into Go struct field ObjectMeta.metadata.labels of type string' : undefined
-    },
     defaults(object) {
       const { metadata, apiVersion, kind } = object
       // Metadata has its own rules, and the two fields of the type are the server's.
@@ -82,7 +77,12 @@ function columns(version: JsonObject): Column[] {
       cell: (object, now) => jsonPathCell(object, textAt(column, 'jsonPath'), type, now),
     }
   })
-  return own.length > 0 ? own : [{ name: 'Age', type: 'date', priority: 0, description: 'The time since the object was made.', cell: (object, now) => jsonPathCell(object, '.metadata.creationTimestamp', 'date', now) }]
+  return own.length > 0 ? own : [ageColumn]
+}
+
+const ageColumn: Column = {
+  name: 'Age', type: 'date', priority: 0, description: 'The time since the object was made.',
+  cell: (object, now) => jsonPathCell(object, '.metadata.creationTimestamp', 'date', now),
 }
 
 function isColumnType(text: string): text is Column['type'] {

@@ -9,7 +9,7 @@ import { customKindsOf } from './custom-kinds.ts'
 import { storeKey } from './kind.ts'
 import type { KindDefinition } from './kind.ts'
 import { beginEnd, endIfEmpty } from './namespace-life.ts'
-import { badRequest, conflict, invalid, notFound, wrong } from './refusal.ts'
+import { asKind, badRequest, conflict, invalid, notFound, unsupported } from './refusal.ts'
 import type { Refusal, Subject } from './refusal.ts'
 import { timeText } from './times.ts'
 
@@ -31,13 +31,18 @@ export interface Deleted {
 
 export function parseDeleteOptions(body: Json | undefined, query: URLSearchParams): DeleteOptions | Refusal {
   const given = isObject(body) ? body : {}
+  const kind = textAt(given, 'kind')
+  if (kind !== '' && kind !== 'DeleteOptions') return badRequest(`no kind ${JSON.stringify(kind)} is registered for version ${JSON.stringify(textAt(given, 'apiVersion'))}`)
+  if (given['gracePeriodSeconds'] !== undefined && given['gracePeriodSeconds'] !== null && numberAt(given, 'gracePeriodSeconds') === undefined) {
+    return badRequest(`json: cannot unmarshal ${typeof given['gracePeriodSeconds']} into Go struct field DeleteOptions.gracePeriodSeconds of type int64`)
+  }
   const grace = numberAt(given, 'gracePeriodSeconds') ?? (query.has('gracePeriodSeconds') ? Number(query.get('gracePeriodSeconds')) : undefined)
-  if (grace !== undefined && !Number.isInteger(grace)) return badRequest(`invalid grace period: ${String(grace)}`)
+  if (grace !== undefined && !Number.isInteger(grace)) return badRequest(`strconv.ParseInt: parsing ${JSON.stringify(query.get('gracePeriodSeconds') ?? '')}: invalid syntax`)
   const uid = textAt(given, 'preconditions', 'uid')
   const resourceVersion = textAt(given, 'preconditions', 'resourceVersion')
   const policy = textAt(given, 'propagationPolicy') || (query.get('propagationPolicy') ?? '')
   if (policy !== '' && !['Orphan', 'Background', 'Foreground'].includes(policy)) {
-    return invalid({ group: 'meta.k8s.io', kind: 'DeleteOptions' }, '', [wrong('propagationPolicy', policy, 'must be one of Foreground, Background or Orphan')])
+    return invalid({ group: 'meta.k8s.io', kind: 'DeleteOptions' }, '', [unsupported('propagationPolicy', policy, ['Foreground', 'Background', 'Orphan', 'nil'])])
   }
   const dryRun = query.get('dryRun') === 'All' || (Array.isArray(given['dryRun']) && given['dryRun'].includes('All'))
   return {
@@ -82,7 +87,7 @@ export function afterRemoval(ground: Ground, kind: KindDefinition, object: Resou
   if (kind.collection !== customKindCollection) return
   for (const custom of customKindsOf(object)) {
     const collection = collectionOf(ground, custom)
-    for (const key of [...collection.keys()]) ground.store.delete(collection, key)
+    for (const key of collection.keys()) ground.store.delete(collection, key)
     ground.kinds.drop(custom)
   }
 }
@@ -138,12 +143,12 @@ function addPropagationFinalizer(meta: ObjectMeta, options: DeleteOptions): bool
   return true
 }
 
-function preconditionRefusal(kind: Subject, name: string, meta: ObjectMeta, options: DeleteOptions): Refusal | undefined {
+export function preconditionRefusal(kind: Subject, name: string, meta: ObjectMeta, options: DeleteOptions): Refusal | undefined {
   if (options.uid !== undefined && options.uid !== meta.uid) {
-    return conflict(kind, name, `the UID in the precondition (${options.uid}) does not match the UID in record (${meta.uid ?? ''}). The object might have been deleted and then recreated`)
+    return conflict(asKind(kind), name, `the UID in the precondition (${options.uid}) does not match the UID in record (${meta.uid ?? ''}). The object might have been deleted and then recreated`)
   }
   if (options.resourceVersion !== undefined && options.resourceVersion !== meta.resourceVersion) {
-    return conflict(kind, name, `the ResourceVersion in the precondition (${options.resourceVersion}) does not match the ResourceVersion in record (${meta.resourceVersion ?? ''}). The object might have been modified`)
+    return conflict(asKind(kind), name, `the ResourceVersion in the precondition (${options.resourceVersion}) does not match the ResourceVersion in record (${meta.resourceVersion ?? ''}). The object might have been modified`)
   }
   return undefined
 }

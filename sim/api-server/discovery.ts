@@ -8,6 +8,7 @@ import { groupVersion } from './kind.ts'
 import type { KindDefinition, Subresource } from './kind.ts'
 import { methodNotAllowed, noSuchPath } from './refusal.ts'
 import type { Refusal } from './refusal.ts'
+import { page } from './response.ts'
 
 /** The version whose behaviour is followed here. */
 const version: JsonObject = {
@@ -24,14 +25,6 @@ export function answerPage(ground: Ground, request: ApiRequest, call: Call): Api
   if (found === undefined) return noSuchPath
   const type = aggregated && 'items' in found ? 'application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList' : 'application/json'
   return page(JSON.stringify(found), type)
-}
-
-function page(text: string, type: string): ApiResponse {
-  return { status: 200, headers: { 'content-type': type }, body: once(text) }
-}
-
-async function* once(text: string): AsyncGenerator<string> {
-  yield text
 }
 
 function plain(kinds: readonly KindDefinition[], path: string): JsonObject | undefined {
@@ -79,7 +72,7 @@ function resources(kinds: readonly KindDefinition[], wanted: string): JsonObject
   const served = kinds.filter((kind) => groupVersion(kind) === wanted)
   if (served.length === 0) return undefined
   return {
-    kind: 'APIResourceList', apiVersion: 'v1', groupVersion: wanted,
+    kind: 'APIResourceList', ...(wanted === 'v1' ? {} : { apiVersion: 'v1' }), groupVersion: wanted,
     resources: served.flatMap((kind) => [
       {
         name: kind.plural, singularName: kind.singular, namespaced: kind.namespaced, kind: kind.kind, verbs: verbsOf(kind),
@@ -128,7 +121,6 @@ function openApiIndex(kinds: readonly KindDefinition[]): JsonObject {
 function openApi(kinds: readonly KindDefinition[], wanted: string): JsonObject | undefined {
   const served = kinds.filter((kind) => groupVersion(kind) === wanted)
   if (served.length === 0) return undefined
-  const schemaName = (kind: KindDefinition) => `${kind.group === '' ? 'core' : kind.group}.${kind.version}.${kind.kind}`
   return {
     openapi: '3.0.0', info: { title: 'Kubernetes', version: 'v1.36.4' },
     paths: Object.fromEntries(served.map((kind) => {
@@ -147,4 +139,8 @@ function openApi(kinds: readonly KindDefinition[], wanted: string): JsonObject |
       }])),
     },
   }
+}
+
+function schemaName(kind: KindDefinition): string {
+  return `${kind.group === '' ? 'core' : kind.group}.${kind.version}.${kind.kind}`
 }

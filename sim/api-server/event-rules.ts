@@ -14,7 +14,10 @@ const renamed: readonly (readonly [string, string])[] = [
 ]
 
 export function fromStoredEvent(event: Resource): Resource {
-  return rename(event, renamed)
+  const newer = rename(event, renamed)
+  // This shape leaves out what is empty where the core shape shows it.
+  for (const field of ['reportingController', 'reportingInstance']) if (newer[field] === '') delete newer[field]
+  return newer
 }
 
 export function toStoredEvent(event: Resource): Resource {
@@ -69,13 +72,16 @@ function commonFaults(event: Resource, reporter: string): Cause[] {
 
 function newEventFaults(event: Resource): Cause[] {
   const type = textAt(event, 'type')
-  const unset = (field: string, empty: boolean) => (empty ? [] : [wrong(field, '', 'needs to be unset')])
   return [
     ...seriesFaults(event), ...(textAt(event, 'eventTime') === '' ? [required('eventTime')] : []),
     ...(type === 'Normal' || type === 'Warning' ? [] : [wrong('type', '', `has invalid value: ${type}`)]),
     ...unset('firstTimestamp', textAt(event, 'firstTimestamp') === ''), ...unset('lastTimestamp', textAt(event, 'lastTimestamp') === ''),
     ...unset('count', (numberAt(event, 'count') ?? 0) === 0), ...unset('source', textAt(event, 'source', 'component') === '' && textAt(event, 'source', 'host') === ''),
   ]
+}
+
+function unset(field: string, empty: boolean): Cause[] {
+  return empty ? [] : [wrong(field, '', 'needs to be unset')]
 }
 
 function seriesFaults(event: Resource): Cause[] {

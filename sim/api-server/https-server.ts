@@ -6,8 +6,9 @@ import type { AddressInfo } from 'node:net'
 import { once } from 'node:events'
 import type { ApiRequest, ApiResponse } from '../../coordinator/transport.ts'
 import { makeAuthority, makeServer } from '../../edge/certificate.ts'
+import { objectFromProtobuf, protobufType } from './protobuf.ts'
 import { unauthorized, tooLarge } from './refusal.ts'
-import { refusalResponse } from './server.ts'
+import { refusalResponse } from './response.ts'
 import type { ApiServer } from './server.ts'
 import type { User } from './user.ts'
 
@@ -23,7 +24,7 @@ export interface Served {
 export interface ServeOptions {
   /** Users by the token they bear, beside the tokens that the server issues itself. */
   readonly tokens?: Readonly<Record<string, User>>
-  /** 0 or left out: any free port. */
+  /** 0 or left out: a free one. */
   readonly port?: number
   /** When the certificates are made; milliseconds since the epoch. */
   readonly wall: number
@@ -63,7 +64,8 @@ async function answer(apiServer: ApiServer, incoming: IncomingMessage, outgoing:
   try {
     const token = /^Bearer (.+)$/.exec(incoming.headers.authorization ?? '')?.[1]
     const user = token === undefined ? undefined : apiServer.authenticate(token)
-    const body = await bodyOf(incoming)
+    const bytes = await bodyOf(incoming)
+    const body = bytes === undefined ? undefined : textOf(incoming, bytes)
     if (body === undefined) return await send(outgoing, refusalResponse(tooLarge(`limit is ${bodyLimit}`)))
     const open = ['/version', '/healthz', '/livez', '/readyz'].includes((incoming.url ?? '').split('?')[0] ?? '')
     const asked = user ?? (open ? anonymous : undefined)
@@ -87,7 +89,16 @@ function requestOf(incoming: IncomingMessage, body: string): ApiRequest {
   return { method: known, path: incoming.url ?? '/', headers, ...(body === '' ? {} : { body }) }
 }
 
-async function bodyOf(incoming: IncomingMessage): Promise<string | undefined> {
+/** kubectl sends a few kinds as protobuf, whatever the server likes better. Others stay what they are and are refused later. */
+function textOf(incoming: IncomingMessage, bytes: Buffer): string {
+  if (!(incoming.headers['content-type'] ?? '').startsWith(protobufType)) return bytes.toString('utf8')
+  const object = objectFromProtobuf(bytes)
+  if (object === undefined) return ''
+  incoming.headers['content-type'] = 'application/json'
+  return JSON.stringify(object)
+}
+
+async function bodyOf(incoming: IncomingMessage): Promise<Buffer | undefined> {
   const pieces: Buffer[] = []
   let size = 0
   for await (const piece of incoming) {
@@ -97,7 +108,7 @@ async function bodyOf(incoming: IncomingMessage): Promise<string | undefined> {
     if (size > bodyLimit) return undefined
     pieces.push(buffer)
   }
-  return Buffer.concat(pieces).toString('utf8')
+  return Buffer.concat(pieces)
 }
 
 async function send(outgoing: ServerResponse, response: ApiResponse): Promise<void> {

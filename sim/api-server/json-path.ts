@@ -12,7 +12,7 @@ export function jsonPathCell(object: Resource, path: string, type: string, now: 
 }
 
 export function jsonPath(value: Json, path: string): Json[] {
-  const steps = path.match(/\.[A-Za-z0-9_/\-\\.]+?(?=[.[]|$)|\['[^']*'\]|\[[^\]]*\]/g) ?? []
+  const steps = path.match(/\.(?:\\.|[^.[\]\\])+|\['[^']*'\]|\[[^\]]*\]/g) ?? []
   return steps.reduce<Json[]>((found, step) => found.flatMap((one) => take(one, step)), [value])
 }
 

@@ -63,6 +63,8 @@ export interface Rules {
 
 export interface RulesGround {
   readonly now: () => string
+  /** Five letters by chance. */
+  readonly suffix: () => string
   readonly exists: (collection: string, key: string) => boolean
   readonly read: (collection: string, key: string) => Resource | undefined
   readonly userName: string

@@ -4,8 +4,8 @@ import { coreEventRules, eventRules, fromStoredEvent, toStoredEvent } from './ev
 import { groupVersion } from './kind.ts'
 import type { KindDefinition, Rules, Subresource } from './kind.ts'
 import { nodeRules } from './node-rules.ts'
-import { podRules } from './pod-rules.ts'
-import { namespaceRules, secretRules, serviceAccountRules, serviceRules } from './core-rules.ts'
+import { podRules, priorityClassRules } from './pod-rules.ts'
+import { configMapRules, namespaceRules, secretRules, serviceAccountRules, serviceRules } from './core-rules.ts'
 import { claimRules, csiDriverRules, csiNodeRules, storageClassRules, volumeAttachmentRules, volumeRules } from './storage-rules.ts'
 import { reviewKinds } from './reviews.ts'
 import { leaseRules } from './lease-rules.ts'
@@ -88,7 +88,7 @@ export function builtInKinds(): KindDefinition[] {
     }),
     define('v1', { kind: 'Event', plural: 'events', shortNames: ['ev'], createOnUpdate: true, rules: coreEventRules, selectable: { ...eventFields, ...regardingFields } }),
     define('events.k8s.io/v1', { kind: 'Event', plural: 'events', shortNames: ['ev'], collection: 'events', createOnUpdate: true, rules: eventRules, selectable: { ...eventFields, ...regardingFields }, fromStored: fromStoredEvent, toStored: toStoredEvent, columns: columnsOf('events') }),
-    define('v1', { kind: 'ConfigMap', plural: 'configmaps', shortNames: ['cm'] }),
+    define('v1', { kind: 'ConfigMap', plural: 'configmaps', shortNames: ['cm'], rules: configMapRules }),
     define('v1', { kind: 'Secret', plural: 'secrets', rules: secretRules, selectable: { type: ['type'] } }),
     define('v1', { kind: 'Service', plural: 'services', shortNames: ['svc'], categories: ['all'], status: true, returnsDeleted: true, createOnUpdate: true, rules: serviceRules }),
     define('v1', { kind: 'Endpoints', plural: 'endpoints', shortNames: ['ep'], singular: 'endpoints', createOnUpdate: true }),
@@ -105,7 +105,7 @@ export function builtInKinds(): KindDefinition[] {
     define('storage.k8s.io/v1', { kind: 'CSINode', plural: 'csinodes', ...cluster, returnsDeleted: true, unconditionalUpdate: false, rules: csiNodeRules }),
     define('storage.k8s.io/v1', { kind: 'VolumeAttachment', plural: 'volumeattachments', ...cluster, status: true, returnsDeleted: true, unconditionalUpdate: false, rules: volumeAttachmentRules }),
     define('storage.k8s.io/v1', { kind: 'StorageClass', plural: 'storageclasses', ...cluster, shortNames: ['sc'], returnsDeleted: true, rules: storageClassRules }),
-    define('scheduling.k8s.io/v1', { kind: 'PriorityClass', plural: 'priorityclasses', ...cluster, shortNames: ['pc'], generation: true }),
+    define('scheduling.k8s.io/v1', { kind: 'PriorityClass', plural: 'priorityclasses', ...cluster, shortNames: ['pc'], generation: true, rules: priorityClassRules }),
     define('policy/v1', { kind: 'PodDisruptionBudget', plural: 'poddisruptionbudgets', shortNames: ['pdb'], status: true, generation: true, unconditionalUpdate: false, rules: disruptionBudgetRules }),
     ...reviewKinds(),
     define('apiextensions.k8s.io/v1', { kind: 'CustomResourceDefinition', plural: 'customresourcedefinitions', ...cluster, shortNames: ['crd', 'crds'], categories: ['api-extensions'], status: true, generation: true, unconditionalUpdate: false, rules: customKindRules }),

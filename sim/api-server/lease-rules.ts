@@ -1,4 +1,4 @@
-import { at, numberAt, textAt } from './json.ts'
+import { numberAt, textAt } from './json.ts'
 import type { Rules } from './kind.ts'
 import { wrong } from './refusal.ts'
 import { microTimeFault } from './times.ts'
@@ -21,7 +21,6 @@ export const leaseRules: Rules = {
     return [
       ...(seconds !== undefined && seconds <= 0 ? [wrong('spec.leaseDurationSeconds', seconds, 'must be greater than 0')] : []),
       ...(transitions !== undefined && transitions < 0 ? [wrong('spec.leaseTransitions', transitions, 'must be greater than or equal to 0')] : []),
-      ...(at(lease, 'spec', 'holderIdentity') === '' ? [wrong('spec.holderIdentity', '', 'must not be empty')] : []),
     ]
   },
 }

@@ -41,7 +41,7 @@ interface Token { readonly rv: number; readonly start: string }
 function laterPage(ground: Ground, kind: KindDefinition, query: ListQuery): Page | Refusal {
   if (query.resourceVersion !== '' && query.resourceVersion !== '0') return badRequest('specifying resource version is not allowed when using continue')
   const token = readToken(query.continue)
-  if (token === undefined) return badRequest(`continue key is not valid: invalid continue token`)
+  if (token === undefined) return badRequest('invalid continue token: continue key is not valid')
   const collection = collectionOf(ground, kind)
   const revision = token.rv < 0 ? ground.store.revision : token.rv
   const then = collection.changedSince(revision)
@@ -54,35 +54,57 @@ function laterPage(ground: Ground, kind: KindDefinition, query: ListQuery): Page
 
 function page(collection: Collection, query: ListQuery, revision: number, after: string, then: ReadonlyMap<string, Version | undefined>): Page {
   const versions: Version[] = []
-  let more = 0
-  const full = () => query.limit > 0 && versions.length >= query.limit
-  const selective = query.filter.labels.length > 0 || query.filter.fields.length > 0
-  for (const key of candidates(collection, query, after, then)) {
+  const { filter, limit } = query
+  const selective = filter.labels.length > 0 || filter.fields.length > 0
+  const walk = walkOf(collection, query, after, then)
+  for (let key = walk.next(); key !== undefined; key = walk.next()) {
     const version = then.has(key) ? then.get(key) : collection.get(key)
-    if (version === undefined || !matches(query.filter, version)) continue
-    if (!full()) versions.push(version)
-    else {
-      more += 1
-      // Nobody counts the rest of a selective list, neither here nor there.
-      if (selective) break
+    if (version === undefined || !matches(filter, version)) continue
+    if (limit === 0 || versions.length < limit) {
+      versions.push(version)
+      continue
     }
+    // One more than fits: nobody counts the rest of a selective list, neither here nor there.
+    const last = versions.at(-1)?.key ?? ''
+    return { versions, revision, continue: writeToken({ rv: revision, start: last }), remaining: selective ? undefined : 1 + walk.left() }
   }
-  const last = versions.at(-1)
-  const next = more > 0 && last !== undefined ? writeToken({ rv: revision, start: last.key }) : ''
-  return { versions, revision, continue: next, remaining: more > 0 && !selective ? more : undefined }
+  return { versions, revision, continue: '', remaining: undefined }
 }
 
-/** Keys that may belong to the list, in order, after the given one. */
-function candidates(collection: Collection, query: ListQuery, after: string, then: ReadonlyMap<string, Version | undefined>): readonly string[] {
+interface Walk {
+  next(): string | undefined
+  /** Objects of that moment still to come; right only while nothing is filtered out. */
+  left(): number
+}
+
+/** Keys that may belong to the list, in order, after the given one: those of now, and between them those that were there
+ *  then and have gone since. A page must not cost more than a page, however long the list is. */
+function walkOf(collection: Collection, query: ListQuery, after: string, then: ReadonlyMap<string, Version | undefined>): Walk {
+  const { prefix } = query.filter
   const { index } = collection
   const wanted = index === undefined ? undefined : query.filter.fields.find((one) => one.equal && one.field === index)
   const keys = wanted === undefined ? collection.keys() : collection.indexed(wanted.value)
-  const others = [...then.keys()].filter((key) => wanted !== undefined || !collection.has(key))
-  const all = others.length === 0 ? keys : [...new Set([...keys, ...others])].toSorted((one, other) => (one < other ? -1 : one > other ? 1 : 0))
-  const { prefix } = query.filter
-  const from = firstAfter(all, after > prefix ? after : prefix, after === '' || after < prefix)
-  const end = prefix === '' ? all.length : firstAfter(all, `${prefix}\uffff`, true)
-  return from === 0 && end === all.length ? all : all.slice(from, end)
+  const listed = wanted === undefined ? undefined : new Set(keys)
+  const begins = after > prefix ? after : prefix
+  const inRange = (key: string) => key.startsWith(prefix) && (after === '' || key > after)
+  const others = [...then.keys()].filter((key) => inRange(key) && !(listed?.has(key) ?? collection.has(key))).toSorted()
+  const younger = [...then].filter(([key, version]) => version === undefined && inRange(key) && collection.has(key)).map(([key]) => key).toSorted()
+  let place = firstAfter(keys, begins, after === '' || after < prefix)
+  const end = prefix === '' ? keys.length : firstAfter(keys, `${prefix}\uffff`, true)
+  let other = 0
+  let seen = ''
+  return {
+    next() {
+      const key = place < end ? keys[place] : undefined
+      const gone = others[other]
+      const takesGone = gone !== undefined && (key === undefined || gone < key)
+      if (takesGone) other += 1
+      else place += 1
+      seen = (takesGone ? gone : key) ?? seen
+      return takesGone ? gone : key
+    },
+    left: () => end - place + others.length - other - younger.filter((key) => key > seen).length,
+  }
 }
 
 function firstAfter(keys: readonly string[], bound: string, inclusive: boolean): number {

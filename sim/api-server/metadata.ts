@@ -50,6 +50,6 @@ export function metadataChanges(next: Resource, old: Resource): Cause[] {
   return [
     ...fixed.flatMap((field) => (same(after[field], before[field]) ? [] : [wrong(`metadata.${field}`, after[field] ?? null, 'field is immutable')])),
     ...(before.deletionTimestamp !== undefined && added.length > 0
-      ? [forbiddenField('metadata.finalizers', `no new finalizers can be added if the object is being deleted, found new finalizers ${JSON.stringify(added)}`)] : []),
+      ? [forbiddenField('metadata.finalizers', `no new finalizers can be added if the object is being deleted, found new finalizers []string{${added.map((one) => JSON.stringify(one)).join(', ')}}`)] : []),
   ]
 }

@@ -20,7 +20,7 @@ export function beginEnd(ground: Ground, kind: KindDefinition, namespace: Resour
   return contents(ground, namespace.metadata.name ?? '')
 }
 
-export function contents(ground: Ground, namespace: string): { kind: KindDefinition; name: string }[] {
+function contents(ground: Ground, namespace: string): { kind: KindDefinition; name: string }[] {
   const kinds = new Map(ground.kinds.all().filter((one) => one.namespaced && one.review === undefined).map((one) => [one.collection, one]))
   return [...kinds.values()].flatMap((kind) => {
     const keys = ground.store.find(kind.collection)?.keys() ?? []

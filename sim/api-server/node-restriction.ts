@@ -1,7 +1,7 @@
 // What a kubelet's identity may do: the Node authorizer (what it may ask for at all) and the NodeRestriction admission (what
 // it may write). A node may say what it likes of itself in its status, but not take off its own taints.
-import type { Asked } from './answer.ts'
-import { verbOf } from './answer.ts'
+import type { Asked } from './asked.ts'
+import { verbOf } from './asked.ts'
 import { collectionOf } from './ground.ts'
 import type { Ground } from './ground.ts'
 import { at, same, textAt } from './json.ts'
@@ -25,11 +25,12 @@ export function nodeMayNot(ground: Ground, asked: Asked): Refusal | undefined {
   if (why.admission) return forbidden(kind, name, why.sentence)
   const scope = namespace === '' ? 'at the cluster scope' : `in the namespace "${namespace}"`
   const what = subresource === '' ? kind.plural : `${kind.plural}/${subresource}`
-  return forbidden(kind, name, `User "${asked.user.name}" cannot ${verbOf(asked)} resource "${what}" in API group "${kind.group}" ${scope}: ${why.sentence}`)
+  return forbidden(kind, name, `User "${asked.user.name}" cannot ${verbOf(asked)} resource "${what}" in API group "${kind.group}" ${scope}${why.sentence === '' ? '' : `: ${why.sentence}`}`)
 }
 
 interface Why { readonly sentence: string; readonly admission: boolean }
 
+/** An empty sentence: the role simply does not name it. */
 const unauthorised = (sentence: string): Why => ({ sentence, admission: false })
 const unadmitted = (sentence: string): Why => ({ sentence, admission: true })
 
@@ -39,7 +40,7 @@ function verdict(ground: Ground, asked: Asked, node: string): Why | undefined {
   const reads = verb === 'get' || verb === 'list' || verb === 'watch'
   switch (asked.target.kind.collection) {
     case 'nodes':
-      if (verb === 'delete' || verb === 'deletecollection') return unauthorised(`node '${node}' cannot ${verb} nodes`)
+      if (verb === 'delete' || verb === 'deletecollection') return unauthorised('')
       if (!reads) return verb === 'create' || name === node ? undefined : unadmitted(`node "${node}" is not allowed to modify node "${name}"`)
       return name === node || selects(asked, 'metadata.name', node) ? undefined : unauthorised(`node '${node}' cannot read ${name === '' ? 'all nodes' : `'${name}'`}, only its own Node object`)
     case 'pods':
@@ -52,8 +53,9 @@ function verdict(ground: Ground, asked: Asked, node: string): Why | undefined {
     case 'events':
       return reads || verb === 'delete' || verb === 'deletecollection' ? unauthorised('nodes may only write events') : undefined
     case 'volumeattachments.storage.k8s.io': {
+      if (verb !== 'get') return unauthorised('')
       const attachment = ground.store.find('volumeattachments.storage.k8s.io')?.read(name)
-      return verb === 'get' && textAt(attachment, 'spec', 'nodeName') === node ? undefined : unauthorised(`no relationship found between node '${node}' and this object`)
+      return textAt(attachment, 'spec', 'nodeName') === node ? undefined : unauthorised(`no relationship found between node '${node}' and this object`)
     }
     case 'serviceaccounts':
       return asked.target.subresource === 'token' && verb === 'create' ? undefined : unauthorised('nodes may only request tokens')

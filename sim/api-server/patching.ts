@@ -1,6 +1,6 @@
 // PATCH: which kind of patch it is, applying it to the object as the client sees it, and storing the result.
-import type { Asked } from './answer.ts'
-import { dryRun } from './answer.ts'
+import type { Asked } from './asked.ts'
+import { dryRun, metadataFault } from './asked.ts'
 import { served } from './ground.ts'
 import type { Ground } from './ground.ts'
 import { isObject, parse } from './json.ts'
@@ -20,6 +20,7 @@ const strategicType = 'application/strategic-merge-patch+json'
 export function patchObject(ground: Ground, asked: Asked): { object: Resource; created: boolean } | Refusal {
   const { kind, namespace, name, subresource } = asked.target
   const contentType = (asked.request.headers['content-type'] ?? '').split(';')[0]?.trim() ?? ''
+  // Server-side apply is not offered: it would need the ownership of every field.
   const accepted = kind.custom ? [jsonType, mergeType] : [jsonType, mergeType, strategicType]
   if (!accepted.includes(contentType)) return unsupportedMediaType(accepted)
   const parsed = parse(asked.request.body ?? '')
@@ -37,9 +38,9 @@ function applyPatch(contentType: string, object: Resource, patch: Json): Json | 
     if (Array.isArray(patch) && patch.length > operationLimit) return tooLarge(`The allowed maximum operations in a JSON patch is ${operationLimit}, got ${patch.length}`)
     const patched = jsonPatch(object, patch)
     if (!('fault' in patched)) return patched.document
-    return patched.malformed ? badRequest(patched.fault) : unprocessable(patched.fault)
+    return patched.malformed ? badRequest(patched.fault) : unprocessable
   }
-  if (!isObject(patch)) return badRequest('error decoding patch: json: cannot unmarshal into Go value of type map[string]interface {}')
+  if (!isObject(patch)) return badRequest('error decoding patch: json: cannot unmarshal array into Go value of type map[string]interface {}')
   if (contentType === mergeType) return mergePatch(object, patch)
   const merged = strategicMerge(object, patch)
   return 'fault' in merged ? { code: 500, reason: 'InternalError', message: merged.fault } : merged.document
@@ -51,7 +52,7 @@ function asStored(kind: KindDefinition, name: string, patched: Json): Resource |
   }
   // Checked just above: it has metadata, and the fields of metadata are checked with every write.
   const object = patched as Resource
-  const undecodable = kind.rules.decode?.(object)
+  const undecodable = metadataFault(object) ?? kind.rules.decode?.(object)
   if (undecodable !== undefined) return invalid({ group: '', kind: '' }, '', [wrong('patch', JSON.stringify(patched), undecodable)])
   object.metadata.name ??= name
   return kind.toStored?.(object) ?? object

@@ -10,13 +10,22 @@ import { containerFaults, tolerationFaults } from './pod-spec.ts'
 const pods = { group: '', plural: 'pods', kind: 'Pod' }
 
 export const podRules: Rules = {
-  defaults: (pod) => podDefaults(objectAt(pod, 'spec'), pod),
+  defaults(pod) {
+    podDefaults(objectAt(pod, 'spec'), pod)
+    for (const condition of listAt(pod, 'status', 'conditions')) {
+      if (!isObject(condition)) continue
+      condition['lastProbeTime'] ??= null
+      condition['lastTransitionTime'] ??= null
+    }
+  },
   prepareCreate(pod, ground) {
     const spec = objectAt(pod, 'spec')
     pod['spec'] = spec
     pod['status'] = { phase: 'Pending', qosClass: qosOf(spec) }
     spec['serviceAccountName'] ??= 'default'
     const account = textAt(spec, 'serviceAccountName')
+    spec['serviceAccount'] = account
+    if (!ground.planted && at(spec, 'automountServiceAccountToken') !== false) mountToken(spec, ground.suffix())
     const namespace = pod.metadata.namespace ?? ''
     if (!ground.exists('serviceaccounts', `${namespace}/${account}`)) {
       return forbidden(pods, pod.metadata.name ?? '', `error looking up service account ${namespace}/${account}: serviceaccount "${account}" not found`)
@@ -62,7 +71,54 @@ export function podDefaults(spec: JsonObject, holder?: Resource): void {
     container['terminationMessagePolicy'] ??= 'File'
     container['imagePullPolicy'] ??= /:(?!latest$)[^/]+$/.test(textAt(container, 'image')) ? 'IfNotPresent' : 'Always'
     for (const port of listAt(container, 'ports')) if (isObject(port)) port['protocol'] ??= 'TCP'
+    for (const variable of listAt(container, 'env')) if (isObject(variable) && variable['value'] === '') delete variable['value']
+    const limits = objectAt(container, 'resources', 'limits')
+    if (Object.keys(limits).length > 0) objectAt(container, 'resources')['requests'] = { ...limits, ...objectAt(container, 'resources', 'requests') }
+    for (const probe of ['livenessProbe', 'readinessProbe', 'startupProbe']) probeDefaults(objectAt(container, probe))
   }
+  for (const volume of listAt(spec, 'volumes')) volumeDefaults(volume)
+}
+
+function probeDefaults(probe: JsonObject): void {
+  if (Object.keys(probe).length === 0) return
+  probe['timeoutSeconds'] ??= 1
+  probe['periodSeconds'] ??= 10
+  probe['successThreshold'] ??= 1
+  probe['failureThreshold'] ??= 3
+  const get = objectAt(probe, 'httpGet')
+  if (Object.keys(get).length === 0) return
+  get['path'] ??= '/'
+  get['scheme'] ??= 'HTTP'
+}
+
+function volumeDefaults(volume: Json): void {
+  for (const source of ['configMap', 'secret', 'projected', 'downwardAPI']) if (at(volume, source) !== undefined) objectAt(volume, source)['defaultMode'] ??= 420
+  if (at(volume, 'hostPath') !== undefined) objectAt(volume, 'hostPath')['type'] ??= ''
+}
+
+export const priorityClassRules: Rules = {
+  defaults(priority) {
+    priority['preemptionPolicy'] ??= 'PreemptLowerPriority'
+  },
+}
+
+const tokenPath = '/var/run/secrets/kubernetes.io/serviceaccount'
+
+/** The volume with the pod's own token, which the ServiceAccount admission gives to every pod. */
+function mountToken(spec: JsonObject, suffix: string): void {
+  const name = `kube-api-access-${suffix}`
+  const sources = [
+    { serviceAccountToken: { expirationSeconds: 3607, path: 'token' } },
+    { configMap: { name: 'kube-root-ca.crt', items: [{ key: 'ca.crt', path: 'ca.crt' }] } },
+    { downwardAPI: { items: [{ path: 'namespace', fieldRef: { apiVersion: 'v1', fieldPath: 'metadata.namespace' } }] } },
+  ]
+  const bare = [...listAt(spec, 'containers'), ...listAt(spec, 'initContainers')].filter((container) => (
+    !listAt(container, 'volumeMounts').some((mount) => textAt(mount, 'mountPath') === tokenPath)))
+  if (bare.length === 0) return
+  for (const container of bare) {
+    if (isObject(container)) container['volumeMounts'] = [...listAt(container, 'volumeMounts'), { name, readOnly: true, mountPath: tokenPath }]
+  }
+  spec['volumes'] = [...listAt(spec, 'volumes'), { name, projected: { sources, defaultMode: 420 } }]
 }
 
 function tolerateLostNodes(spec: JsonObject): void {

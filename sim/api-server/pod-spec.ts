@@ -1,6 +1,7 @@
 // What is wrong with a pod's spec, wherever it stands: in a pod or in the template of a workload.
 import { at, listAt, textAt } from './json.ts'
 import type { Json, JsonObject } from './json.ts'
+import { labelRule } from './names.ts'
 import { duplicate, required, unsupported, wrong } from './refusal.ts'
 import type { Cause } from './refusal.ts'
 
@@ -19,7 +20,7 @@ export function containerFaults(spec: JsonObject, path: string): Cause[] {
 function oneContainer(container: Json, path: string, volumes: readonly string[]): Cause[] {
   const name = textAt(container, 'name')
   return [
-    ...(name === '' ? [required(`${path}.name`)] : /^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$/.test(name) ? [] : [wrong(`${path}.name`, name, dnsLabelRule)]),
+    ...(name === '' ? [required(`${path}.name`)] : /^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$/.test(name) ? [] : [wrong(`${path}.name`, name, labelRule)]),
     ...(textAt(container, 'image') === '' ? [required(`${path}.image`)] : []),
     ...listAt(container, 'volumeMounts').flatMap((mount, index) => {
       const volume = textAt(mount, 'name')
@@ -30,8 +31,6 @@ function oneContainer(container: Json, path: string, volumes: readonly string[])
     }),
   ]
 }
-
-export const dnsLabelRule = "a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', and must start and end with an alphanumeric character (e.g. 'my-name',  or '123-abc', regex used for validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?')"
 
 export function tolerationFaults(spec: JsonObject, path: string): Cause[] {
   return listAt(spec, 'tolerations').flatMap((toleration, index) => {

@@ -1,6 +1,5 @@
 // What a list or a watch asks for, parsed and checked as the real server does.
 import type { KindDefinition } from './kind.ts'
-import { groupVersion } from './kind.ts'
 import { badRequest, forbiddenField, invalid, isRefusal, unsupported } from './refusal.ts'
 import type { Cause, Refusal } from './refusal.ts'
 import { parseFieldSelector, parseLabelSelector } from './selector.ts'
@@ -24,7 +23,7 @@ export function parseListQuery(kind: KindDefinition, namespace: string, name: st
   const labels = parseLabelSelector(query.get('labelSelector') ?? '')
   if (isRefusal(labels)) return labels
   const known = (field: string) => field === 'metadata.name' || (field === 'metadata.namespace' && kind.namespaced) || field in kind.selectable
-  const fields = parseFieldSelector(query.get('fieldSelector') ?? '', known, `${groupVersion(kind)}, Kind=${kind.kind}`)
+  const fields = parseFieldSelector(query.get('fieldSelector') ?? '', known)
   if (isRefusal(fields)) return fields
   const flag = (parameter: string) => truths.includes(query.get(parameter) ?? '')
   const resourceVersion = query.get('resourceVersion') ?? ''
@@ -48,7 +47,7 @@ export function parseListQuery(kind: KindDefinition, namespace: string, name: st
 }
 
 function badVersion(text: string): Refusal {
-  return badRequest(`Invalid value: ${JSON.stringify(text)}: strconv.ParseUint: parsing ${JSON.stringify(text)}: invalid syntax`)
+  return badRequest(`invalid resource version: resourceVersion: Invalid value: ${JSON.stringify(text)}: strconv.ParseUint: parsing ${JSON.stringify(text)}: invalid syntax`)
 }
 
 function listFaults(query: ListQuery): Cause[] {

@@ -12,7 +12,9 @@ export interface Refusal {
 }
 
 export interface Cause {
-  readonly reason: 'FieldValueInvalid' | 'FieldValueRequired' | 'FieldValueForbidden' | 'FieldValueNotSupported' | 'FieldValueDuplicate' | 'FieldValueTypeInvalid' | 'FieldValueTooLong' | 'FieldValueTooMany' | 'FieldValueNotFound'
+  readonly reason:
+    | 'FieldValueInvalid' | 'FieldValueRequired' | 'FieldValueForbidden' | 'FieldValueNotSupported' | 'FieldValueDuplicate'
+    | 'FieldValueTypeInvalid' | 'FieldValueTooLong' | 'FieldValueTooMany' | 'FieldValueNotFound'
   readonly field: string
   readonly message: string
 }
@@ -28,7 +30,7 @@ export function statusOf(refusal: Refusal): JsonObject {
   const details = refusal.retryAfterSeconds === undefined ? refusal.details : { ...refusal.details, retryAfterSeconds: refusal.retryAfterSeconds }
   return {
     kind: 'Status', apiVersion: 'v1', metadata: refusal.metadata ?? {}, status: 'Failure',
-    message: refusal.message, reason: refusal.reason, ...(details === undefined ? {} : { details }), code: refusal.code,
+    message: refusal.message, ...(refusal.reason === '' ? {} : { reason: refusal.reason }), ...(details === undefined ? {} : { details }), code: refusal.code,
   }
 }
 
@@ -37,7 +39,7 @@ function qualified(subject: Subject): string {
 }
 
 function named(subject: Subject, name: string): JsonObject {
-  return { name, ...(subject.group === '' ? {} : { group: subject.group }), kind: subject.plural }
+  return { ...(name === '' ? {} : { name }), ...(subject.group === '' ? {} : { group: subject.group }), kind: subject.plural }
 }
 
 export function notFound(subject: Subject, name: string): Refusal {
@@ -68,10 +70,15 @@ export function invalid(subject: Pick<Subject, 'group' | 'kind'>, name: string, 
     code: 422, reason: 'Invalid',
     message: `${kind} "${name}" is invalid: ${sentences.length === 1 ? sentences[0] : `[${sentences.join(', ')}]`}`,
     details: {
-      name, ...(subject.group === '' ? {} : { group: subject.group }), kind: subject.kind,
+      ...(name === '' ? {} : { name }), ...(subject.group === '' ? {} : { group: subject.group }), ...(subject.kind === '' ? {} : { kind: subject.kind }),
       causes: causes.map((cause) => ({ reason: cause.reason, message: cause.message, field: cause.field })),
     },
   }
+}
+
+/** The same for what is refused under its kind's name rather than its plural. */
+export function asKind(subject: Subject): Subject {
+  return { ...subject, plural: subject.kind }
 }
 
 export function badRequest(message: string): Refusal {
@@ -95,13 +102,13 @@ export function methodNotAllowed(): Refusal {
 
 export function unsupportedMediaType(accepted: readonly string[]): Refusal {
   return {
-    code: 415, reason: 'UnsupportedMediaType',
-    message: `the body of the request was in an unknown format - accepted media types include: ${accepted.join(', ')}`,
+    code: 415, reason: 'UnsupportedMediaType', message: `the body of the request was in an unknown format - accepted media types include: ${accepted.join(', ')}`,
   }
 }
 
-export function unprocessable(message: string): Refusal {
-  return { code: 422, reason: 'Invalid', message: `the server rejected our request due to an error in our request`, details: { causes: [{ reason: 'UnexpectedServerResponse', message }] } }
+/** A JSON patch that could not be applied: the real server does not say which operation it was. */
+export const unprocessable: Refusal = {
+  code: 422, reason: 'Invalid', message: 'the server rejected our request due to an error in our request', details: {},
 }
 
 /** History that is no longer kept. */
@@ -131,4 +138,9 @@ export const unsupported = (field: string, value: Json | undefined, supported: r
   reason: 'FieldValueNotSupported', field,
   message: `Unsupported value: ${JSON.stringify(value ?? null)}: supported values: ${supported.map((one) => JSON.stringify(one)).join(', ')}`,
 })
-export const duplicate = (field: string, value: Json): Cause => ({ reason: 'FieldValueDuplicate', field, message: `Duplicate value: ${JSON.stringify(value)}` })
+export const duplicate = (field: string, value: Json, why = ''): Cause => ({
+  reason: 'FieldValueDuplicate', field, message: `Duplicate value: ${JSON.stringify(value)}${why === '' ? '' : `: ${why}`}`,
+})
+export const tooMany = (field: string, count: number, most: number): Cause => ({
+  reason: 'FieldValueTooMany', field, message: `Too many: ${count}: must have at most ${most} items`,
+})

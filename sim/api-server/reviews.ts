@@ -2,7 +2,7 @@
 import { isObject, listAt, objectAt, textAt } from './json.ts'
 import type { JsonObject, Resource } from './json.ts'
 import type { KindDefinition } from './kind.ts'
-import { serverAudience } from './tokens.ts'
+import { serverAudience, unknownToken } from './tokens.ts'
 import type { User } from './user.ts'
 
 type Review = NonNullable<KindDefinition['review']>
@@ -10,7 +10,7 @@ type Review = NonNullable<KindDefinition['review']>
 const tokenReview: Review = (ground, body) => {
   const wanted = listAt(body, 'spec', 'audiences').map(String)
   const word = ground.tokens.review(ground.store, ground.clock.wall(), textAt(body, 'spec', 'token'), wanted.length === 0 ? [serverAudience] : wanted)
-  if ('fault' in word) return { ...body, status: { user: {}, error: word.fault } }
+  if ('fault' in word) return { ...body, status: { user: {}, error: word.fault === unknownToken ? word.fault : `[${unknownToken}, ${word.fault}]` } }
   return { ...body, status: { authenticated: true, user: userInfo(word.user), audiences: [...word.audiences] } }
 }
 

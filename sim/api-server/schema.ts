@@ -3,7 +3,7 @@
 // here, so a case about them belongs on the real server.
 import { at, isObject, listAt, same, textAt } from './json.ts'
 import type { Json, JsonObject } from './json.ts'
-import { duplicate, required, unsupported, wrong } from './refusal.ts'
+import { duplicate, required, tooMany, unsupported, wrong } from './refusal.ts'
 import type { Cause } from './refusal.ts'
 
 /** As deep as a document may nest; deeper is cut off unlooked at. */
@@ -149,7 +149,7 @@ function listFaults(schema: JsonObject, value: Json[], path: string, depth: numb
   const { minItems, maxItems, items } = schema
   return [
     ...(typeof minItems === 'number' && value.length < minItems ? [wrong(named(path), value.length, `${inBody(path)} should have at least ${minItems} items`)] : []),
-    ...(typeof maxItems === 'number' && value.length > maxItems ? [{ reason: 'FieldValueTooMany', field: named(path), message: `Too many: ${value.length}: must have at most ${maxItems} items` } satisfies Cause] : []),
+    ...(typeof maxItems === 'number' && value.length > maxItems ? [tooMany(named(path), value.length, maxItems)] : []),
     ...(isObject(items) ? value.flatMap((item, index) => schemaFaults(items, item, `${path}[${index}]`, depth + 1)) : []),
     ...repeated(schema, value, path),
   ]
@@ -173,7 +173,7 @@ function objectFaults(schema: JsonObject, value: JsonObject, path: string, depth
   return [
     ...wanted.flatMap((field) => (value[field] === undefined ? [required(under(field))] : [])),
     ...(typeof minProperties === 'number' && count < minProperties ? [wrong(named(path), count, `${inBody(path)} should have at least ${minProperties} properties`)] : []),
-    ...(typeof maxProperties === 'number' && count > maxProperties ? [{ reason: 'FieldValueTooMany', field: named(path), message: `Too many: ${count}: must have at most ${maxProperties} items` } satisfies Cause] : []),
+    ...(typeof maxProperties === 'number' && count > maxProperties ? [tooMany(named(path), count, maxProperties)] : []),
     ...Object.entries(value).flatMap(([field, item]) => {
       const below = fieldSchema(schema, field)
       return below === undefined ? [] : schemaFaults(below, item, under(field), depth + 1)

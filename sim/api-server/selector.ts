@@ -45,13 +45,13 @@ export function matchesLabels(selector: LabelSelector, labels: Labels): boolean 
 }
 
 /** `known` says which fields this kind can be selected by; another one is refused, as on the real server. */
-export function parseFieldSelector(text: string, known: (field: string) => boolean, groupVersion: string): FieldSelector | Refusal {
+export function parseFieldSelector(text: string, known: (field: string) => boolean): FieldSelector | Refusal {
   const requirements: FieldRequirement[] = []
   for (const part of splitUnescaped(text)) {
     const match = /^([^=!]+)(==|=|!=)(.*)$/s.exec(part)
     if (match === null) return badRequest(`invalid field selector: '${part}'; can't understand '${part}'`)
     const [, field = '', operator, value = ''] = match
-    if (!known(field)) return badRequest(`Unable to find "${groupVersion}" that match label selector "", field selector "${text}": field label not supported: ${field}`)
+    if (!known(field)) return badRequest(`field label not supported: ${field}`)
     requirements.push({ field, equal: operator !== '!=', value: value.replace(/\\([\\,=])/g, '$1') })
   }
   return requirements

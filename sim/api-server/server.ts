@@ -7,13 +7,13 @@ import { create } from './write.ts'
 import type { Ground } from './ground.ts'
 import { createFaults } from './faults.ts'
 import type { Faults } from './faults.ts'
-import { answerRequest, authorise } from './answer.ts'
+import { answerRequest } from './answer.ts'
 import type { Opened } from './answer.ts'
 import type { Resource } from './json.ts'
 import type { KindDefinition } from './kind.ts'
 import { builtInKinds, KindTable } from './kinds.ts'
-import { isRefusal, statusOf } from './refusal.ts'
-import type { Refusal } from './refusal.ts'
+import { isRefusal } from './refusal.ts'
+import { refusalResponse } from './response.ts'
 import { Store, readVersion } from './store.ts'
 import { served } from './ground.ts'
 import { serverAudience, Tokens } from './tokens.ts'
@@ -121,15 +121,3 @@ function asKube(object: Resource): KubeObject {
   // The same thing under the contract's name: a stored object always has its name.
   return object as unknown as KubeObject
 }
-
-export function refusalResponse(refusal: Refusal): ApiResponse {
-  const headers: Record<string, string> = { 'content-type': 'application/json' }
-  if (refusal.retryAfterSeconds !== undefined) headers['retry-after'] = String(refusal.retryAfterSeconds)
-  return { status: refusal.code, headers, body: once(JSON.stringify(statusOf(refusal))) }
-}
-
-export async function* once(text: string): AsyncGenerator<string> {
-  yield text
-}
-
-export { authorise }

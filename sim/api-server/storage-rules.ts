@@ -1,7 +1,8 @@
 // Volumes, claims, attachments and what describes their drivers.
-import { at, listAt, objectAt, same, textAt } from './json.ts'
+import { at, isObject, listAt, objectAt, same, textAt } from './json.ts'
 import type { Resource } from './json.ts'
 import type { Rules } from './kind.ts'
+import { subdomainRule } from './names.ts'
 import { duplicate, forbiddenField, required, wrong } from './refusal.ts'
 import type { Cause } from './refusal.ts'
 
@@ -26,7 +27,7 @@ export const volumeAttachmentRules: Rules = {
       ...(textAt(next, 'spec', 'attacher') === '' ? [required('spec.attacher')] : []),
       ...(named.length === 0 ? [required('spec.source', 'must specify exactly one of inlineVolumeSpec and persistentVolumeName')] : []),
       ...(named.length === 2 ? [forbiddenField('spec.source', 'must specify exactly one of inlineVolumeSpec and persistentVolumeName')] : []),
-      ...(textAt(next, 'spec', 'nodeName') === '' ? [required('spec.nodeName')] : []),
+      ...(textAt(next, 'spec', 'nodeName') === '' ? [wrong('spec.nodeName', '', subdomainRule)] : []),
       ...(old !== undefined && !same(next['spec'], old['spec']) ? [wrong('spec', next['spec'], 'field is immutable')] : []),
     ]
   },
@@ -44,8 +45,8 @@ export const volumeRules: Rules = {
     spec['persistentVolumeReclaimPolicy'] ??= 'Retain'
     spec['volumeMode'] ??= 'Filesystem'
   },
-  prepareCreate(volume) {
-    volume['status'] = { phase: 'Pending' }
+  prepareCreate(volume, ground) {
+    volume['status'] = { phase: 'Pending', lastPhaseTransitionTime: ground.now() }
     volume.metadata.finalizers = withFinalizer(volume, 'kubernetes.io/pv-protection')
     return undefined
   },
@@ -56,11 +57,11 @@ export const volumeRules: Rules = {
     next['spec'] = old['spec']
   },
   check(next, old) {
-    const source = (volume: Resource) => at(volume, 'spec', 'csi')
+    const moved = old !== undefined && !same(at(next, 'spec', 'csi'), at(old, 'spec', 'csi'))
     return [
       ...(listAt(next, 'spec', 'accessModes').length === 0 ? [required('spec.accessModes')] : []),
       ...(at(next, 'spec', 'capacity') === undefined ? [required('spec.capacity')] : []),
-      ...(old !== undefined && !same(source(next), source(old)) ? [forbiddenField('spec.persistentvolumesource', 'spec.persistentvolumesource is immutable after creation')] : []),
+      ...(moved ? [forbiddenField('spec.persistentvolumesource', 'spec.persistentvolumesource is immutable after creation')] : []),
     ]
   },
 }
@@ -110,6 +111,10 @@ export const csiDriverRules: Rules = {
 }
 
 export const csiNodeRules: Rules = {
+  defaults(node) {
+    for (const driver of listAt(node, 'spec', 'drivers')) if (isObject(driver)) driver['topologyKeys'] ??= null
+    if (listAt(node, 'spec', 'drivers').length === 0) node['spec'] = { drivers: null }
+  },
   check(next, old) {
     const drivers = listAt(next, 'spec', 'drivers')
     const names = drivers.map((driver) => textAt(driver, 'name'))
@@ -121,7 +126,7 @@ export const csiNodeRules: Rules = {
         ...(name === '' ? [required(`spec.drivers[${index}].name`)] : []),
         ...(textAt(driver, 'nodeID') === '' ? [required(`spec.drivers[${index}].nodeID`)] : []),
         ...(names.indexOf(name) < index ? [duplicate(`spec.drivers[${index}].name`, name)] : []),
-        ...(there !== undefined && textAt(there, 'nodeID') !== textAt(driver, 'nodeID') ? [wrong(`spec.drivers[${index}].nodeID`, textAt(driver, 'nodeID'), 'field is immutable')] : []),
+        ...(there !== undefined && textAt(there, 'nodeID') !== textAt(driver, 'nodeID') ? [wrong('spec.drivers', driver, 'field is immutable')] : []),
       ]
     })
   },

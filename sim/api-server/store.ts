@@ -35,6 +35,9 @@ const firstRevision = 1000
 /** Changes kept per collection. The real server keeps about as many in its watch cache under load. */
 const historyLimit = 20_000
 
+/** Above this many, sorting all keys is quicker than moving each to its place. */
+const movedLimit = 500
+
 export class Store {
   revision = firstRevision
   readonly #collections = new Map<string, Collection>()
@@ -78,6 +81,8 @@ export class Collection {
   readonly #shape: Shape
   readonly #versions = new Map<string, Version>()
   #keys: string[] | undefined
+  /** Keys that came or went since the keys were last put in order. */
+  readonly #moved = new Set<string>()
   readonly #indexed = new Map<string, Set<string>>()
   #history: Change[] = []
   /** Changes after this revision are all known. */
@@ -123,7 +128,7 @@ export class Collection {
     }
     const previous = this.#versions.get(key)
     this.#versions.set(key, version)
-    if (previous === undefined) this.#keys = undefined
+    if (previous === undefined) this.#move(key)
     this.#reindex(key, previous, version)
     this.#tell({ type: previous === undefined ? 'ADDED' : 'MODIFIED', revision, version, previous })
     return version
@@ -136,17 +141,27 @@ export class Collection {
     object.metadata.resourceVersion = String(revision)
     const version: Version = { ...previous, revision, text: JSON.stringify(object) }
     this.#versions.delete(key)
-    this.#keys = undefined
+    this.#move(key)
     this.#reindex(key, previous, undefined)
     this.#tell({ type: 'DELETED', revision, version, previous })
     return version
   }
 
-  /** Keys in the order in which lists show them. Sorted anew after an object came or went: the map's own order is nearly
-   *  sorted, which the sort is quick on. */
+  /** Keys in the order in which lists show them. A few that came or went are put in their places; many mean sorting anew. */
   keys(): readonly string[] {
-    this.#keys ??= [...this.#versions.keys()].toSorted((one, other) => (one < other ? -1 : one > other ? 1 : 0))
-    return this.#keys
+    const keys = this.#keys ?? [...this.#versions.keys()].toSorted(byKey)
+    for (const key of this.#moved) settle(keys, key, this.#versions.has(key))
+    this.#moved.clear()
+    this.#keys = keys
+    return keys
+  }
+
+  #move(key: string): void {
+    if (this.#keys === undefined) return
+    this.#moved.add(key)
+    if (this.#moved.size <= movedLimit) return
+    this.#keys = undefined
+    this.#moved.clear()
   }
 
   indexed(value: string): readonly string[] {
@@ -256,4 +271,22 @@ function scalarAt(object: Resource, path: readonly string[]): string {
   let here: unknown = object
   for (const field of path) here = typeof here === 'object' && here !== null ? Reflect.get(here, field) : undefined
   return typeof here === 'boolean' || typeof here === 'number' ? String(here) : ''
+}
+
+function byKey(one: string, other: string): number {
+  return one < other ? -1 : one > other ? 1 : 0
+}
+
+/** Puts the key into its place among sorted keys, or takes it out. */
+function settle(keys: string[], key: string, there: boolean): void {
+  let low = 0
+  let high = keys.length
+  while (low < high) {
+    const middle = (low + high) >> 1
+    if ((keys[middle] ?? '') < key) low = middle + 1
+    else high = middle
+  }
+  const found = keys[low] === key
+  if (there && !found) keys.splice(low, 0, key)
+  else if (!there && found) keys.splice(low, 1)
 }

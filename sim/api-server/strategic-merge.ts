@@ -52,13 +52,16 @@ function mergeValue(field: string, original: Json | undefined, patch: Json, orde
 }
 
 function mergeList(field: string, original: Json[], patch: Json[], order: Json | undefined): Json[] {
-  if (mergedPrimitives.has(field)) return [...original, ...patch.filter((item) => !original.some((one) => same(one, item)))]
+  if (mergedPrimitives.has(field)) {
+    const all = [...original, ...patch.filter((item) => !original.some((one) => same(one, item)))]
+    return inOrder(all, Array.isArray(order) ? order : patch, original, (item) => item)
+  }
   const key = keyOf(field, [...original, ...patch])
   if (key === undefined || patch.some((item) => isObject(item) && item['$patch'] === 'replace')) {
     return patch.filter((item) => !isObject(item) || item['$patch'] !== 'replace').map((item) => (isObject(item) ? strip(item) : item))
   }
   const merged = patch.reduce<Json[]>((list, item) => mergeItem(list, item, key), [...original])
-  return Array.isArray(order) ? sorted(merged, order, key) : merged
+  return inOrder(merged, Array.isArray(order) ? order : patch, original, (item) => (isObject(item) ? item[key] : undefined))
 }
 
 function mergeItem(list: Json[], item: Json, key: string): Json[] {
@@ -70,12 +73,23 @@ function mergeItem(list: Json[], item: Json, key: string): Json[] {
   return list.with(index, mergeObject(there, item))
 }
 
-/** Elements named by the patch stand in its order; the others keep their place before those that followed them. */
-function sorted(list: Json[], order: Json[], key: string): Json[] {
-  const place = (item: Json) => order.findIndex((one) => isObject(one) && isObject(item) && same(one[key], item[key]))
-  const inOrder = list.filter((item) => place(item) >= 0).toSorted((one, other) => place(one) - place(other))
+/** Elements that the patch names stand in its order; the others go before the first named one that they stood before. An
+ *  element that is new therefore comes before all that were there and are not named: surprising, and the real order. */
+function inOrder(merged: readonly Json[], order: readonly Json[], original: readonly Json[], keyOfItem: (item: Json) => Json | undefined): Json[] {
+  const place = (list: readonly Json[], item: Json) => list.findIndex((one) => same(keyOfItem(one), keyOfItem(item)))
+  const ours = merged.filter((item) => place(order, item) >= 0).toSorted((one, other) => place(order, one) - place(order, other))
+  const others = merged.filter((item) => place(order, item) < 0)
   const result: Json[] = []
-  for (const item of list) result.push(place(item) >= 0 ? inOrder.shift() ?? item : item)
+  for (let [our, other] = [ours.shift(), others.shift()]; our !== undefined || other !== undefined;) {
+    const takesOther = other !== undefined && (our === undefined || (place(original, our) >= 0 && place(original, other) < place(original, our)))
+    if (takesOther && other !== undefined) {
+      result.push(other)
+      other = others.shift()
+    } else if (our !== undefined) {
+      result.push(our)
+      our = ours.shift()
+    }
+  }
   return result
 }
 
@@ -94,7 +108,8 @@ function strip(patch: JsonObject): JsonObject {
   const kept: JsonObject = {}
   for (const [field, value] of Object.entries(patch)) {
     if (field.startsWith('$') || value === null || value === undefined) continue
-    kept[field] = Array.isArray(value) ? value.filter((item) => !isObject(item) || item['$patch'] !== 'delete').map((item) => (isObject(item) ? strip(item) : item)) : isObject(value) ? strip(value) : value
+    if (!Array.isArray(value)) kept[field] = isObject(value) ? strip(value) : value
+    else kept[field] = value.filter((item) => !isObject(item) || item['$patch'] !== 'delete').map((item) => (isObject(item) ? strip(item) : item))
   }
   return kept
 }

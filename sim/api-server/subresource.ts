@@ -1,17 +1,19 @@
 // Subresources that are deeds rather than parts of an object: binding, eviction, token, scale, finalize.
 import type { ApiResponse } from '../../coordinator/transport.ts'
-import { bodyText, dryRun, json } from './answer.ts'
-import type { Asked } from './answer.ts'
-import { parseDeleteOptions, remove } from './deletion.ts'
+import { bodyText, dryRun } from './asked.ts'
+import type { Asked } from './asked.ts'
+import { parseDeleteOptions, preconditionRefusal, remove } from './deletion.ts'
 import { collectionOf, served } from './ground.ts'
 import type { Ground } from './ground.ts'
 import { isObject, listAt, numberAt, objectAt, textAt } from './json.ts'
 import type { Json, JsonObject, Resource } from './json.ts'
 import { storeKey } from './kind.ts'
+import type { KindDefinition } from './kind.ts'
 import { endIfEmpty } from './namespace-life.ts'
 import { jsonPatch, mergePatch } from './patch.ts'
-import { badRequest, conflict, invalid, isRefusal, methodNotAllowed, notFound, wrong } from './refusal.ts'
+import { asKind, badRequest, conflict, invalid, isRefusal, methodNotAllowed, notFound, wrong } from './refusal.ts'
 import type { Refusal } from './refusal.ts'
+import { json } from './response.ts'
 import { timeText } from './times.ts'
 import { tokenRequest } from './tokens.ts'
 import { update } from './write.ts'
@@ -85,8 +87,22 @@ function evict(ground: Ground, asked: Asked): ApiResponse | Refusal {
   const { kind, namespace, name } = asked.target
   const options = parseDeleteOptions(body['deleteOptions'], asked.call.query)
   if (isRefusal(options)) return options
-  const removed = remove(ground, kind, namespace, name, options)
+  const pod = read(ground, asked)
+  if (isRefusal(pod)) return pod
+  const unmet = preconditionRefusal(kind, name, pod.metadata, options)
+  if (unmet !== undefined) return unmet
+  if (!options.dryRun && !dryRun(asked)) markDisrupted(ground, kind, pod)
+  const { resourceVersion: _ours, ...rest } = options
+  const removed = remove(ground, kind, namespace, name, rest)
   return isRefusal(removed) ? removed : json(201, JSON.stringify(success))
+}
+
+function markDisrupted(ground: Ground, kind: KindDefinition, pod: Resource): void {
+  const now = timeText(ground.clock.wall())
+  const others = listAt(pod, 'status', 'conditions').filter((condition) => textAt(condition, 'type') !== 'DisruptionTarget')
+  const condition = { type: 'DisruptionTarget', status: 'True', lastProbeTime: null, lastTransitionTime: now, reason: 'EvictionByEvictionAPI', message: 'Eviction API: evicting' }
+  pod['status'] = { ...objectAt(pod, 'status'), conditions: [...others, condition] }
+  ground.store.put(collectionOf(ground, kind), pod)
 }
 
 const leastSeconds = 600
@@ -107,7 +123,7 @@ function issueToken(ground: Ground, asked: Asked): ApiResponse | Refusal {
     namespace, account: name, accountUid: account.metadata.uid ?? '', audiences: wanted.audiences, seconds: wanted.seconds, ...bound,
   })
   const spec = { audiences: wanted.audiences, expirationSeconds: wanted.seconds, boundObjectRef: objectAt(body, 'spec')['boundObjectRef'] ?? null }
-  const metadata = { name, namespace, creationTimestamp: timeText(ground.clock.wall()) }
+  const metadata = { name, namespace, uid: account.metadata.uid ?? null, creationTimestamp: timeText(ground.clock.wall()) }
   const status = { token: issued.token, expirationTimestamp: timeText(issued.expiresAt) }
   return json(201, JSON.stringify({ kind: 'TokenRequest', apiVersion: 'authentication.k8s.io/v1', metadata, spec, status }))
 }
@@ -119,7 +135,7 @@ function boundPod(ground: Ground, namespace: string, account: string, wanted: { 
   const pod = ground.store.find('pods')?.read(`${namespace}/${wanted.name}`)
   if (pod === undefined) return notFound(pods, wanted.name)
   const uid = pod.metadata.uid ?? ''
-  if (wanted.uid !== '' && wanted.uid !== uid) return conflict(pods, wanted.name, `the UID in the bound object reference (${wanted.uid}) does not match the UID in record. The object might have been deleted and then recreated`)
+  if (wanted.uid !== '' && wanted.uid !== uid) return conflict(asKind(pods), wanted.name, `the UID in the bound object reference (${wanted.uid}) does not match the UID in record. The object might have been deleted and then recreated`)
   const runsAs = textAt(pod, 'spec', 'serviceAccountName')
   if (runsAs !== account) return badRequest(`cannot bind token for serviceaccount ${JSON.stringify(account)} to pod running with different serviceaccount name.`)
   const nodeName = textAt(pod, 'spec', 'nodeName')
@@ -175,10 +191,11 @@ function patchedScale(asked: Asked, current: JsonObject, patch: Json): Json | Re
 function scaleOf(object: Resource): JsonObject {
   const { name = '', namespace = '', uid = '', resourceVersion = '', creationTimestamp = '' } = object.metadata
   const labels = objectAt(object, 'spec', 'selector', 'matchLabels')
+  const wanted = numberAt(object, 'spec', 'replicas') ?? 0
   const selector = Object.entries(isObject(labels) ? labels : {}).map(([key, value]) => `${key}=${String(value)}`).join(',')
   return {
     kind: 'Scale', apiVersion: 'autoscaling/v1', metadata: { name, namespace, uid, resourceVersion, creationTimestamp },
-    spec: { replicas: numberAt(object, 'spec', 'replicas') ?? 0 }, status: { replicas: numberAt(object, 'status', 'replicas') ?? 0, selector },
+    spec: wanted === 0 ? {} : { replicas: wanted }, status: { replicas: numberAt(object, 'status', 'replicas') ?? 0, selector },
   }
 }
 

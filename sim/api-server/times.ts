@@ -9,11 +9,6 @@ export function microTimeFault(text: string): string | undefined {
   return `parsing time ${JSON.stringify(text)} as "2006-01-02T15:04:05.000000Z07:00": cannot parse ${JSON.stringify(restOf(text))} as ".000000"`
 }
 
-export function timeFault(text: string): string | undefined {
-  if (/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d([.,]\d+)?(Z|[+-]\d\d:\d\d)$/.test(text)) return undefined
-  return `parsing time ${JSON.stringify(text)} as "2006-01-02T15:04:05Z07:00": cannot parse ${JSON.stringify(text)} as "2006"`
-}
-
 function restOf(text: string): string {
   return text.slice('2006-01-02T15:04:05'.length)
 }

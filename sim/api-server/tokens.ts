@@ -8,6 +8,8 @@ import type { User } from './user.ts'
 
 export const serverAudience = 'https://kubernetes.default.svc'
 
+export const unknownToken = 'invalid bearer token'
+
 /** How long a bound token outlives the deletionTimestamp of its pod, as on the real server. */
 const afterDeletion = 60_000
 
@@ -52,7 +54,7 @@ export class Tokens {
     const standing = this.#standing.get(token)
     if (standing !== undefined) return { user: standing, audiences: audiences.filter((audience) => audience === serverAudience) }
     const issued = this.#issued.get(token)
-    if (issued === undefined) return { fault: 'invalid bearer token' }
+    if (issued === undefined) return { fault: unknownToken }
     const agreed = audiences.filter((audience) => issued.audiences.includes(audience))
     if (agreed.length === 0) return { fault: `token audiences ${JSON.stringify(issued.audiences)} is invalid for the target audiences ${JSON.stringify(audiences)}` }
     if (now >= issued.expiresAt) return { fault: 'token has expired' }
@@ -88,15 +90,18 @@ function userOf(issued: Issued): User {
 }
 
 function claims(issued: Issued, now: number): object {
-  const seconds = (wall: number) => Math.floor(wall / 1000)
   return {
-    aud: issued.audiences, exp: seconds(issued.expiresAt), iat: seconds(now), iss: serverAudience, jti: issued.id, nbf: seconds(now),
+    aud: issued.audiences, exp: inSeconds(issued.expiresAt), iat: inSeconds(now), iss: serverAudience, jti: issued.id, nbf: inSeconds(now),
     'kubernetes.io': {
       namespace: issued.namespace, serviceaccount: { name: issued.account, uid: issued.accountUid },
       ...(issued.pod === undefined ? {} : { pod: issued.pod }), ...(issued.node === undefined ? {} : { node: issued.node }),
     },
     sub: `system:serviceaccount:${issued.namespace}:${issued.account}`,
   }
+}
+
+function inSeconds(wall: number): number {
+  return Math.floor(wall / 1000)
 }
 
 function part(value: object): string {

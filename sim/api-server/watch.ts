@@ -45,6 +45,8 @@ export function matches(filter: Filter, version: Version): boolean {
   return version.key.startsWith(filter.prefix) && matchesFields(filter.fields, version.fields) && matchesLabels(filter.labels, version.labels)
 }
 
+const nothing = () => {}
+
 export function openWatch(clock: Clock, options: WatchOptions, closed: (watch: Watch) => void): Watch {
   let queue: string[] = []
   let taken = 0
@@ -52,8 +54,9 @@ export function openWatch(clock: Clock, options: WatchOptions, closed: (watch: W
   let state: 'open' | 'politely' | 'broken' = 'open'
   let stalled = false
   let wake: (() => void) | undefined
-  let unlisten = () => {}
-  let cancelBookmark = () => {}
+  let unlisten = nothing
+  let cancelBookmark = nothing
+  let finished = false
 
   const send = (line: string) => {
     if (state !== 'open') return
@@ -73,11 +76,17 @@ export function openWatch(clock: Clock, options: WatchOptions, closed: (watch: W
     return line
   }
   const end = (how: 'politely' | 'broken') => {
-    if (state !== 'open') return
+    if (state === 'broken' || state === how) return
     state = how
     unlisten()
     cancelBookmark()
     cancelSpan()
+    // A stalled reader does not see a polite end either; he may still break off himself.
+    if (how === 'broken' || !stalled) finish()
+  }
+  const finish = () => {
+    if (finished) return
+    finished = true
     options.signal.removeEventListener('abort', abort)
     wake?.()
     closed(watch)
@@ -111,6 +120,7 @@ export function openWatch(clock: Clock, options: WatchOptions, closed: (watch: W
       }
     } finally {
       end('politely')
+      finish()
     }
   }
 
@@ -133,6 +143,7 @@ export function openWatch(clock: Clock, options: WatchOptions, closed: (watch: W
     },
     stall(silent) {
       stalled = silent
+      if (!silent && state === 'politely') finish()
       wake?.()
     },
     end,

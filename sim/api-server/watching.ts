@@ -1,6 +1,7 @@
 // GET with watch=true: what a new watch is told first, and how its lines look.
 import type { ApiResponse } from '../../coordinator/transport.ts'
-import type { Asked, WatchKeeper } from './answer.ts'
+import type { WatchKeeper } from './answer.ts'
+import type { Asked } from './asked.ts'
 import { collectionOf, servedText } from './ground.ts'
 import type { Ground } from './ground.ts'
 import { groupVersion } from './kind.ts'
@@ -21,7 +22,7 @@ export async function startWatch(ground: Ground, asked: Asked, query: ListQuery,
   const line = (type: Change['type'], version: Version) => `{"type":"${type}","object":${shown(version)}}\n`
   const bookmark = (initialEnd: number | undefined) => {
     const metadata = {
-      resourceVersion: String(initialEnd ?? ground.store.revision), creationTimestamp: null,
+      resourceVersion: String(initialEnd ?? ground.store.revision),
       ...(initialEnd !== undefined ? { annotations: { 'k8s.io/initial-events-end': 'true' } } : {}),
     }
     return `${JSON.stringify({ type: 'BOOKMARK', object: { kind: kind.kind, apiVersion: groupVersion(kind), metadata } })}\n`

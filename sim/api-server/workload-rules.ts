@@ -13,6 +13,7 @@ interface WorkloadShape {
   readonly spec: (spec: JsonObject, object: Resource) => void
   readonly changes?: (next: Resource, old: Resource) => Cause[]
   readonly ownSelector?: true
+  readonly faults?: (object: Resource) => Cause[]
 }
 
 function workload(shape: WorkloadShape): Rules {
@@ -41,6 +42,7 @@ function workload(shape: WorkloadShape): Rules {
     },
     check: (next, old) => [
       ...(shape.ownSelector ? [] : selectorFaults(next)),
+      ...(shape.faults?.(next) ?? []),
       ...containerFaults(objectAt(next, 'spec', 'template', 'spec'), 'spec.template.spec'),
       ...(old === undefined ? [] : shape.changes?.(next, old) ?? selectorChanged(next, old)),
     ],
@@ -98,17 +100,19 @@ export const statefulSetRules = workload({
     }
   },
   changes(next, old) {
-    const fixed = (set: Resource): Json => {
-      const { replicas: _1, ordinals: _2, template: _3, updateStrategy: _4, revisionHistoryLimit: _5, persistentVolumeClaimRetentionPolicy: _6, minReadySeconds: _7, ...rest } = copy(objectAt(set, 'spec'))
-      return rest
-    }
-    return same(fixed(next), fixed(old)) ? [] : [forbiddenField('spec', statefulMayChange)]
+    return same(fixedPart(next), fixedPart(old)) ? [] : [forbiddenField('spec', statefulMayChange)]
   },
 })
 
+function fixedPart(set: Resource): Json {
+  const { replicas: _1, ordinals: _2, template: _3, updateStrategy: _4, revisionHistoryLimit: _5, persistentVolumeClaimRetentionPolicy: _6, minReadySeconds: _7, ...rest } = copy(objectAt(set, 'spec'))
+  return rest
+}
+
 export const daemonSetRules = workload({
   status: { currentNumberScheduled: 0, numberMisscheduled: 0, desiredNumberScheduled: 0, numberReady: 0 },
-  spec(spec) {
+  spec(spec, set) {
+    set.metadata.annotations ??= { 'deprecated.daemonset.template.generation': '1' }
     spec['updateStrategy'] ??= { type: 'RollingUpdate', rollingUpdate: { maxUnavailable: 1, maxSurge: 0 } }
     spec['revisionHistoryLimit'] ??= 10
   },
@@ -117,6 +121,8 @@ export const daemonSetRules = workload({
 export const jobRules = workload({
   status: {},
   ownSelector: true,
+  faults: (job) => (['OnFailure', 'Never'].includes(textAt(job, 'spec', 'template', 'spec', 'restartPolicy'))
+    ? [] : [required('spec.template.spec.restartPolicy', 'valid values: "OnFailure", "Never"')]),
   spec(spec, job) {
     spec['parallelism'] ??= 1
     spec['completions'] ??= 1
@@ -129,7 +135,10 @@ export const jobRules = workload({
     if (uid === undefined || spec['manualSelector'] === true) return
     const template = objectAt(spec, 'template')
     const metadata = objectAt(template, 'metadata')
-    metadata['labels'] = { ...objectAt(metadata, 'labels'), 'batch.kubernetes.io/controller-uid': uid, 'batch.kubernetes.io/job-name': job.metadata.name ?? '', 'controller-uid': uid, 'job-name': job.metadata.name ?? '' }
+    const name = job.metadata.name ?? ''
+    const own = { 'batch.kubernetes.io/controller-uid': uid, 'batch.kubernetes.io/job-name': name, 'controller-uid': uid, 'job-name': name }
+    metadata['labels'] = { ...objectAt(metadata, 'labels'), ...own }
+    if (job.metadata.generation === undefined) job.metadata.labels = { ...own, ...job.metadata.labels }
     template['metadata'] = metadata
     spec['template'] = template
     spec['selector'] ??= { matchLabels: { 'batch.kubernetes.io/controller-uid': uid } }

@@ -38,7 +38,7 @@ export function create(ground: Ground, kind: KindDefinition, namespace: string, 
   if (refused !== undefined) return refused
   if (kind.generation) meta.generation = 1
   const faults = [...metadataFaults(kind, meta), ...(kind.rules.check?.(object, undefined) ?? [])]
-  if (faults.length > 0) return invalid(kind, meta.name ?? '', faults)
+  if (faults.length > 0) return invalid(refusedAs(kind), meta.name ?? '', faults)
   const collection = collectionOf(ground, kind)
   if (collection.has(storeKey(namespace, meta.name ?? ''))) return alreadyExists(kind, meta.name ?? '')
   if (options.dryRun) return object
@@ -48,18 +48,24 @@ export function create(ground: Ground, kind: KindDefinition, namespace: string, 
 }
 
 /** A namespace is furnished, a definition makes its kinds served. */
-export function afterWrite(ground: Ground, kind: KindDefinition, object: Resource): void {
+function afterWrite(ground: Ground, kind: KindDefinition, object: Resource): void {
   if (kind.collection === 'namespaces' && object.metadata.deletionTimestamp === undefined) furnish(ground, object.metadata.name ?? '')
   if (kind.collection === customKindCollection) for (const custom of customKindsOf(object)) ground.kinds.serve(custom)
 }
 
+/** Events of both shapes are refused under the core one's name. */
+function refusedAs(kind: KindDefinition): Pick<KindDefinition, 'group' | 'kind'> {
+  return kind.collection === 'events' ? { group: '', kind: 'Event' } : kind
+}
+
 function internal(message: string): Refusal {
-  return { code: 500, reason: 'InternalError', message }
+  return { code: 500, reason: '', message }
 }
 
 function rulesGround(ground: Ground, options: WriteOptions): RulesGround {
   return {
     now: () => stamp(ground),
+    suffix: () => nameSuffix(ground),
     exists: (collection, key) => ground.store.find(collection)?.has(key) ?? false,
     read: (collection, key) => ground.store.find(collection)?.read(key),
     userName: options.userName,
@@ -116,7 +122,7 @@ export function update(
   if (stale !== undefined) return stale
   carry(kind, next, old, options)
   const faults = [...metadataFaults(kind, next.metadata), ...metadataChanges(next, old), ...(kind.rules.check?.(next, old) ?? [])]
-  if (faults.length > 0) return invalid(kind, name, faults)
+  if (faults.length > 0) return invalid(refusedAs(kind), name, faults)
   if (kind.generation && specChanged(kind, next, old)) next.metadata.generation = (old.metadata.generation ?? 0) + 1
   next.metadata.resourceVersion = old.metadata.resourceVersion ?? ''
   if (lastFinalizerGone(next, old)) {
@@ -142,6 +148,7 @@ function versionRefusal(kind: KindDefinition, name: string, next: Resource, old:
     if (kind.unconditionalUpdate) return undefined
     return invalid({ group: kind.group, kind: kind.plural }, name, [wrong('metadata.resourceVersion', 0, 'must be specified for an update')])
   }
+  if (!/^\d+$/.test(version)) return internal(`strconv.ParseUint: parsing ${JSON.stringify(version)}: invalid syntax`)
   return version === old.metadata.resourceVersion ? undefined : conflict(kind, name, modified)
 }
 
@@ -182,8 +189,8 @@ function lastFinalizerGone(next: Resource, old: Resource): boolean {
 export function kindMismatch(kind: KindDefinition, body: Resource): Refusal | undefined {
   const given = { apiVersion: body.apiVersion ?? '', kind: body.kind ?? '' }
   if (given.apiVersion === '' && given.kind === '' && !kind.custom) return undefined
-  if (given.kind === '') return badRequest(`Object 'Kind' is missing in '${JSON.stringify(body)}'`)
+  if (given.kind === '') return badRequest(`the object provided is unrecognized (must be of type ${kind.kind}): Object 'Kind' is missing in '${JSON.stringify(body)}'`)
   const expected = groupVersion(kind)
   if (given.apiVersion !== expected) return badRequest(`the API version in the data (${given.apiVersion}) does not match the expected API version (${expected})`)
-  return given.kind === kind.kind ? undefined : badRequest(`${kind.kind} in version "${kind.version}" cannot be handled as a ${kind.kind}: converting (v1.${given.kind}) to (v1.${kind.kind}): unknown conversion`)
+  return given.kind === kind.kind ? undefined : badRequest(`${given.kind} in version "${kind.version}" cannot be handled as a ${kind.kind}: converting (v1.${given.kind}) to (core.${kind.kind}): unknown conversion`)
 }

@@ -25,6 +25,13 @@ async function podToken(world: World) {
   return { path: made.path, name, uid, nodeName, bearer: textAt(issued.body, 'status.token') }
 }
 
+function nodeLease(name: string) {
+  return {
+    apiVersion: 'coordination.k8s.io/v1', kind: 'Lease', metadata: { name },
+    spec: { holderIdentity: name, leaseDurationSeconds: 40, renewTime: '2026-01-01T00:00:00.000000Z' },
+  }
+}
+
 export const identityCases: readonly Case[] = [
   {
     name: 'a token is issued for an audience and is good for it alone',
@@ -145,12 +152,11 @@ export const identityCases: readonly Case[] = [
     async run(world) {
       const name = world.name('n')
       const leases = '/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases'
-      const lease = (of: string) => ({ apiVersion: 'coordination.k8s.io/v1', kind: 'Lease', metadata: { name: of }, spec: { holderIdentity: of, leaseDurationSeconds: 40, renewTime: '2026-01-01T00:00:00.000000Z' } })
       const self = world.as(world.driver.node(name))
-      const made = expect(await self.post(leases, lease(name)), 201)
+      const made = expect(await self.post(leases, nodeLease(name)), 201)
       world.made(`${leases}/${name}`)
       expect(await self.put(`${leases}/${name}`, { ...made.body, spec: { ...(made.body['spec'] as object), renewTime: '2026-01-01T00:00:10.000000Z' } }), 200)
-      await make(world, leases, lease(world.name('other')))
+      await make(world, leases, nodeLease(world.name('other')))
       expect(await self.merge(`${leases}/${world.name('other')}`, { spec: { leaseDurationSeconds: 1 } }), 403, 'Forbidden')
     },
   },
