@@ -1,11 +1,11 @@
 // Simulated time: a queue of timers that is turned by hand. Nothing here asks the machine for its time, so a world on this
 // clock is a pure function of its seed.
 //
-// Why a run is deterministic although it yields real macrotasks: no code of the simulated world owns a real timer, socket or
-// thread, so the only things that can be pending between two of our timers are promise reactions and (rarely) setImmediate
-// callbacks. Node empties the promise queue, in the order in which it was filled, before it runs the next macrotask. So one
-// yielded macrotask runs every chain to the point where it waits for this clock, and yielding on while Node still holds an
-// immediate runs those that pass through setImmediate. How long that takes on the machine changes nothing.
+// Why a run is deterministic although it goes through real macrotasks: no code of the simulated world owns a real timer,
+// socket or thread, so the only things that can be pending between two of our timers are promise reactions and (rarely)
+// setImmediate callbacks. Node empties the promise queue, in the order in which it was filled, before it runs the next
+// macrotask. So each timer fires in a macrotask of its own, after every chain has run to the point where it waits for this
+// clock; and while Node holds an immediate that is not ours, none fires. How long that takes on the machine changes nothing.
 import process from 'node:process'
 import type { Ms } from '../core/model.ts'
 import { waitOn, type Clock } from '../edge/clock.ts'
@@ -62,52 +62,82 @@ export function virtualClock(start: Ms = 0, wallAtZero = epoch): VirtualClock {
   }
   return clock
 
-  async function turn(until: Ms, enough: () => boolean): Promise<boolean> {
-    if (turning) throw new Error('the clock is already being turned: a simulated process must wait, not run the world')
+  function turn(until: Ms, enough: () => boolean): Promise<boolean> {
+    if (turning) return Promise.reject(new Error('the clock is already being turned: a simulated process must wait, not run the world'))
     turning = true
-    try {
-      await settle()
-      for (;;) {
-        await turnInstant()
+    return inMacrotasks(() => {
+      const due = queue.peek()
+      if (due === undefined || due.at > now) {
         if (enough()) return true
-        const next = queue.peek()
-        if (next === undefined || next.at > until) break
-        now = Math.max(now, next.at)
+        if (due === undefined || due.at > until) {
+          now = Math.max(now, until)
+          return false
+        }
+        now = due.at
       }
-      now = Math.max(now, until)
-      return enough()
-    } finally {
-      turning = false
-    }
+      fire()
+      return undefined
+    }).finally(() => { turning = false })
   }
 
-  /** Fires all that is due now, each with its promise chains run out. */
-  async function turnInstant(): Promise<void> {
-    for (;;) {
-      const due = queue.peek()
-      if (due === undefined || due.at > now) return
-      queue.pop()
-      const run = due.run
-      if (run === undefined) continue
-      due.run = undefined
-      live--
-      run()
-      await settle()
-    }
+  function fire(): void {
+    const due = queue.peek()
+    queue.pop()
+    const run = due?.run
+    if (due === undefined || run === undefined) return
+    due.run = undefined
+    live--
+    run()
   }
 }
 
-/** Most macrotasks in a row: more is a chain that feeds itself without ever waiting for the clock. */
+/** Most macrotasks in a row in which a chain feeds itself without ever waiting for the clock. */
 const settleLimit = 10_000
+/** One turn of Node's event loop asks the kernel for news; several steps in one turn spare most of that. */
+const stepsATurn = 32
+/** Immediates of every clock in this process: what Node holds beyond them belongs to a chain that still runs. */
+let ours = 0
 
-async function settle(): Promise<void> {
-  for (let yields = 0; yields < settleLimit; yields++) {
-    await new Promise<void>((resolve) => {
-      setImmediate(resolve)
-    })
-    if (!process.getActiveResourcesInfo().includes('Immediate')) return
-  }
-  throw new Error(`after ${settleLimit} macrotasks something still runs without waiting for the clock`)
+/** Calls `step` in one macrotask after another, each time only when every chain has run out, until it gives an answer. */
+function inMacrotasks<T>(step: () => T | undefined): Promise<T> {
+  return new Promise((resolve, reject) => {
+    let over = false
+    let unsettled = 0
+    const schedule = () => {
+      let left = stepsATurn
+      let yields = false
+      for (let count = 0; count < stepsATurn; count++) {
+        ours++
+        setImmediate(() => {
+          ours--
+          left--
+          if (!over && !yields) yields = !take()
+          if (!over && left === 0) schedule()
+        })
+      }
+    }
+    /** False: somebody else's immediate must run first. */
+    const take = (): boolean => {
+      try {
+        const foreign = process.getActiveResourcesInfo().filter((kind) => kind === 'Immediate').length - ours
+        if (foreign > 0) {
+          if (++unsettled > settleLimit) throw new Error(`after ${settleLimit} macrotasks something still runs without waiting for the clock`)
+          return false
+        }
+        unsettled = 0
+        const answer = step()
+        if (answer === undefined) return true
+        over = true
+        resolve(answer)
+      } catch (error) {
+        // Whoever turns the clock hears of a fault in what it turned.
+        over = true
+        reject(error as Error)
+      }
+      return true
+    }
+    schedule()
+  })
 }
 
 /** A binary heap on (time, order of arming). Cancelled timers stay until they surface, where they are dropped. */

@@ -49,6 +49,8 @@ export type DeviceFault =
   | { readonly does: 'ignore' }
   /** Switches off, and after so long on again by itself. */
   | { readonly does: 'bounce'; readonly after: Ms }
+  /** Calls an outlet off that it does not know. */
+  | { readonly does: 'call-missing-off' }
   /** Says off once, whatever was asked first, and the truth from then on. */
   | { readonly does: 'say-off-once' }
 
@@ -105,6 +107,7 @@ export function createDevice(world: Clock, host: Host, feeds: Feeds, plan: Devic
       await world.wait(timing.status)
       const there = plugs.get(plug)
       if (silent(there)) return await never()
+      if (there === undefined && device.fault?.does === 'call-missing-off') return { says: 'off' }
       if (there === undefined || device.fault?.does === 'vanish') return { says: 'missing' }
       const identity = kind === 'chassis' && there.machine !== undefined ? { machine: there.machine.settings.machineId } : {}
       if (device.fault?.does === 'lie') return { says: lied.get(plug) ?? truth(there), ...identity }
@@ -143,7 +146,7 @@ export function createDevice(world: Clock, host: Host, feeds: Feeds, plan: Devic
           world.after(timing[to], () => act(plug, to))
           if (to === 'off') world.after(timing.off + device.fault.after, () => act(plug, 'on'))
           break
-        case 'say-off-once': case undefined:
+        case 'say-off-once': case 'call-missing-off': case undefined:
           // What a device has taken it carries out, whatever becomes of him who asked.
           world.after(timing[to], () => act(plug, to))
           break
@@ -162,7 +165,7 @@ export function createDevice(world: Clock, host: Host, feeds: Feeds, plan: Devic
 
   function truth({ machine, switched }: Plug): 'on' | 'off' {
     if (kind === 'outlet') return switched
-    return machine === undefined || machine.state() === 'off' ? 'off' : 'on'
+    return machine === undefined || machine.state() === 'off' || machine.hibernated() ? 'off' : 'on'
   }
 
   function act(plug: string, to: 'on' | 'off'): void {

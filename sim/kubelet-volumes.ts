@@ -35,11 +35,16 @@ export interface KubeletVolumes {
   mountedPods(): readonly string[]
 }
 
+/** What goes wrong with unmounting on a node; may be changed at any time. `hangs`: it never ends. `forgets staging`: the pod's
+ *  own mount goes, the staged one stays and is known to nobody. */
+export interface MountFaults { unmount: 'well' | 'hangs' | 'forgets staging' }
+
 const mountTime: readonly [Ms, Ms] = [40, 200]
+const hangLook: Ms = 1_000
 
 export function kubeletVolumes(
-  { machine, clock, chance, api, storage, driver }:
-  { machine: Machine; clock: Clock; chance: Chance; api: Api; storage: Storage; driver: string },
+  { machine, clock, chance, api, storage, driver, faults }:
+  { machine: Machine; clock: Clock; chance: Chance; api: Api; storage: Storage; driver: string; faults: MountFaults },
 ): KubeletVolumes {
   const wanted = new Map<string, readonly KubeletVolume[]>()
   const volumes = `${kubeletRoot}/pods/`
@@ -90,9 +95,10 @@ export function kubeletVolumes(
     },
     async unmount(podUid) {
       for (const { path, volume } of podMounts().filter((mount) => podOf(mount.path) === podUid)) {
+        while (faults.unmount === 'hangs') await clock.wait(hangLook)
         await clock.wait(chance.between(...mountTime))
         machine.mounts.delete(path)
-        if (volume === undefined || podMounts().some((mount) => mount.volume === volume)) continue
+        if (volume === undefined || faults.unmount === 'forgets staging' || podMounts().some((mount) => mount.volume === volume)) continue
         await clock.wait(chance.between(...mountTime))
         machine.mounts.delete(stagingPath(driver, volume))
       }
@@ -100,7 +106,8 @@ export function kubeletVolumes(
     },
     inUse() {
       const names = [...wanted.values()].flat().map(({ unique }) => unique)
-      for (const { volume } of machine.mounts.values()) if (volume !== undefined) names.push(uniqueVolumeName(driver, volume))
+      // By the pods' own mounts: a staged one without a pod is the leak that a real kubelet has, too.
+      for (const { volume } of podMounts()) if (volume !== undefined) names.push(uniqueVolumeName(driver, volume))
       return [...new Set(names)].toSorted()
     },
     mountedPods: () => [...new Set(podMounts().map(({ path }) => podOf(path)))],

@@ -8,7 +8,7 @@ import type { Log } from '../edge/log.ts'
 import type { Chance } from './chance.ts'
 import { speakForNode } from './kubelet-node.ts'
 import { startPodWorker, type PodWorker } from './kubelet-pod.ts'
-import { kubeletVolumes } from './kubelet-volumes.ts'
+import { kubeletVolumes, type MountFaults } from './kubelet-volumes.ts'
 import type { Machine } from './machine.ts'
 import type { Condition, NodeObject, PodObject } from './objects.ts'
 import type { Process } from './process.ts'
@@ -44,16 +44,17 @@ export interface KubeletGround {
   readonly storage: Storage
   readonly chance: Chance
   readonly log: Log
+  readonly faults: MountFaults
   /** The process it runs as, and its way to the API server. */
   transport(process: Process): Transport
 }
 
-export function startKubelet({ machine, runtime, storage, chance, log, transport }: KubeletGround, settings: KubeletSettings): Kubelet {
+export function startKubelet({ machine, runtime, storage, chance, log, faults, transport }: KubeletGround, settings: KubeletSettings): Kubelet {
   const process = machine.start('kubelet', 'system')
   const { clock } = process
   const api = createApi({ transport: transport(process), clock, userAgent: 'kubelet' })
   const draw = () => chance.next()
-  const volumes = kubeletVolumes({ machine, clock, chance, api, storage, driver: settings.driver })
+  const volumes = kubeletVolumes({ machine, clock, chance, api, storage, driver: settings.driver, faults })
   const workers = new Map<string, PodWorker>()
   const extra = new Map<string, Condition>()
   const startedAt = clock.now()

@@ -11,8 +11,8 @@ import { startProcess, type Process } from './process.ts'
 export interface MachineSettings {
   readonly name: string
   readonly zone: string
-  /** nodeInfo.systemUUID and the board's product UUID. */
-  readonly machineId: string
+  /** nodeInfo.systemUUID and the board's product UUID. Another one after `replace`. */
+  machineId: string
   /** From power on to pid 1. */
   readonly bootTime: readonly [Ms, Ms]
 }
@@ -46,6 +46,12 @@ export interface Machine {
   /** The kernel stands still, the packets it had sent and the writes that had left it do not. */
   freeze(): void
   thaw(): void
+  /** A virtual machine written to disk: its device reads off, and the same boot goes on when it is switched on. Power off ends
+   *  what was saved. */
+  hibernate(): void
+  hibernated(): boolean
+  /** Another machine under the name: another board, an empty disk. Powered off. */
+  replace(machineId: string): void
   /** Userspace gets no turn any more; the kernel still answers TCP, and containers still write. */
   stick(): void
   unstick(): void
@@ -70,6 +76,7 @@ export function createMachine(
   const stops = new Set<() => void>()
   let state: 'off' | 'booting' | 'running' = 'off'
   let frozen = false
+  let hibernated = false
   let stuck = false
   let boot: BootIdentity | undefined
   let cancelBoot: (() => void) | undefined
@@ -85,6 +92,10 @@ export function createMachine(
     podFolders: new Set(),
     disk: new Map(),
     powerOn(bootTime) {
+      if (hibernated) {
+        hibernated = false
+        machine.thaw()
+      }
       if (state !== 'off') return
       state = 'booting'
       const span = bootTime ?? chance.between(...settings.bootTime)
@@ -104,6 +115,7 @@ export function createMachine(
       for (const run of stops) run()
       state = 'off'
       frozen = false
+      hibernated = false
       stuck = false
       boot = undefined
       // Before the processes die: a kernel without power closes nobody's sockets.
@@ -123,11 +135,25 @@ export function createMachine(
       note('machine froze', { node: name })
     },
     thaw() {
-      if (!frozen) return
+      if (!frozen || hibernated) return
       frozen = false
       kernel()
       note('machine thawed', { node: name })
       for (const process of processes.keys()) process.resume('freeze')
+    },
+    hibernate() {
+      if (state !== 'running') return
+      machine.freeze()
+      hibernated = true
+      note('machine hibernated', { node: name })
+    },
+    hibernated: () => hibernated,
+    replace(machineId) {
+      machine.powerOff()
+      settings.machineId = machineId
+      machine.podFolders.clear()
+      machine.disk.clear()
+      note('machine replaced', { node: name, machine: machineId })
     },
     stick() {
       if (state !== 'running' || stuck) return

@@ -47,7 +47,9 @@ export interface World extends Levers {
   /** The in-memory one; undefined on a real API server. */
   readonly server: ApiServer | undefined
   /** Likewise. */
-  readonly loops: ControlLoops | undefined
+  loops(): ControlLoops | undefined
+  /** Both controller processes die and are started again: what they held in memory (300 s, six minutes) begins anew. */
+  restartControllers(): void
   readonly judges: Judges
   /** One more device, wired by the caller. */
   addDevice(name: string, address: string, plan: WorldSettings['device']): PowerDevice
@@ -105,8 +107,9 @@ export async function createWorld(wanted: Partial<WorldSettings> & Pick<WorldSet
   const attacher = startAttacher({
     process: attacherProcess, transport: by(attacherHost, attacherProcess, 'csi-attacher'), storage, chance: chance.fork('attacher'), log: log('csi-attacher'),
   }, { driver: settings.driver, ...settings.attacher })
-  const controlProcesses = [attacherProcess]
-  const loops = server === undefined ? undefined : startLoops()
+  const controlProcesses: Process[] = []
+  let controllerStarts = 0
+  let loops = server === undefined ? undefined : startLoops()
 
   const addDevice: World['addDevice'] = (name, address, { timing, ...plan }) => {
     const device = createDevice(clock, network.addHost(name, address), feeds, { name, ...plan, timing, note })
@@ -119,7 +122,7 @@ export async function createWorld(wanted: Partial<WorldSettings> & Pick<WorldSet
   const nodes = new Map<string, WorldNode>()
   for (const [index, name] of names.entries()) {
     const own = chance.fork(name)
-    const machine = createMachine(clock, own.fork('machine'), network.addHost(name, `10.0.0.${index + 11}`), {
+    const machine = createMachine(clock, own.fork('machine'), network.addHost(name, settings.nodeAddress(index)), {
       name, zone: `zone-${(index % settings.zones) + 1}`, machineId: uuid(own.fork('board')), bootTime: settings.bootTime,
     }, note)
     addDevice(`bmc-${name}`, `10.2.0.${index + 11}`, settings.device).wire('1', machine)
@@ -141,7 +144,14 @@ export async function createWorld(wanted: Partial<WorldSettings> & Pick<WorldSet
 
   return {
     ...createLevers({ clock, network, truth, nodes, replicas, apiHost }),
-    clock, settings, truth, network, storage, nodes, devices, attacher, replicas, api, server, loops, addDevice,
+    clock, settings, truth, network, storage, nodes, devices, attacher, replicas, api, server, addDevice,
+    loops: () => loops,
+    restartControllers() {
+      if (server === undefined) throw new Error('a real control plane has its own controllers')
+      note('controllers restart')
+      for (const process of controlProcesses.splice(0)) process.kill()
+      loops = startLoops()
+    },
     turn() {
       if (virtual === undefined) throw new Error('a world in real time turns by itself')
       return virtual
@@ -156,7 +166,7 @@ export async function createWorld(wanted: Partial<WorldSettings> & Pick<WorldSet
     stop() {
       for (const { process } of replicas.running.values()) process.kill()
       for (const { machine } of nodes.values()) machine.powerOff()
-      for (const process of controlProcesses) process.kill()
+      for (const process of [attacherProcess, ...controlProcesses]) process.kill()
       whole?.kill()
     },
   }
@@ -165,7 +175,7 @@ export async function createWorld(wanted: Partial<WorldSettings> & Pick<WorldSet
     const [controllers, scheduler] = [startProcess(clock as Clock, 'controllers'), startProcess(clock as Clock, 'scheduler')] // the clock is there since above
     controlProcesses.push(controllers, scheduler)
     return startControlLoops({
-      controllers, scheduler, chance: chance.fork('control loops'), log: log('controllers'), transport: (process, user) => by(controlHost, process, user),
+      controllers, scheduler, chance: chance.fork(`control loops ${++controllerStarts}`), log: log('controllers'), transport: (process, user) => by(controlHost, process, user),
     }, settings.controlLoops)
   }
 }

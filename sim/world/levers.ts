@@ -14,6 +14,12 @@ export interface Levers {
   pressPowerButton(node: string): void
   /** Off and on again within the span. */
   reboot(node: string, off: Ms): void
+  /** In good order: the agent says goodbye, and two seconds later the machine is off; on again if it reboots. */
+  shutDown(node: string, and: 'off' | 'reboot'): void
+  /** Another machine comes under the node's name, switched off. */
+  replaceMachine(node: string, machineId: string): void
+  /** Written to disk: its device reads off, and the same boot goes on at the next power on. */
+  hibernate(node: string): void
   freeze(node: string): void
   thaw(node: string): void
   /** Userspace gets no turn; the kernel answers TCP; containers write on. */
@@ -27,6 +33,8 @@ export interface Levers {
   heal(): void
   killAgent(node: string, stays?: boolean): void
   startAgent(node: string): void
+  /** In good order, as at an upgrade: goodbye, end, and the kubelet starts it again. */
+  restartAgent(node: string): void
   killKubelet(node: string): void
   startKubelet(node: string): void
   /** A reset to whoever connects; the kubelet itself is well. */
@@ -50,6 +58,8 @@ export interface Cut {
   readonly planes?: readonly Plane[]
   readonly as?: Exclude<Reach, 'open'>
 }
+
+const shutdownTime: Ms = 2_000
 
 export interface LeverGround {
   readonly clock: Clock
@@ -88,6 +98,18 @@ export function createLevers({ clock, network, truth, nodes, replicas }: LeverGr
       machine(name).powerOff()
       clock.after(off, () => machine(name).powerOn(Math.min(1_000, off)))
     },
+    shutDown(name, and) {
+      truth.note('shutdown ordered', { node: name, and })
+      const { id } = machine(name).boot() ?? {}
+      void node(name).sayGoodbye(and === 'off' ? 'shutdown' : 'reboot')
+      clock.after(shutdownTime, () => {
+        if (machine(name).boot()?.id !== id) return
+        machine(name).powerOff()
+        if (and === 'reboot') machine(name).powerOn()
+      })
+    },
+    replaceMachine: (name, machineId) => machine(name).replace(machineId),
+    hibernate: (name) => machine(name).hibernate(),
     freeze: (name) => machine(name).freeze(),
     thaw: (name) => machine(name).thaw(),
     stick: (name) => machine(name).stick(),
@@ -106,6 +128,11 @@ export function createLevers({ clock, network, truth, nodes, replicas }: LeverGr
     },
     killAgent: (name, stays = true) => node(name).killAgent(stays),
     startAgent: (name) => node(name).startAgent(),
+    restartAgent(name) {
+      const process = node(name).agent()
+      truth.note('agent restarts', { node: name })
+      void node(name).sayGoodbye('restart').then(() => process?.kill())
+    },
     killKubelet: (name) => node(name).killKubelet(),
     startKubelet: (name) => node(name).startKubelet(),
     resetKubeletPort: (name) => levers.partition({ from: ['*'], to: [name], planes: ['probe'], oneWay: true, as: 'refused' }),

@@ -5,6 +5,7 @@ import type { Clock } from '../../edge/clock.ts'
 import type { Log } from '../../edge/log.ts'
 import type { Chance } from '../chance.ts'
 import type { Running } from '../judges.ts'
+import type { MountFaults } from '../kubelet-volumes.ts'
 import { startKubelet, type Kubelet } from '../kubelet.ts'
 import type { Machine } from '../machine.ts'
 import type { Network } from '../network.ts'
@@ -27,6 +28,10 @@ export interface WorldNode {
   /** Kills it; `stays`: whatever the kubelet starts in its place dies too, until `startAgent`. */
   killAgent(stays: boolean): void
   startAgent(): void
+  /** The agent's own goodbye, as its pod or its machine ends in good order. Resolves when it has been said. */
+  sayGoodbye(why: 'restart' | 'reboot' | 'shutdown'): Promise<void>
+  /** What goes wrong with its mounts. */
+  readonly faults: MountFaults
 }
 
 export interface NodeGround {
@@ -49,8 +54,10 @@ export function createNode(ground: NodeGround): WorldNode {
   const { clock, machine, storage, chance, settings, note } = ground
   let kubelet: Kubelet | undefined
   let agent: Process | undefined
+  let stopAgent: ((why: 'restart' | 'reboot' | 'shutdown') => Promise<void>) | undefined
   let agentDown = false
   let starts = 0
+  const faults: MountFaults = { unmount: 'well' }
 
   const images = new Map<string, Image>([[agentImage, (run) => {
     if (settings.startAgent === undefined) return
@@ -61,17 +68,19 @@ export function createNode(ground: NodeGround): WorldNode {
     const started = settings.startAgent(agentHost(run, {
       ...ground, log: ground.agentLog, chance: chance.fork(`agent ${++starts}`), kubelet: () => kubelet,
     }), { node: machine.name })
+    stopAgent = (why) => started.stop(why)
+    run.process.onEnd(() => { stopAgent = undefined })
     run.onTerm(() => void started.stop('restart').then(() => run.exit()))
   }]])
   const runtime = createRuntime(clock, machine, images, writingWorkload(clock, storage, chance.fork('workload')), ground.runs, note)
 
   const node: WorldNode = {
-    machine, runtime,
+    machine, runtime, faults,
     kubelet: () => kubelet,
     startKubelet() {
       if (machine.state() !== 'running' || kubelet?.process.alive() === true) return
       note('kubelet starts', { node: machine.name })
-      kubelet = startKubelet({ ...ground, runtime, chance: chance.fork(`kubelet ${++starts}`) }, {
+      kubelet = startKubelet({ ...ground, faults, runtime, chance: chance.fork(`kubelet ${++starts}`) }, {
         port: settings.kubeletPort, driver: settings.driver, labels: {}, version: settings.kubernetesVersion,
       })
     },
@@ -90,6 +99,7 @@ export function createNode(ground: NodeGround): WorldNode {
     startAgent() {
       agentDown = false
     },
+    sayGoodbye: async (why) => await stopAgent?.(why),
   }
   machine.atBoot(() => node.startKubelet())
   return node

@@ -18,6 +18,8 @@ export interface WorldSettings {
   readonly nodes: number | readonly string[]
   /** Nodes are dealt to so many zones in turn. */
   readonly zones: number
+  /** Each node's own address, by its place in the list: another one where real sockets stand for its ports. */
+  readonly nodeAddress: (index: number) => string
   /** Coordinator replicas; they start only when `startReplica` is given. */
   readonly replicas: number
   readonly startReplica?: StartReplica
@@ -51,6 +53,7 @@ export type StartAgent = (host: AgentHost, place: { readonly node: string }) => 
 export const usualWorld: Omit<WorldSettings, 'seed'> = {
   nodes: 3,
   zones: 3,
+  nodeAddress: (index) => `10.0.0.${index + 11}`,
   replicas: 2,
   agentAudience: 'holdfast-coordinator',
   objects: [],

@@ -159,6 +159,11 @@ test('a device that says off once says on when it is asked again', async () => {
   assert.equal([(await run('status')).exitCode, (await run('status')).exitCode], [2, 0])
 })
 
+test('a device that calls an unknown outlet off does so in status', async () => {
+  const { run } = await withFault({ does: 'call-missing-off' })
+  assert.equal([(await run('status', '9')).exitCode, (await run('status', '1')).exitCode], [2, 0])
+})
+
 test('swapped outlets switch the other machine', async () => {
   const { run, machine, other, device } = await world()
   device.wire('1', other)

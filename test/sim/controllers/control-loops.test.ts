@@ -84,7 +84,7 @@ test('a collector whose cache lags acts on a taint that is gone', async () => {
   assert.ok(await when(() => ready(node(on)) === 'Unknown', 2 * minute))
   void taint(on, outOfService)
   await pass(1_000)
-  world.loops?.caches.nodes.setLag(minute)
+  world.loops()?.caches.nodes.setLag(minute)
   void taint(on)
   await pass(500)
   void remove(pod)
