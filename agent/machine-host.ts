@@ -1,9 +1,8 @@
 // The agent's host on a machine: the kernel's own text files, UDP whispers, TLS links, a folder of its own for what it remembers.
 import { mkdir, readFile, readdir, rename, writeFile } from 'node:fs/promises'
 import { resolve4, resolve6 } from 'node:dns/promises'
-import { get } from 'node:http'
-import { isIP } from 'node:net'
-import { join } from 'node:path'
+import { connect, isIP } from 'node:net'
+import { dirname, join } from 'node:path'
 import type { Ms } from '../core/model.ts'
 import { machineClock } from '../edge/clock.ts'
 import type { Log } from '../edge/log.ts'
@@ -29,7 +28,7 @@ export function machineHost(settings: AgentEnvironment, log: Log): AgentHost {
     read: (file) => readFile(files[file], 'utf8').catch(() => undefined),
     podFolders: () => readdir(settings.podsFolder).catch(() => undefined),
     kubeletHealth: (span) => askHealth(settings.kubeletHealth, span),
-    resolveReplicas: () => resolveAll(settings.replicas),
+    resolveReplicas: async () => [...await resolveAll(settings.replicas), ...await publishedIn(settings.authorityFile)],
   }
 }
 
@@ -46,25 +45,32 @@ function diskIn(folder: string): Disk {
   }
 }
 
+/** A GET by hand: node:http alone would cost the agent eight megabytes, and kubelet's answer is one line. */
 function askHealth(url: string, span: Ms): Promise<'ok' | 'ill' | 'unknown'> {
+  const { hostname, port, pathname } = new URL(url)
   return new Promise((resolve) => {
-    const request = get(url, { agent: false }, (response) => {
-      response.resume()
-      end(response.statusCode === 200 ? 'ok' : 'ill')
-    })
-    const cancel = machineClock.after(span, () => end('ill'))
-    const end = (word: 'ok' | 'ill'): void => {
+    let answer = ''
+    const socket = connect({ host: hostname.replace(/^\[(.*)\]$/, '$1'), port: port === '' ? 80 : Number(port) })
+    const end = (word: 'ok' | 'ill' | 'unknown'): void => {
       cancel()
-      request.destroy()
+      socket.destroy()
       resolve(word)
     }
-    // Refused: nothing listens where kubelet tells its health; it may be set up otherwise, and nothing follows from it.
-    request.on('error', (error) => {
-      cancel()
-      resolve('code' in error && error.code === 'ECONNREFUSED' ? 'unknown' : 'ill')
+    const cancel = machineClock.after(span, () => end('ill'))
+    socket.setEncoding('latin1')
+    socket.on('connect', () => socket.write(`GET ${pathname} HTTP/1.0\r\nHost: ${hostname}\r\n\r\n`))
+    socket.on('data', (piece) => {
+      answer += String(piece)
+      // The status line is all; whoever sends so much without one is no kubelet.
+      if (answer.includes('\n') || answer.length > longestStatusLine) end(/^HTTP\/1\.[01] 200 /.test(answer) ? 'ok' : 'ill')
     })
+    socket.on('end', () => end('ill'))
+    // Refused: nothing listens where kubelet tells its health; it may be set up otherwise, and nothing follows from it.
+    socket.on('error', (error) => end('code' in error && error.code === 'ECONNREFUSED' ? 'unknown' : 'ill'))
   })
 }
+
+const longestStatusLine = 1_000
 
 /** Every address behind the name, with the port. Names that do not resolve now are asked again later. */
 async function resolveAll(replicas: string): Promise<readonly string[]> {
@@ -76,4 +82,18 @@ async function resolveAll(replicas: string): Promise<readonly string[]> {
     return found.flat().map((address) => (isIP(address) === 6 ? `[${address}]:${port}` : `${address}:${port}`))
   }))
   return all.flat()
+}
+
+/** The addresses that the replicas keep beside the certificates to believe: kubelet brought them, no name server is needed. */
+async function publishedIn(authorityFile: string): Promise<readonly string[]> {
+  try {
+    const published: unknown = JSON.parse(await readFile(join(dirname(authorityFile), 'replicas'), 'utf8'))
+    return Array.isArray(published) ? published.flatMap(addressOf) : []
+  } catch {
+    return [] // not there yet, or not whole: the name and the permits tell too
+  }
+}
+
+function addressOf(replica: unknown): readonly string[] {
+  return typeof replica === 'object' && replica !== null && 'address' in replica && typeof replica.address === 'string' ? [replica.address] : []
 }

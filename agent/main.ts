@@ -7,6 +7,8 @@ import { readEnvironment } from './settings.ts'
 
 /** Its goodbye is on the wire long before; whoever does not end by then is ended. */
 const stopWithin = 5_000
+/** A process that ends at once resets its streams, and a goodbye that nobody has read yet is lost with them. */
+const lastWords = 200
 
 const read = readEnvironment(env)
 if (!read.ok) {
@@ -20,7 +22,7 @@ const agent = startAgent(host, { version: '0.1.0', kubeletRoot: settings.kubelet
 
 const stop = (): void => {
   host.clock.after(stopWithin, () => exit(1))
-  void agent.stop('restart').then(() => exit(0))
+  void agent.stop('restart').then(() => host.clock.after(lastWords, () => exit(0)))
 }
 process.on('SIGTERM', stop)
 process.on('SIGINT', stop)

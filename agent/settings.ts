@@ -42,11 +42,13 @@ export function readEnvironment(variables: Readonly<Record<string, string | unde
   if (logLevel === undefined) faults.push(`HOLDFAST_LOG_LEVEL is none of ${levels.join(', ')}`)
   const bind = text('BIND', '*')
   const kubeletRoot = path('KUBELET_ROOT', '/var/lib/kubelet')
+  const kubeletHealth = text('KUBELET_HEALTH', 'http://127.0.0.1:10248/healthz')
+  if (!/^http:\/\//.test(kubeletHealth) || !URL.canParse(kubeletHealth)) faults.push('HOLDFAST_KUBELET_HEALTH is no http:// URL')
   const settings: AgentEnvironment = {
     replicas, whisperPort, bind: bind === '*' ? undefined : bind, kubeletRoot, podsFolder: path('PODS', `${kubeletRoot}/pods`), proc: path('PROC', '/host/proc'),
     machineFile: path('MACHINE_FILE', '/sys/class/dmi/id/product_uuid'), state: path('STATE', '/var/lib/holdfast'),
     tokenFile: path('TOKEN_FILE', '/var/run/secrets/holdfast/token'), authorityFile: path('AUTHORITY_FILE', '/etc/holdfast/ca.crt'),
-    kubeletHealth: text('KUBELET_HEALTH', 'http://127.0.0.1:10248/healthz'), logLevel: logLevel ?? 'info',
+    kubeletHealth, logLevel: logLevel ?? 'info',
   }
   return faults.length > 0 ? { ok: false, faults } : { ok: true, settings }
 }

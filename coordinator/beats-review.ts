@@ -55,8 +55,9 @@ export function createReviews({ api, clock, namespace, replicaNamespace }: Revie
         remember(remembered, name, { caller: review.caller, at: clock.now() })
         return review
       } finally {
-        inFlight -= 1
-        waiting.shift()?.()
+        const next = waiting.shift()
+        if (next === undefined) inFlight -= 1
+        else next() // the place is handed on
       }
     },
     forget(podUid) {
@@ -70,7 +71,7 @@ export function createReviews({ api, clock, namespace, replicaNamespace }: Revie
   }
 
   async function turn(): Promise<void> {
-    if (inFlight >= mostInFlight) await new Promise<void>((resolve) => { waiting.push(resolve) })
+    if (inFlight >= mostInFlight) return new Promise((resolve) => { waiting.push(resolve) })
     inFlight += 1
   }
 }

@@ -283,9 +283,11 @@ export function serveBeats(options: BeatsOptions): Beats {
   }
 
   async function challenge(node: NodeName, span: Ms = challengeSpan): Promise<Challenged | undefined> {
+    const line = rows.get(node)?.line
+    if (line === undefined) return undefined
     const issuedAt = clock.now()
     const nonce = newNonce()
-    const said = await challenges.ask(`${node} ${nonce}`, span, () => rows.get(node)?.line?.link.send(frameOf({ say: 'challenge', nonce })))
+    const said = await challenges.ask(`${node} ${nonce}`, span, () => line.link.send(frameOf({ say: 'challenge', nonce })))
     const row = rows.get(node)
     if (said === undefined || row?.seen === undefined) return undefined
     if (!holds(row, nonce, said.boot, said.seal)) {

@@ -43,6 +43,7 @@ const proof = (says: string) => v.pipe(
     nodeUid: text('UID of the Node object that it is of.', 128, 0),
     level: whole('Index of the level that proved it.', 0, 100),
     methods: list('All methods of that level.', text('Its name.', 253), 32),
+    digests: v.exactOptional(list('Of each method\'s configuration when it proved, in the same order.', text('One digest.', 128), 32)),
     evidence: evidence('Everything it rests on.'),
   } satisfies Fields<ProofRecord>),
   v.description(says),

@@ -37,7 +37,8 @@ export type Deed =
   | { readonly do: 'prove'; readonly node: NodeName; readonly incident: string; readonly proof: Proof }
   | { readonly do: 'void'; readonly node: NodeName; readonly incident: string; readonly evidence: string }
   | { readonly do: 'taint'; readonly node: NodeName; readonly incident: string; readonly outOfService: boolean; readonly proof?: Proof }
-  | { readonly do: 'untaint'; readonly node: NodeName; readonly incident?: string; readonly key: string; readonly because: string }
+  /** `recovers`: with this taint the clear ends, and what follows brings the node back. */
+  | { readonly do: 'untaint'; readonly node: NodeName; readonly incident?: string; readonly key: string; readonly because: string; readonly recovers: boolean }
   | { readonly do: 'delete'; readonly node: NodeName; readonly incident: string; readonly pods: readonly PodSeen[]; readonly proof: Proof }
   /** The need is over: what was cut is given back. */
   | { readonly do: 'withdraw'; readonly node: NodeName; readonly incident: string; readonly because: string }
@@ -64,7 +65,7 @@ export function keyOf(action: Action): string {
     case 'readLease': case 'listPods': case 'challenge': case 'askClean':
       return `${action.do} ${action.node}`
     case 'record': return `record ${action.node}`
-    case 'hold': return `hold ${action.node} ${action.because}`
+    case 'hold': return `hold ${action.node} ${action.because}${action.incident === undefined ? '' : ` ${action.incident}`}`
     case 'open': case 'adopt': case 'settle': case 'prove': case 'void': case 'taint': case 'untaint': case 'delete': case 'withdraw': case 'close':
       return `deed ${action.node}`
   }

@@ -115,7 +115,7 @@ function controlPlane(
 ): Brake | undefined {
   if (!node.controlPlane) return undefined
   const members = [...nodes.values()].filter((other) => other.controlPlane && other.gone !== true)
-  const standing = members.filter((other) => other.name !== node.name && other.ready.status === 'True' && !silent(verdicts.get(other.name)))
+  const standing = members.filter((other) => other.name !== node.name && other.ready.status === 'True' && !hasFallen(verdicts.get(other.name)))
   const other = members.find((member) => member.name !== node.name && fencing.has(member.name))
   if (other !== undefined) return { because: 'control-plane', detail: `${other.name}, another control-plane node, is being fenced`, lifts: `${other.name} back` }
   if (standing.length * 2 > members.length) return undefined
@@ -126,7 +126,7 @@ function controlPlane(
   }
 }
 
-function silent(verdict: Verdict | undefined): boolean {
+function hasFallen(verdict: Verdict | undefined): boolean {
   return verdict?.is === 'suspect' || verdict?.is === 'dead'
 }
 

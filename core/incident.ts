@@ -69,6 +69,8 @@ export interface ProofRecord {
   readonly nodeUid: string
   readonly level: number
   readonly methods: readonly string[]
+  /** Of each method's configuration when it proved, in the same order: what another configuration says proves nothing. */
+  readonly digests?: readonly string[]
   readonly evidence: readonly Evidence[]
 }
 
@@ -110,7 +112,7 @@ export interface Hold {
 export type HoldReason =
   | 'storm' | 'concurrency' | 'control-plane' | 'path-unverified' | 'identity-unproven' | 'no-path' | 'config-invalid'
   | 'not-dead' | 'blind' | 'pause' | 'dry-run' | 'unselected' | 'policy-conflict' | 'do-nothing'
-  | 'order-may-land' | 'resting' | 'waiting-for-boot' | 'waiting-for-clean' | 'waiting-for-volumes' | 'waiting-for-kubelet'
+  | 'order-may-land' | 'resting' | 'waiting-for-boot' | 'still-cut' | 'waiting-for-clean' | 'waiting-for-volumes' | 'waiting-for-kubelet'
   | 'proof-void' | 'proof-doubted' | 'out-of-levels' | 'finalizer' | 'sent-back' | 'rate'
 
 export interface Moment {

@@ -15,6 +15,7 @@ export function bootOf(id: string, start: string): Boot {
 }
 
 export function sameBoot(one: Boot, other: Boot): boolean {
+  if (one === other) return true
   const [id, start] = one.split('/')
   const [otherId, otherStart] = other.split('/')
   return id === otherId && (start === undefined || otherStart === undefined || start === otherStart)

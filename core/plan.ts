@@ -8,13 +8,14 @@
 import type { Attempt, HoldReason, Incident } from './incident.ts'
 import type { Method, Ms, NodeSeen, Reading } from './model.ts'
 import { seconds } from './judge.ts'
-import { auditOf, readingsOf } from './proof.ts'
+import { auditOf, landsBy, readingsOf, untrusted } from './proof.ts'
 
 export type Next =
   | { readonly next: 'order'; readonly method: Method; readonly level: number; readonly round: number }
   /** Every method of the level was ordered off, and no reading since says otherwise: what counts now is two readings. */
   | { readonly next: 'verify'; readonly level: number }
-  | { readonly next: 'wait'; readonly detail: string }
+  /** `overdue`: a program runs past its deadline, which should have ended it. */
+  | { readonly next: 'wait'; readonly detail: string; readonly overdue: boolean }
   /** No level is left in this round. */
   | { readonly next: 'rest'; readonly until: Ms; readonly detail: string }
   /** Nothing can be ordered, round or no round. */
@@ -24,6 +25,8 @@ export type Next =
 const answersFor: Ms = 10_000
 /** A level that was ordered off and is not proven within this span has failed. */
 const verifyWithin: Ms = 30_000
+/** A program is ended at its deadline, as a group, and that takes a moment. */
+const endsWithin: Ms = 10_000
 /** One lost answer of a device that has answered before is no reason to give up what was begun. */
 const silenceAfter = 3
 
@@ -34,7 +37,7 @@ export function nextOrder(incident: Incident, node: NodeSeen, now: Ms): Next {
     return fault === undefined ? none('no-path', 'no fence path is configured') : none('config-invalid', fault)
   }
   const running = underWay(incident, node)
-  if (running !== undefined) return { next: 'wait', detail: `${running} is being asked` }
+  if (running !== undefined) return { next: 'wait', detail: `${running} is being asked`, overdue: overdue(incident, node, running, now) }
   const round = walk(incident, node, incident.status.round, now)
   if ('step' in round) return round.step
   const orders = ordersIn(incident, incident.status.round)
@@ -55,9 +58,9 @@ export interface Pending {
 export function mayLand(incident: Incident, node: NodeSeen, now: Ms): Pending | undefined {
   const loose = incident.status.attempts.filter((attempt) => attempt.action === 'off' && attempt.result !== 'off')
   const ends = loose.map((attempt) => {
-    const over = (node.firstSeen.get(`began ${attempt.id}`) ?? now) + attempt.within
+    const until = landsBy(node, attempt, now)
     // What still runs here past its time can land while it runs, and then as late as every other.
-    return { attempt, until: (runsHere(attempt, node) ? Math.max(over, now) : over) + attempt.late }
+    return { attempt, until: runsHere(attempt, node) ? Math.max(until, now + attempt.late) : until }
   })
   const last = ends.toSorted((one, other) => other.until - one.until)[0]
   if (last === undefined || last.until <= now) return undefined
@@ -77,6 +80,11 @@ function underWay(incident: Incident, node: NodeSeen): string | undefined {
 
 function runsHere(attempt: Attempt, node: NodeSeen): boolean {
   return attempt.result === 'running' && node.busy.has(`order ${node.name} ${attempt.method}`)
+}
+
+function overdue(incident: Incident, node: NodeSeen, name: string, now: Ms): boolean {
+  const attempt = incident.status.attempts.find((one) => one.method === name && one.result === 'running')
+  return attempt !== undefined && now > landsBy(node, attempt, now) - attempt.late + endsWithin
 }
 
 type Walked = { readonly step: Next } | { readonly left: Extract<Next, { next: 'none' }> }
@@ -143,18 +151,15 @@ function fitness(incident: Incident, node: NodeSeen, method: Method, begun: bool
   const audit = auditOf(node, method, incident.boot)
   const readings = readingsOf(node, method)
   const last = readings.at(-1)
-  if (audit?.state === 'marked') return { because: 'path-unverified', detail: `${method.name} is marked: a proof made by it was shown false` }
-  if (audit?.identity === 'mismatch') return { because: 'path-unverified', detail: `${method.name} answers for another machine` }
-  if (audit?.state !== 'verified' && !readings.some((reading) => reading.state === 'on')) {
-    return { because: 'path-unverified', detail: `${method.name} was never read on while this boot was beating` }
-  }
+  const wrong = untrusted(node, method, audit)
+  if (wrong !== undefined) return { because: 'path-unverified', detail: wrong }
   if (incident.policy.identity === 'require' && audit?.identity !== 'proven') {
     return { because: 'identity-unproven', detail: `nothing proves that ${method.name} leads to this machine` }
   }
   // It is being asked, or will be in this very tick; its run has a deadline, so this does not last.
-  if (last === undefined || now - last.endedAt > answersFor) return { next: 'wait', detail: `${method.name} is asked first whether it answers` }
+  if (last === undefined || now - last.endedAt > answersFor) return { next: 'wait', detail: `${method.name} is asked first whether it answers`, overdue: false }
   if (last.state !== 'unknown') return undefined
-  if (begun && !silent(readings)) return { next: 'wait', detail: `${method.name} has just not answered: ${last.evidence}` }
+  if (begun && !silent(readings)) return { next: 'wait', detail: `${method.name} has just not answered: ${last.evidence}`, overdue: false }
   return { because: 'path-unverified', detail: `${method.name} does not answer: ${last.evidence}` }
 }
 

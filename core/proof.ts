@@ -18,6 +18,7 @@ export interface Proof {
   readonly nodeUid: string
   readonly level: number
   readonly methods: readonly string[]
+  readonly digests?: readonly string[]
   readonly evidence: readonly Omit<Evidence, 'at'>[]
   readonly [made]: true
 }
@@ -27,7 +28,7 @@ export const apart: Ms = 1_000
 /** A batch of deletions starts at most this long after an off was read. */
 export const freshFor: Ms = 1_000
 /** Readings that are to be one sweep of a level lie within this span. */
-const sweepWithin: Ms = 15_000
+export const sweepWithin: Ms = 15_000
 
 export type Proven = { readonly proof: Proof } | { readonly lacks: string }
 
@@ -80,8 +81,8 @@ export function foundOff(boot: Boot, node: NodeSeen, level: number, now: Ms): Pr
     offAt = Math.max(offAt, pair.first.endedAt)
     evidence.push({ source: `audit ${method.name}`, word: 'on' }, ...offs(pair))
   }
-  const saysOn = node.path.levels.flat().find((method) => readingsOf(node, method).at(-1)?.state === 'on')
-  if (saysOn !== undefined) return { lacks: `${saysOn.name} says on` }
+  const other = node.path.levels.flat().find((method) => readingsOf(node, method).at(-1)?.state === 'on')
+  if (other !== undefined) return { lacks: `${other.name} says on` }
   if (node.probe === undefined || node.probe.askedAt < offAt) return { lacks: 'the kubelet port was not asked since the first off' }
   if (node.probe.word !== 'silent') return { lacks: 'the kubelet port answers' }
   const asked = node.witnesses.filter((witness) => witness.askedAt >= offAt)
@@ -99,19 +100,39 @@ export function recall(record: ProofRecord): Proof {
 
 /** Whether what the proof rests on was read again just now: every method of the proving level, off. */
 export function stillOff(proof: Proof, node: NodeSeen, now: Ms, within: Ms = freshFor): boolean {
-  return proof.methods.length > 0 && proof.methods.every((name) => {
-    const last = node.readings.findLast((reading) => reading.method === name)
+  return proof.methods.length > 0 && proof.methods.every((_, index) => {
+    const last = saidOf(proof, index, node).at(-1)
     return last?.state === 'off' && now - last.endedAt <= within
   })
 }
 
-/** Whether some method of the proving level reads anything but off since: then nothing more is freed. */
-export function contradicted(proof: Proof, node: NodeSeen): string | undefined {
-  for (const name of proof.methods) {
-    const last = node.readings.findLast((reading) => reading.method === name)
+/** Whether some method of the proving level reads anything but off since: then nothing more is freed. After an *on* one off
+ *  is not enough: it takes as many as the proof took. */
+export function contradicted(proof: Proof, node: NodeSeen, now: Ms): string | undefined {
+  for (const [index, name] of proof.methods.entries()) {
+    const readings = saidOf(proof, index, node)
+    const last = readings.at(-1)
     if (last !== undefined && last.state !== 'off') return `${name} reads ${last.state}`
+    const since = readings.slice(readings.findLastIndex((reading) => reading.state === 'on') + 1)
+    if (since.length < readings.length && twoOffs(since, -Infinity, now) === undefined) return `${name} read on, and off only once since`
   }
   return undefined
+}
+
+export function saysOn(proof: Proof, node: NodeSeen): boolean {
+  return proof.methods.some((_, index) => saidOf(proof, index, node).at(-1)?.state === 'on')
+}
+
+/** A method of the proof that is not configured any more as it was when it proved: nothing can be read of it. */
+export function unconfigured(proof: Proof, node: NodeSeen): string | undefined {
+  const methods = node.path.levels.flat()
+  return proof.methods.find((name, index) => !methods.some((method) => method.name === name && (proof.digests?.[index] ?? method.digest) === method.digest))
+}
+
+/** What the nth method said, in the configuration in which it proved. */
+function saidOf(proof: Proof, nth: number, node: NodeSeen): readonly Reading[] {
+  const digest = proof.digests?.[nth]
+  return node.readings.filter((reading) => reading.method === proof.methods[nth] && (digest === undefined || reading.digest === digest))
 }
 
 export function auditOf(node: NodeSeen, method: Method, boot: Boot): PathAudit | undefined {
@@ -220,5 +241,5 @@ export function shares(node: NodeSeen, method: Method): boolean {
 }
 
 function makeProof(kind: ProofKind, boot: Boot, nodeUid: string, level: number, methods: readonly Method[], evidence: readonly Omit<Evidence, 'at'>[]): Proof {
-  return { kind, boot, nodeUid, level, methods: methods.map((method) => method.name), evidence } as unknown as Proof // the brand exists for the compiler only
+  return { kind, boot, nodeUid, level, methods: methods.map((method) => method.name), digests: methods.map((method) => method.digest), evidence } as unknown as Proof // the brand exists for the compiler only
 }

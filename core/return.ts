@@ -11,10 +11,15 @@ import { sameBoot, type BeatSeen, type Ms, type NodeSeen } from './model.ts'
 /** Controllers act on their caches for so long after a taint is gone. */
 const cachesOutlive: Ms = 30_000
 
+/** It beats once a second; one beat may be lost, and one late. */
+const beatsWithin: Ms = 3_000
+
 /** What still keeps the quarantine on. Undefined: it may be lifted. No incident: the one that put it on is not kept any more. */
 export function awaiting(incident: Incident | undefined, node: NodeSeen, now: Ms): Brake | undefined {
   const beat = node.beat
   if (beat === undefined) return { because: 'waiting-for-boot', detail: `${node.name} has not been heard`, lifts: 'a beat of its agent' }
+  // A Lease or a status may keep a node alive whose agent is silent; what its agent said of it is old by then.
+  if (now - beat.at > beatsWithin) return { because: 'waiting-for-boot', detail: `the agent of ${node.name} is silent for ${seconds(now - beat.at)}`, lifts: 'a beat of its agent' }
   if (!kubeletBack(incident, node, beat)) {
     return { because: 'waiting-for-kubelet', detail: `kubelet on ${node.name} has not posted Ready since this boot`, lifts: 'Ready posted in this boot' }
   }

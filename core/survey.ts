@@ -1,9 +1,12 @@
 // One look over all nodes: who has which policy, what the verdict on each is, which incidents are open, what fell silent
 // together, who holds a fencing slot. Five thousand nodes that beat cost a comparison each.
 import { storm, type Silent, type Storm } from './brake.ts'
+import { hasTaint, quarantineKey } from './clear.ts'
 import type { Incident } from './incident.ts'
-import { judge, lastBeat, type Peers, type Verdict } from './judge.ts'
-import { sameBoot, type Ms, type NodeName, type NodeSeen, type Observed } from './model.ts'
+import { judge, lastBeat, shutsDown, type Peers, type Verdict } from './judge.ts'
+import { sameBoot, type BeatSeen, type Ms, type NodeName, type NodeSeen, type Observed } from './model.ts'
+import { beatsWithin, listenersOf } from './look.ts'
+import { nextOrder } from './plan.ts'
 import { policyOf, profiles, type Chosen, type Policy } from './policy.ts'
 
 export interface Survey {
@@ -11,51 +14,103 @@ export interface Survey {
   readonly now: Ms
   readonly peers: Peers
   readonly policies: readonly Policy[]
-  /** Open incidents, by node; the oldest first. */
+  /** The open incident of each node. */
   readonly open: ReadonlyMap<NodeName, Incident>
+  /** Open as well, beside the one of their node that goes on. */
+  readonly beside: readonly Incident[]
   /** Every node that is not plainly alive. */
   readonly verdicts: ReadonlyMap<NodeName, Verdict>
   readonly storms: Storm
+  /** Nodes that bear our quarantine. */
+  readonly quarantined: readonly NodeSeen[]
+  /** What runs here: programs of every kind, those of audits among them, port probes and writes of records of nodes that beat. */
+  readonly running: Running
+  /** Nodes that beat, a few of each zone: whom to ask about another. */
+  readonly listeners: () => readonly (readonly NodeSeen[])[]
   /** Nodes that hold a slot: from the first order of a round to the last volume freed. */
   readonly fencing: Set<NodeName>
 }
 
+export interface Running {
+  programs: number
+  devices: number
+  probes: number
+  records: number
+}
+
 export function survey(seen: Observed, now: Ms, policies: readonly Policy[]): Survey {
-  const open = new Map<NodeName, Incident>()
-  for (const incident of seen.incidents.values()) if (incident.status.phase !== 'Final') open.set(incident.nodeName, incident)
-  const peers = { agents: agentsHeard(seen, now), replicas: seen.self.replicas.length }
+  const { open, beside } = openOf(seen)
   const verdicts = new Map<NodeName, Verdict>()
   const silent: Silent[] = []
-  const present: NodeSeen[] = []
+  const lapsed = new Set<NodeSeen>()
+  const quiet: NodeSeen[] = []
+  const quarantined: NodeSeen[] = []
+  const running: Running = { programs: 0, devices: 0, probes: 0, records: 0 }
+  let agents = 0
   for (const node of seen.nodes.values()) {
     if (node.gone === true) continue
-    present.push(node)
-    const lapse = recentLapse(node, seen, policies, now)
-    if (lapse !== undefined) silent.push({ node, since: lapse })
-    if (plainlyAlive(node, now)) continue
+    const { beat } = node
+    const beating = plainlyAlive(beat, now)
+    if (node.busy.size > 0) count(running, node.busy, beating)
+    if (node.taints.length > 0 && hasTaint(node, quarantineKey)) quarantined.push(node)
+    if (beat?.lapse !== undefined && recentLapse(node, beat.lapse, seen, policies, now)) lapsed.add(node)
+    if (beating) agents += 1
+    else quiet.push(node)
+  }
+  const peers = { agents, replicas: seen.self.replicas.length }
+  for (const node of quiet) {
     const verdict = judge(node, seen.self, profileOf(policyOf(node, policies), open.get(node.name)), peers, now)
-    if (lapse === undefined && silentBeats(node, seen, verdict, now) && !explained(node, open.get(node.name))) {
+    if (silentBeats(node, seen, verdict, now) && !explained(node, open.get(node.name)) && !lapsed.has(node)) {
       silent.push({ node, since: lastBeat(node, seen.self) })
     }
     if (verdict.is !== 'alive') verdicts.set(node.name, verdict)
   }
-  return { seen, now, peers, policies, open, verdicts, storms: storm(present, silent, policies), fencing: slotHolders(seen, open) }
+  for (const node of lapsed) silent.push({ node, since: node.beat?.lapse?.from ?? now })
+  const present = silent.length < 2 ? [] : [...seen.nodes.values()].filter((node) => node.gone !== true)
+  let listeners: readonly (readonly NodeSeen[])[] | undefined
+  return {
+    seen, now, peers, policies, open, beside, verdicts, storms: storm(present, silent, policies), fencing: slotHolders(seen, open, now), quarantined, running,
+    listeners: () => (listeners ??= listenersOf(seen.nodes.values(), now)),
+  }
+}
+
+/** Of several open incidents of one node the one that has come furthest goes on. */
+function openOf(seen: Observed): { open: Map<NodeName, Incident>; beside: Incident[] } {
+  const open = new Map<NodeName, Incident>()
+  const beside: Incident[] = []
+  for (const incident of seen.incidents.values()) {
+    if (incident.status.phase === 'Final') continue
+    const other = open.get(incident.nodeName)
+    const first = other === undefined || further(incident, other)
+    if (first) open.set(incident.nodeName, incident)
+    if (other !== undefined) beside.push(first ? other : incident)
+  }
+  return { open, beside }
+}
+
+function further(one: Incident, other: Incident): boolean {
+  const ahead = progress(one) - progress(other)
+  return ahead > 0 || (ahead === 0 && one.name < other.name)
+}
+
+function progress({ status }: Incident): number {
+  return (status.proof === undefined ? 0 : 2) + (status.attempts.length > 0 ? 1 : 0)
 }
 
 /** A node that has just come back from a silence still counts among those that fell silent together: when a common fault ends,
  *  they come back one by one, and the last of them must not look like the only one. Silences of our own making do not count. */
-function recentLapse(node: NodeSeen, seen: Observed, policies: readonly Policy[], now: Ms): Ms | undefined {
-  const lapse = node.beat?.lapse
-  if (lapse === undefined || lapse.from < seen.self.awakeSince) return undefined
+function recentLapse(node: NodeSeen, lapse: NonNullable<BeatSeen['lapse']>, seen: Observed, policies: readonly Policy[], now: Ms): boolean {
+  if (lapse.from < seen.self.awakeSince) return false
   const chosen = policyOf(node, policies)
-  if (!('policy' in chosen)) return undefined
+  if (!('policy' in chosen)) return false
   const { profile, brakes } = chosen.policy
-  return now - lapse.to < brakes.stormWindow && lapse.to - lapse.from >= profiles[profile].suspectAfter ? lapse.from : undefined
+  return now - lapse.to < brakes.stormWindow && lapse.to - lapse.from >= profiles[profile].suspectAfter
 }
 
 /** Its beats are silent. A Lease that moves again, or a port that answers again, makes it alive or ill, and no stranger to what
- *  it fell silent with. */
+ *  it fell silent with. A silence that was announced is no sign of anything. */
 function silentBeats(node: NodeSeen, seen: Observed, verdict: Verdict, now: Ms): boolean {
+  if (shutsDown(node)) return false
   if (verdict.is === 'suspect' || verdict.is === 'dead') return true
   return node.beat !== undefined && node.beat.goodbye === undefined && now - lastBeat(node, seen.self) >= longestSuspicion
 }
@@ -63,33 +118,46 @@ function silentBeats(node: NodeSeen, seen: Observed, verdict: Verdict, now: Ms):
 const longestSuspicion = Math.max(...Object.values(profiles).map((profile) => profile.suspectAfter))
 
 /** Cheaper than a judgement: no profile is more impatient than this. */
-function plainlyAlive(node: NodeSeen, now: Ms): boolean {
-  return node.beat !== undefined && now - node.beat.at < 1_500
+function plainlyAlive(beat: BeatSeen | undefined, now: Ms): boolean {
+  return beat !== undefined && now - beat.at < beatsWithin
+}
+
+function count(running: Running, busy: ReadonlySet<string>, beating: boolean): void {
+  for (const key of busy) {
+    const asks = key.startsWith('askDevice ')
+    if (asks || key.startsWith('order ')) running.programs += 1
+    if (!beating) continue
+    if (asks) running.devices += 1
+    else if (key.startsWith('probe ')) running.probes += 1
+    else if (key.startsWith('record ')) running.records += 1
+  }
 }
 
 function profileOf(chosen: Chosen, incident: Incident | undefined): Policy['profile'] {
   return incident?.policy.profile ?? ('policy' in chosen ? chosen.policy.profile : 'balanced')
 }
 
-/** Proven off, its silence is no sign of a common fault. */
+/** Proven off, its silence is no sign of a common fault; the silence of the boot that came after is. */
 function explained(node: NodeSeen, incident: Incident | undefined): boolean {
-  return incident?.status.proof !== undefined && incident.nodeUid === node.uid
+  return incident?.status.proof !== undefined && incident.nodeUid === node.uid && (node.beat === undefined || sameBoot(node.beat.boot, incident.boot))
 }
 
-function agentsHeard(seen: Observed, now: Ms): number {
-  let count = 0
-  for (const node of seen.nodes.values()) if (plainlyAlive(node, now)) count += 1
-  return count
-}
-
-function slotHolders(seen: Observed, open: ReadonlyMap<NodeName, Incident>): Set<NodeName> {
+function slotHolders(seen: Observed, open: ReadonlyMap<NodeName, Incident>, now: Ms): Set<NodeName> {
   const holders = new Set<NodeName>()
   for (const incident of open.values()) {
-    const { status } = incident
-    const boot = seen.nodes.get(incident.nodeName)?.beat?.boot
-    const ordered = status.attempts.some((attempt) => attempt.action === 'off' && attempt.round === status.round)
-    const over = status.step === 'recovery' || status.phase === 'Done' || status.phase === 'Error' || (boot !== undefined && !sameBoot(boot, incident.boot))
-    if (ordered && !over) holders.add(incident.nodeName)
+    const node = seen.nodes.get(incident.nodeName)
+    if (node !== undefined && holdsSlot(incident, node, now)) holders.add(incident.nodeName)
   }
   return holders
+}
+
+/** From the first order of a round to the last volume freed. One that rests, or has no level left, holds none. */
+function holdsSlot(incident: Incident, node: NodeSeen, now: Ms): boolean {
+  const { status } = incident
+  if (!status.attempts.some((attempt) => attempt.action === 'off' && attempt.round === status.round)) return false
+  if (status.step === 'recovery' || status.phase === 'Done' || status.phase === 'Error') return false
+  if (node.beat !== undefined && !sameBoot(node.beat.boot, incident.boot)) return false
+  if (status.proof !== undefined) return true
+  const step = nextOrder(incident, node, now)
+  return step.next === 'wait' || step.next === 'verify' || (step.next === 'order' && step.round === status.round)
 }

@@ -48,8 +48,9 @@ export function settled(id: string, at: string): Change {
 
 export function proved(proof: Proof, at: string): Change {
   const evidence = proof.evidence.map((one) => ({ ...one, at }))
-  const { kind, boot, nodeUid, level, methods } = proof
-  return (status) => tell({ ...status, phase: 'Running', step: 'clear', proof: { kind, at, boot, nodeUid, level, methods, evidence } }, at,
+  const { kind, boot, nodeUid, level, methods, digests } = proof
+  const record = { kind, at, boot, nodeUid, level, methods, ...(digests === undefined ? {} : { digests }), evidence }
+  return (status) => tell({ ...status, phase: 'Running', step: 'clear', proof: record }, at,
     'proven', `${kind}: ${evidence.map((one) => `${one.source} ${one.word}`).join('; ')}`)
 }
 

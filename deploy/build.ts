@@ -39,6 +39,8 @@ export async function buildAll(dist: string, say: (line: string) => void): Promi
     say(`${size(text.length)}  ${name}`)
   }
   cpSync(join(root, 'deploy', 'examples'), join(dist, 'examples'), { recursive: true })
+  // The coordinator looks for its page's files beside itself.
+  cpSync(join(root, 'coordinator', 'page'), join(dist, 'page'), { recursive: true })
   say(faults === 0 ? 'build: whole' : `build: ${faults} missing`)
   return faults === 0 ? 0 : 1
 }

@@ -173,7 +173,9 @@ class TlsLink implements Link {
       if (this.#endedBecause !== undefined) return
       if ('failed' in end) return this.close(end.failed)
       const { remoteAddress = '', remotePort = 0 } = this.#socket
-      this.remote = `${remoteAddress.includes(':') ? `[${remoteAddress}]` : remoteAddress}:${remotePort}`
+      // A listener for both families sees IPv4 as a kind of IPv6; everyone else writes it as it is.
+      const address = remoteAddress.replace(/^::ffff:(?=\d+\.)/, '')
+      this.remote = `${address.includes(':') ? `[${address}]` : address}:${remotePort}`
       this.#keys = end.keys
       this.#handshake = undefined
       this.#late?.()

@@ -23,22 +23,38 @@ export function machineWhispers(clock: Clock, bind?: string): Whispers {
         asking -= 1
       }
     },
-    answer(port, reply) {
-      return new Promise((resolve, reject) => {
-        const socket = createSocket({ type: bind === undefined || isIPv6(bind) ? 'udp6' : 'udp4', ipv6Only: false })
-        socket.once('error', reject)
-        socket.on('message', (question, from) => {
-          const answer = question.length > longest ? undefined : reply(question, `${from.address}:${from.port}`)
-          if (answer !== undefined) socket.send(answer, from.port, from.address, () => undefined) // a peer that is gone again is nobody's fault
-        })
-        socket.bind(port, bind, () => {
-          socket.off('error', reject)
-          socket.on('error', () => undefined) // an unreachable asker comes back as an error of the socket, which goes on
-          resolve({ port: socket.address().port, close: () => socket.close() })
-        })
-      })
+    async answer(port, reply) {
+      if (bind !== undefined) return await listen(isIPv6(bind) ? 'udp6' : 'udp4', bind, port, reply)
+      try {
+        return await listen('udp6', bind, port, reply) // one socket for both families
+      } catch (error) {
+        // A machine without IPv6 refuses the family itself; any other refusal is the same for both.
+        if (!(error instanceof Error && 'code' in error && (error.code === 'EAFNOSUPPORT' || error.code === 'EADDRNOTAVAIL'))) throw error
+        return await listen('udp4', bind, port, reply)
+      }
     },
   }
+}
+
+type Reply = Parameters<Whispers['answer']>[1]
+
+function listen(type: 'udp4' | 'udp6', bind: string | undefined, port: number, reply: Reply): ReturnType<Whispers['answer']> {
+  return new Promise((resolve, reject) => {
+    const socket = createSocket({ type, ipv6Only: false })
+    socket.once('error', (error) => {
+      socket.close()
+      reject(error)
+    })
+    socket.on('message', (question, from) => {
+      const answer = question.length > longest ? undefined : reply(question, `${from.address}:${from.port}`)
+      if (answer !== undefined) socket.send(answer, from.port, from.address, () => undefined) // a peer that is gone again is nobody's fault
+    })
+    socket.bind(port, bind, () => {
+      socket.removeAllListeners('error')
+      socket.on('error', () => undefined) // an unreachable asker comes back as an error of the socket, which goes on
+      resolve({ port: socket.address().port, close: () => socket.close() })
+    })
+  })
 }
 
 function exchange(clock: Clock, to: Peer, question: Uint8Array, span: Ms, bind: string | undefined): Promise<Uint8Array | undefined> {

@@ -2,27 +2,36 @@
 // world's, not the product's, and only a page that came from here may pull them: another site's script cannot set the header
 // without asking first, and a name that was made to point here does not pass for ours.
 import type http from 'node:http'
+import type { Ms } from '../core/model.ts'
 import { serveHealth } from '../coordinator/health.ts'
 import type { Page } from '../coordinator/page.ts'
-import type { Lever, PageExtras, PodLine } from '../coordinator/page-state.ts'
+import type { Lever, PodLine } from '../coordinator/page-state.ts'
 import { silentLog } from '../edge/log.ts'
 import type { PodObject } from './objects.ts'
 import type { World } from './world.ts'
 
 export interface Front {
   readonly address: string
-  readonly extras: PageExtras
+  /** What the replicas' pages show beside what the replicas know. Without a node: levers of the whole. */
+  readonly extras: { pods(node: string): readonly PodLine[] | undefined; levers(node?: string): readonly Lever[] }
   close(): Promise<void>
 }
 
 export interface FrontOptions {
   readonly world: World
-  /** Of the replica that leads; undefined while none runs. */
+  /** Of the replica that leads, or else of one that runs. */
   page(): Page | undefined
+  /** The number of the replica that leads. */
+  leader(): number | undefined
 }
 
-export async function openFront({ world, page }: FrontOptions): Promise<Front> {
-  const levers = leversOf(world)
+/** The levers of the whole are pulled under this name. */
+const whole = 'replicas'
+/** As long as a pod takes that is started anew. */
+const replicaBackAfter: Ms = 5_000
+
+export async function openFront({ world, page, leader }: FrontOptions): Promise<Front> {
+  const levers = leversOf(world, leader)
   const health = await serveHealth({ address: '127.0.0.1:0', live: {}, ready: {}, metrics: () => '', log: silentLog })
   health.route('/', (request, response, url) => {
     const shown = page()
@@ -40,7 +49,7 @@ export async function openFront({ world, page }: FrontOptions): Promise<Front> {
   })
   return {
     address: `http://${health.address}/`,
-    extras: { pods: podLines(world), levers: (node) => levers.of(node) },
+    extras: { pods: podLines(world), levers: (node = whole) => levers.of(node) },
     close: () => health.close(),
   }
 }
@@ -60,10 +69,11 @@ function say(response: http.ServerResponse, status: number, text: string): void 
   response.end(text)
 }
 
-function leversOf(world: World): { of(node: string): readonly Lever[]; pull(node: string, name: string): void } {
+function leversOf(world: World, leader: () => number | undefined): { of(node: string): readonly Lever[]; pull(node: string, name: string): void } {
   const cut = new Map<string, () => void>()
   return {
     of(node) {
+      if (node === whole) return leader() === undefined ? [] : [{ name: 'kill-leader', label: 'Kill the leader' }]
       const machine = world.nodes.get(node)?.machine
       if (machine === undefined) return []
       const power = machine.state() === 'off' ? { name: 'power', label: 'Press power button' } : { name: 'cut-power', label: 'Cut power' }
@@ -73,6 +83,12 @@ function leversOf(world: World): { of(node: string): readonly Lever[]; pull(node
     },
     pull(node, name) {
       switch (name) {
+        case 'kill-leader': {
+          const number = leader()
+          if (number === undefined) return
+          world.killReplica(number)
+          return void world.clock.after(replicaBackAfter, () => world.startReplica(number))
+        }
         case 'cut-power': return world.cutPower(node)
         case 'power': return world.pressPowerButton(node)
         case 'freeze': return world.freeze(node)

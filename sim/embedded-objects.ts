@@ -23,6 +23,7 @@ export function embeddedObjects(profile: Policy['profile'], nodes: readonly stri
 }
 
 const stateless = 'plain'
+const seenWithin = 300
 
 /** Once the pods with volumes have their node: the other nodes are uncordoned, and a Deployment without volumes is spread. */
 export async function settle(api: Api, clock: Clock, nodes: readonly string[], home: string): Promise<void> {
@@ -37,6 +38,8 @@ export async function settle(api: Api, clock: Clock, nodes: readonly string[], h
     const freed = await api.patch(`/api/v1/nodes/${node}`, 'merge', { spec: { unschedulable: null } })
     if (!freed.ok) throw new Error(`${node} cannot be uncordoned: ${freed.error.message}`)
   }
+  // The scheduler must have seen it, or it would put everything on the one node that it knows.
+  await clock.wait(seenWithin)
   const plain = workload({ namespace: workNamespace, driver }).find(({ metadata }) => metadata.name === stateless) as (KubeObject & { spec: { replicas: number } }) | undefined // a Deployment has it
   if (plain === undefined) return
   plain.spec.replicas = nodes.length

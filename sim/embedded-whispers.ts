@@ -1,98 +1,65 @@
-// Whispers of the embedded world: real UDP datagrams on loopback, each of which the world's network lets pass or loses first.
-import { createSocket, type Socket } from 'node:dgram'
+// Whispers of the embedded world: the product's own UDP datagrams on loopback, each of which the world's network lets pass or
+// loses first.
+import type { Ms } from '../core/model.ts'
+import type { Clock } from '../edge/clock.ts'
 import type { Whispers } from '../edge/link.ts'
+import { machineWhispers } from '../edge/whisper.ts'
 import type { Host, Network } from './network.ts'
 import type { Process } from './process.ts'
 
 export interface EmbeddedWhispers {
   of(host: Host, process: Process): Whispers
-  close(): Promise<void>
+  close(): void
 }
 
 const loopback = '127.0.0.1'
 
-export function embeddedWhispers(network: Network): EmbeddedWhispers {
+export function embeddedWhispers(network: Network, clock: Clock): EmbeddedWhispers {
   // Who is behind a port: every machine has the one address of the loopback.
   const behind = new Map<number, Host>()
-  const sockets = new Set<Socket>()
+  const ears = new Set<{ close(): void }>()
+  const real = machineWhispers(clock, loopback)
 
   return {
     of: (host, process) => ({
       ask: (address, question, span) => process.hold(ask(host, address, Uint8Array.from(question), span)),
       answer: (port, reply) => process.hold(answer(host, process, port, reply)),
     }),
-    close: async () => void await Promise.all([...sockets].map(shut)),
+    close() {
+      for (const ear of ears) ear.close()
+    },
   }
 
-  async function ask(from: Host, address: string, question: Uint8Array, span: number): Promise<Uint8Array | undefined> {
-    const port = Number(address.slice(address.lastIndexOf(':') + 1))
-    const to = behind.get(port)
+  async function ask(from: Host, address: string, question: Uint8Array, span: Ms): Promise<Uint8Array | undefined> {
+    const to = behind.get(Number(address.slice(address.lastIndexOf(':') + 1)))
     if (to === undefined || !passes(from, to)) {
       await network.clock.wait(span)
       return undefined
     }
-    const socket = await bound(from, 0)
-    try {
-      return await new Promise<Uint8Array | undefined>((resolve) => {
-        const late = network.clock.after(span, () => resolve(undefined))
-        socket.on('message', (message) => {
-          late()
-          resolve(Uint8Array.from(message))
-        })
-        socket.send(question, port, loopback)
-      })
-    } finally {
-      await shut(socket)
-    }
+    const answered = await real.ask(address, question, span)
+    return answered !== undefined && passes(to, from) ? Uint8Array.from(answered) : undefined
   }
 
   async function answer(host: Host, process: Process, port: number, reply: (question: Uint8Array, from: string) => Uint8Array | undefined): Promise<{ port: number; close(): void }> {
-    const socket = await bound(host, port)
     const { boot } = host
-    socket.on('message', (question, { address, port: asker }) => {
-      // A machine that stands still, or booted meanwhile, reads nothing; a late answer would be none.
-      if (host.boot !== boot || host.kernel !== 'up' || !process.running()) return
-      process.deliver(() => {
-        const said = reply(Uint8Array.from(question), address)
-        const to = behind.get(asker)
-        if (said !== undefined && to !== undefined && passes(host, to)) socket.send(said, asker, address)
-      })
-    })
-    const close = () => void shut(socket)
+    // A machine that stands still, or booted meanwhile, reads nothing; a late answer would be none.
+    const ear = await real.answer(port, (question, from) => (host.boot === boot && host.kernel === 'up' && process.running() ? reply(question, from) : undefined))
+    let open = true
+    const close = () => {
+      if (!open) return
+      open = false
+      ears.delete(kept)
+      behind.delete(ear.port)
+      ear.close()
+    }
+    const kept = { close }
+    ears.add(kept)
+    behind.set(ear.port, host)
     process.onEnd(close)
-    return { port: socket.address().port, close }
+    return { port: ear.port, close }
   }
 
   function passes(from: Host, to: Host): boolean {
     return from.kernel === 'up' && to.kernel === 'up' && network.reach(from, to, 'whisper') === 'open' && !network.chance.yes(network.weather.loss)
-  }
-
-  function bound(host: Host, port: number): Promise<Socket> {
-    const socket = createSocket('udp4')
-    sockets.add(socket)
-    return new Promise((resolve, reject) => {
-      socket.once('error', (error) => {
-        void shut(socket)
-        reject(error)
-      })
-      socket.bind({ address: loopback, port, exclusive: true }, () => {
-        socket.removeAllListeners('error')
-        socket.on('error', () => undefined) // a datagram that could not be sent is a datagram that was lost
-        behind.set(socket.address().port, host)
-        resolve(socket)
-      })
-    })
-  }
-
-  function shut(socket: Socket): Promise<void> {
-    if (!sockets.delete(socket)) return Promise.resolve()
-    return new Promise((resolve) => {
-      try {
-        behind.delete(socket.address().port)
-      } catch {
-        // Not bound: it stands behind no port.
-      }
-      socket.close(() => resolve())
-    })
   }
 }

@@ -14,6 +14,7 @@ import type { Policy } from '../core/policy.ts'
 import { makeAuthority, makeServer } from '../edge/certificate.ts'
 import { machineClock, type Clock } from '../edge/clock.ts'
 import { replicaName } from '../edge/tls-link.ts'
+import { openApi, type EmbeddedApi } from './embedded-api.ts'
 import { openDevices, embeddedPrograms, type EmbeddedPrograms } from './embedded-devices.ts'
 import { openDoors, type EmbeddedDoors } from './embedded-doors.ts'
 import { openFront, type Front } from './embedded-front.ts'
@@ -36,6 +37,8 @@ export interface Embedded {
   readonly nodes: readonly string[]
   /** Where the pods with volumes begin. */
   readonly home: string
+  /** A file for a person's own kubectl. */
+  readonly kubeconfig: string
   /** The page's address. */
   readonly page: string
   leader(): Coordinator | undefined
@@ -51,6 +54,7 @@ interface Ground {
   readonly links: EmbeddedLinks
   readonly whispers: EmbeddedWhispers
   readonly doors: EmbeddedDoors
+  readonly api: EmbeddedApi
 }
 
 export async function startEmbedded(settings: EmbeddedSettings): Promise<Embedded> {
@@ -85,7 +89,13 @@ export async function startEmbedded(settings: EmbeddedSettings): Promise<Embedde
     },
   })
   const hosts = [...world.nodes.values()].map(({ machine }) => machine.host)
-  ground = { world, links: embeddedLinks(world.network, clock, authority.certificate), whispers: embeddedWhispers(world.network), doors: await openDoors(world.network, hosts) }
+  const api = await openApi(world, clock)
+  const kubeconfig = join(settings.folder, 'kubeconfig')
+  api.writeKubeconfig(kubeconfig)
+  ground = {
+    world, api, links: embeddedLinks(world.network, clock, authority.certificate), whispers: embeddedWhispers(world.network, clock),
+    doors: await openDoors(world.network, hosts),
+  }
   for (const [name, { machine }] of world.nodes) {
     const device = world.devices.get(`bmc-${name}`)
     if (device !== undefined) devices.wire(name, machine, device)
@@ -98,17 +108,21 @@ export async function startEmbedded(settings: EmbeddedSettings): Promise<Embedde
     }
     world.stop()
     await Promise.all([...programs].map((one) => one.close()))
-    await Promise.all([front?.close(), ground?.links.close(), ground?.whispers.close(), ground?.doors.close(), devices.close()])
+    ground?.whispers.close()
+    await Promise.all([front?.close(), ground?.links.close(), ground?.doors.close(), devices.close(), api.close()])
   }
   try {
-    front = await openFront({ world, page: () => [...coordinators.values()].toSorted(leadingFirst)[0]?.page })
+    front = await openFront({
+      world, page: () => [...coordinators.values()].toSorted(leadingFirst)[0]?.page,
+      leader: () => [...coordinators].find(([, { coordinator }]) => coordinator.leads() !== undefined)?.[0],
+    })
     await settle(world.api, clock, nodes, home)
   } catch (error) {
     await stop()
     throw error
   }
   return {
-    world, nodes, home, page: front.address, stop,
+    world, nodes, home, kubeconfig, page: front.address, stop,
     leader: () => [...coordinators.values()].find(({ coordinator }) => coordinator.leads() !== undefined)?.coordinator,
   }
 
@@ -118,7 +132,7 @@ export async function startEmbedded(settings: EmbeddedSettings): Promise<Embedde
     const own = embeddedPrograms(clock, process, empty)
     programs.add(own)
     const coordinator = await startCoordinator({
-      ...host, programs: own,
+      ...host, programs: own, transport: on.api.transport(at, process),
       dialer: on.links.dialer(at, process),
       listen: (accept) => on.links.listen(at, process, serving, accept),
       probe: (address, port, span) => process.hold(on.doors.probe(at, address, port, span)),
@@ -126,7 +140,11 @@ export async function startEmbedded(settings: EmbeddedSettings): Promise<Embedde
       namespace: systemNamespace, agentNamespace: systemNamespace, identity: place.identity, salt,
       token: () => tokenOf(on.world, process.clock), replicas: place.replicas,
     })
-    const page = createPage({ source: coordinator, clock: process.clock, extras: front?.extras ?? {} })
+    // The front opens while the first replicas start.
+    const page = createPage({
+      source: coordinator, clock: process.clock,
+      extras: { pods: (node) => front?.extras.pods(node), levers: (node) => front?.extras.levers(node) ?? [] },
+    })
     coordinators.set(place.number, { coordinator, page })
     process.onEnd(() => {
       page.close()

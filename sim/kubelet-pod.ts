@@ -4,7 +4,7 @@
 // grace, reported, unmounted, and only then removed from the API with grace 0 and its uid; a pod that has vanished from the API
 // is stopped with its own grace and unmounted; a container that ends is started again, with a growing pause; after a boot of the
 // machine the same pod is started anew. Left out: init containers, probes, image pulls, eviction by pressure.
-import type { Api } from '../coordinator/api.ts'
+import { mayHaveHappened, type Api } from '../coordinator/api.ts'
 import type { Ms } from '../core/model.ts'
 import type { Chance } from './chance.ts'
 import type { KubeletVolume, KubeletVolumes } from './kubelet-volumes.ts'
@@ -40,6 +40,9 @@ const containerStart: readonly [Ms, Ms] = [200, 800]
 const volumeLook: Ms = 300
 const deleteRetry: Ms = 1_000
 const usualGrace = 30
+/** Five minutes of an API server that is away. */
+const statusTries = 30
+const statusAgain: Ms = 10_000
 
 export function startPodWorker(ground: PodGround, first: PodObject, atStart: boolean): PodWorker {
   const { machine, process, chance, api, runtime, volumes } = ground
@@ -228,7 +231,12 @@ export function startPodWorker(ground: PodGround, first: PodObject, atStart: boo
 
   /** With the uid, so that a successor of the same name is never described by the words about its predecessor. */
   async function patchStatus(status: object): Promise<void> {
-    await api.patch(`${path}/status`, 'strategic', { metadata: { uid }, status })
+    for (let tries = 0; tries < statusTries; tries++) {
+      const told = await api.patch(`${path}/status`, 'strategic', { metadata: { uid }, status })
+      // A real kubelet brings the status in line every ten seconds; what did not arrive is told again, what was refused is not.
+      if (told.ok || !mayHaveHappened(told.error)) return
+      await clock.wait(statusAgain)
+    }
   }
 
   async function until(holds: () => boolean): Promise<void> {

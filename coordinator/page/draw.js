@@ -35,13 +35,13 @@ function place(parent, index, wanted) {
   // Whether a list is open is ours to say once; from then on it is the reader's.
   if (known === undefined && wanted.attributes.open === true) element.setAttribute('open', '')
   dress(element, wanted)
-  // What bears a key moves whole to its new place; without one the old is in the way.
-  if (there === undefined || key !== undefined) parent.insertBefore(element, there ?? null)
+  // What bears a key moves whole to its new place, and gives way to what comes before it; without one the old is in the way.
+  if (there === undefined || key !== undefined || there.dataset?.key !== undefined) parent.insertBefore(element, there ?? null)
   else there.replaceWith(element)
 }
 
 function insert(parent, there, text) {
-  if (there === undefined) parent.append(text)
+  if (there === undefined || there.dataset?.key !== undefined) parent.insertBefore(text, there ?? null)
   else there.replaceWith(text)
 }
 

@@ -40,8 +40,6 @@ const outOfService = 'node.kubernetes.io/out-of-service'
 const managed = 'volumes.kubernetes.io/controller-managed-attach-detach'
 const firstPause: Ms = 500
 const longestPause: Ms = 122_000
-/** What it fails to write after so many tries the next change writes. */
-const writeTries = 10
 const operationLimit: Ms = 120_000
 /** Without any news only time can change something: the six minutes, a back-off. */
 const idlePass: Ms = 1_000
@@ -213,12 +211,12 @@ export function startAttachDetach({ clock, api, caches }: ControllerGround, sett
   }
 
   async function writeAttached(node: string): Promise<boolean> {
-    for (let tries = 1; ; tries++) {
+    for (;;) {
       const volumesAttached = [...actual.values()].filter((volume) => volume.node === node && volume.told)
         .map(({ unique }) => ({ name: unique, devicePath: '' })).toSorted((one, other) => (one.name < other.name ? -1 : 1))
       const told = await api.patch(`/api/v1/nodes/${node}/status`, 'merge', { status: { volumesAttached: volumesAttached.length > 0 ? volumesAttached : null } })
       if (told.ok || told.error.kind === 'notFound') return true
-      if (tries === writeTries) return false
+      // As the real one: its updater comes round again until the node's status says what is true.
       await clock.wait(firstPause)
     }
   }

@@ -4,25 +4,17 @@ import { readEnvironment } from '../../agent/settings.ts'
 
 const test = suite('settings')
 
-test('the replicas\' address is enough', () => {
-  const read = readEnvironment({ HOLDFAST_REPLICAS: 'holdfast-coordinator.holdfast-system.svc:7414' })
+test('only where the replicas are must be said', () => {
+  const read = readEnvironment({ HOLDFAST_REPLICAS: 'holdfast-coordinator.holdfast-system.svc:7443' })
   assert.ok(read.ok)
-  assert.is(read.settings.podsFolder, '/var/lib/kubelet/pods')
-  assert.is(read.settings.whisperPort, 7_416)
+  assert.equal(read.ok && [read.settings.kubeletRoot, read.settings.podsFolder, read.settings.whisperPort, read.settings.bind], ['/var/lib/kubelet', '/var/lib/kubelet/pods', 7_416, undefined])
 })
 
-test('the pods folder follows the kubelet root', () => {
-  const read = readEnvironment({ HOLDFAST_REPLICAS: 'a:1', HOLDFAST_KUBELET_ROOT: '/data/kubelet/' })
-  assert.ok(read.ok)
-  assert.is(read.settings.kubeletRoot, '/data/kubelet')
-  assert.is(read.settings.podsFolder, '/data/kubelet/pods')
-})
-
-test('every fault is listed at once', () => {
-  const read = readEnvironment({ HOLDFAST_REPLICAS: 'nowhere', HOLDFAST_WHISPER_PORT: '99999', HOLDFAST_STATE: 'here', HOLDFAST_LOG_LEVEL: 'loud' })
-  assert.not.ok(read.ok)
-  const told = read.ok ? '' : read.faults.join('\n')
-  for (const name of ['REPLICAS', 'WHISPER_PORT', 'STATE', 'LOG_LEVEL']) assert.ok(told.includes(`HOLDFAST_${name}`), `${name} in ${told}`)
+test('every fault is named at once', () => {
+  const read = readEnvironment({ HOLDFAST_WHISPER_PORT: 'seventy', HOLDFAST_KUBELET_ROOT: 'kubelet', HOLDFAST_LOG_LEVEL: 'loud', HOLDFAST_KUBELET_HEALTH: 'https://127.0.0.1:10248' })
+  assert.ok(!read.ok)
+  const faults = read.ok ? [] : read.faults
+  for (const name of ['REPLICAS', 'WHISPER_PORT', 'KUBELET_ROOT', 'LOG_LEVEL', 'KUBELET_HEALTH']) assert.ok(faults.some((fault) => fault.includes(`HOLDFAST_${name}`)), name)
 })
 
 test.run()

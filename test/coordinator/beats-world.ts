@@ -13,8 +13,9 @@ import { memoryNetwork, type MemoryNetwork } from '../edge/link-pair.ts'
 export interface World {
   readonly clock: VirtualClock
   readonly network: MemoryNetwork
-  /** Tokens the API server was asked about. */
+  /** Agents' tokens that the API server was asked about, and how many at most at once. */
   readonly reviewed: string[]
+  reviewedAtOnce: number
   api: 'well' | 'away'
   replica(name: string, leads?: boolean): Replica
   agent(node: string, change?: Partial<AgentChange>): TestAgent
@@ -56,25 +57,29 @@ export function beatsWorld(): World {
   const all: Beats[] = []
   let secrets = 0
   let chances = 0
+  let reviewing = 0
   // A fixed, evenly spread row of numbers: any will do, and it is the same in each run.
   const chance = () => (chances += 0.618) % 1
 
   const world: World = {
-    clock, network, reviewed, api: 'well',
+    clock, network, reviewed, reviewedAtOnce: 0, api: 'well',
     replica(name, leads = false) {
       const address = `${name}:7443`
       const changes: Replica['changes'] = []
-      const beats = serveBeats({ replicaNamespace: 'holdfast-system',
+      const beats = serveBeats({
         host: { clock, chance, log: silentLog, dialer: network.dialer(name), secret: (bytes) => Uint8Array.from({ length: bytes }, () => (secrets += 1) % 256) },
         api: { create: async <T>(_: string, body: unknown): Promise<Answer<T>> => {
+          reviewing += 1
+          world.reviewedAtOnce = Math.max(world.reviewedAtOnce, reviewing)
           await clock.wait(2)
+          reviewing -= 1
           // The reviewed spec is what coordinator/beats-review.ts makes.
           const { token } = (body as { spec: { token: string } }).spec
-          reviewed.push(token)
+          if (token.startsWith('agent')) reviewed.push(token)
           if (world.api === 'away') return { ok: false, error: { kind: 'unreachable', message: 'nobody answers' } }
           return { ok: true, value: review(token) as T }
         } },
-        replica: name, namespace: 'holdfast', token: async () => `replica ${name}`,
+        replica: name, namespace: 'holdfast', replicaNamespace: 'holdfast', token: async () => `replica ${name}`,
         changed: (node, what) => changes.push({ node, what, at: clock.now() }),
         drained: () => clock.wait(0),
       })

@@ -53,12 +53,12 @@ function stormy(count: number, silent: number, policies: readonly Policy[] = [li
   return storm(nodes, fall(nodes.slice(0, silent)), policies).cluster
 }
 
-const storms: [number, number, boolean][] = [
+const shares: [number, number, boolean][] = [
   // nodes, silent, storm at 40 %
   [1, 1, false], [2, 1, false], [2, 2, true], [3, 1, false], [3, 2, true], [4, 1, false], [4, 2, true], [5, 2, false], [5, 3, true],
   [10, 4, false], [10, 5, true], [100, 40, false], [100, 41, true],
 ]
-for (const [count, silent, expected] of storms) {
+for (const [count, silent, expected] of shares) {
   test(`${silent} of ${count} nodes silent together is ${expected ? 'a storm' : 'no storm'}`, () => assert.is(stormy(count, silent) !== undefined, expected))
 }
 
@@ -190,11 +190,12 @@ const identity = (...states: ('proven' | 'unproven')[]) => record({
   paths: states.map((state, index) => ({ ...proven as NonNullable<typeof proven>, method: index === 0 ? 'bmc-off' : 'plug-off', digest: index === 0 ? 'd1' : 'd2', identity: state })),
 })
 
+const targetWith = (...states: ('proven' | 'unproven')[]) => node({ path, record: identity(...states) })
+
 test('where the policy requires identity, a node is not fenced if no level of it has that', () => {
   const strict = { ...policy, identity: 'require' } as const
-  const with_ = (...states: ('proven' | 'unproven')[]) => node({ path, record: identity(...states) })
-  for (const target of [with_('proven', 'proven'), with_('proven', 'unproven'), with_('unproven', 'proven')]) braked(brakeOf([target, ...fleet(3)], target, [], strict), undefined)
-  const target = with_('unproven', 'unproven')
+  for (const target of [targetWith('proven', 'proven'), targetWith('proven', 'unproven'), targetWith('unproven', 'proven')]) braked(brakeOf([target, ...fleet(3)], target, [], strict), undefined)
+  const target = targetWith('unproven', 'unproven')
   braked(brakeOf([target, ...fleet(3)], target, [], strict), 'identity-unproven', /bmc-off/)
   braked(brakeOf([target, ...fleet(3)], target), undefined)
 })

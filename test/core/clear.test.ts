@@ -76,8 +76,9 @@ test('a finalizer alone keeps nothing from being freed', () => {
   assert.equal(names(of([pod('web-0', { finalizers: ['x/y'] })], {}, [fate('web-0', 'uid-web-0')]).batch), ['web-0'])
 })
 
+const freedBefore = (count: number) => of([pod('web-0', { uid: 'new' })], {}, Array.from({ length: count }, (_, index) => fate('web-0', `uid-${index}`)))
+
 test('a successor that the scheduler sends back is freed three times, then named', () => {
-  const freedBefore = (count: number) => of([pod('web-0', { uid: 'new' })], {}, Array.from({ length: count }, (_, index) => fate('web-0', `uid-${index}`)))
   for (const count of [1, 2, 3]) assert.equal(names(freedBefore(count).batch), ['web-0'], `the pod and ${count - 1} successors`)
   const rest = freedBefore(4)
   assert.equal([names(rest.batch), names(rest.returning), rest.waiting, nothingLeft(rest)], [[], ['web-0'], 0, true])

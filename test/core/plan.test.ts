@@ -106,6 +106,7 @@ const table: readonly (readonly [string, Partial<World>, string])[] = [
   ['a reading of another configuration is none', { levels: [['bmc']], readings: [{ ...reading('bmc', 'on'), digest: 'other' }] }, 'wait'],
   ['a path read on in this incident needs no audit', { readings: allOn, audits: { bmc: { state: 'unreachable' } } }, 'order bmc level 0 round 0'],
   ['a path that leads to another machine is never ordered', { levels: [['bmc']], readings: allOn, audits: { bmc: { identity: 'mismatch' } } }, 'none path-unverified'],
+  ['a path that said off while this boot was beating is never ordered', { levels: [['bmc']], readings: allOn, audits: { bmc: { state: 'mismatch' } } }, 'none path-unverified'],
   ['a marked path is never ordered', { levels: [['bmc']], readings: allOn, audits: { bmc: { state: 'marked' } } }, 'none path-unverified'],
   ['an unproven identity is ordered where the policy only warns', { readings: allOn, audits: { bmc: { identity: 'unproven' } } }, 'order bmc level 0 round 0'],
   ['an unproven identity is refused where the policy requires it', { levels: [['bmc']], readings: allOn, audits: { bmc: { identity: 'unproven' } }, identity: 'require' }, 'none identity-unproven'],
@@ -133,6 +134,20 @@ const table: readonly (readonly [string, Partial<World>, string])[] = [
 for (const [name, over, wanted] of table) {
   test(name, () => assert.is(said(next(over)), wanted))
 }
+
+test('a program that does not end is told apart from one that takes its time', () => {
+  for (const [ago, overdue] of [[39_000, false], [41_000, true]] as const) {
+    const step = next({ readings: allOn, busy: ['order n1 bmc'], attempts: [orphan], seen: { [`began ${orphan.id}`]: now - ago } })
+    assert.is(step.next === 'wait' && step.overdue, overdue)
+  }
+})
+
+test('an on from before this boot says nothing of this boot\'s path', () => {
+  const { incident, node } = seenAs({ levels: [['bmc']], readings: [reading('bmc', 'on', now - 5_000), reading('bmc', 'off')], audits: { bmc: { state: 'unreachable' } } })
+  const heardSince = (since: Ms) => ({ ...node, beat: { boot: 'b/1', since, at: now - 4_000, kubelet: 'ok' as const } })
+  assert.is(nextOrder(incident, heardSince(now - 9_000), now).next, 'order')
+  assert.is(nextOrder(incident, heardSince(now - 4_500), now).next, 'none')
+})
 
 test('three lost answers on a level under way end it', () => {
   const silence = [3, 2, 1].map((ago) => reading('feed-2', 'unknown', now - ago * 500))

@@ -107,18 +107,20 @@ test('which order came later is told by the record\'s order, not by clocks of tw
   lacks(off({}, [attempt(), on]), /ordered on since/)
 })
 
+const seenOn = (began: number) => new Map([...seenOrder(now - 6_000, now - 4_000), ...seenOrder(began, began + 5_000, 'node-2-abc-1.0')])
+
 test('no proof while an earlier on, to any level, may still land', () => {
   const on = attempt({ id: 'node-2-abc-1.0', level: 1, method: 'feed-a', action: 'on', result: 'failed', startedAt: '2026-01-01T00:00:01.000Z' })
-  const seenOn = (began: number) => new Map([...seenOrder(now - 6_000, now - 4_000), ...seenOrder(began, began + 5_000, 'node-2-abc-1.0')])
   lacks(off({ firstSeen: seenOn(now - 89_000) }, [on, attempt()]), /may still land/)
   proves(off({ firstSeen: seenOn(now - 91_000) }, [on, attempt()]), 'off')
   proves(off({ firstSeen: seenOn(now - 89_000) }, [{ ...on, result: 'on' }, attempt()]), 'off')
 })
 
+const at = (one: Method, ago: number) => reading('off', now - ago, now - ago + 100, { method: one.name, digest: one.digest })
+
 test('of two feeds both must be ordered off and read off', () => {
   const two = { levels: [[feedA, feedB]], faults: [] }
   const paths = [{ ...known, method: 'feed-a', digest: 'da' }, { ...known, method: 'feed-b', digest: 'db' }]
-  const at = (one: Method, ago: number) => reading('off', now - ago, now - ago + 100, { method: one.name, digest: one.digest })
   const readings = [at(feedA, 3_000), at(feedB, 2_900), at(feedA, 1_500), at(feedB, 1_400)]
   const orders = [attempt({ method: 'feed-a' }), attempt({ id: 'node-2-abc-1.2', method: 'feed-b' })]
   const firstSeen = new Map([...seenOrder(now - 9_000, now - 7_000), ...seenOrder(now - 6_000, now - 4_000, 'node-2-abc-1.2')])
@@ -186,7 +188,7 @@ test('a leader that began after the order takes a neighbour it never heard for o
   lacks(off(unproven, earlier, [neighbour(unheard)]), /node-3/)
   lacks(off(unproven, earlier, [neighbour({ ...unheard, ready: { ...lost, since: now - 5_000 } })]), /node-3/)
   proves(off(unproven, earlier, [neighbour({ ...unheard, ready: { ...lost, since: now - 20_000 } })]), 'off')
-  proves(off(unproven, earlier, [node({ ...unheard, name: 'node-3' })].map(({ record: _, ...rest }) => rest)), 'off')
+  proves(off(unproven, earlier, [neighbour({ ...unheard, record: undefined as never })]), 'off')
   proves(off(unproven, [attempt()], [neighbour(unheard)]), 'off')
 })
 
@@ -248,8 +250,9 @@ test('no methods, no proof', () => {
 const proof = recall({ kind: 'off', at: '', boot, nodeUid: 'uid-node-2', level: 0, methods: ['bmc-off'], evidence: [] })
 const both = recall({ kind: 'off', at: '', boot, nodeUid: 'uid-node-2', level: 0, methods: ['feed-a', 'feed-b'], evidence: [] })
 
+const within = (...readings: NodeSeen['readings'][0][]) => stillOff(proof, node({ readings }), now)
+
 test('a batch is covered by an off read within the last second, and by nothing else', () => {
-  const within = (...readings: NodeSeen['readings'][0][]) => stillOff(proof, node({ readings }), now)
   assert.ok(within(reading('off', now - 900, now - 800)))
   assert.not(within())
   assert.not(within(reading('off', now - 1_300, now - 1_100)))
@@ -266,15 +269,28 @@ test('a batch needs every method of the proving level read, not one of two', () 
   assert.not(stillOff(both, node({ readings: [a, { ...b, endedAt: now - 1_100 }] }), now))
 })
 
+test('a batch is covered only by readings of the configuration that proved', () => {
+  const bound = recall({ kind: 'off', at: '', boot, nodeUid: 'uid-node-2', level: 0, methods: ['bmc-off'], digests: ['d1'], evidence: [] })
+  assert.ok(stillOff(bound, node({ readings: [reading('off', now - 900, now - 800)] }), now))
+  assert.not(stillOff(bound, node({ readings: [reading('off', now - 900, now - 800, { digest: 'd9' })] }), now))
+})
+
 test('a proof without methods is covered by nothing', () => {
   assert.not(stillOff(recall({ kind: 'off', at: '', boot, nodeUid: '', level: 0, methods: [], evidence: [] }), node(), now))
 })
 
 test('any answer but off contradicts a proof; no answer yet does not', () => {
-  assert.is(contradicted(proof, node({ readings: [] })), undefined)
-  assert.is(contradicted(proof, node({ readings: [reading('on', now - 2_000), reading('off', now - 1_000)] })), undefined)
-  assert.match(contradicted(proof, node({ readings: [reading('off', now - 2_000), reading('on', now - 1_000)] })) ?? '', /reads on/)
-  assert.match(contradicted(proof, node({ readings: [reading('off', now - 2_000), reading('unknown', now - 1_000)] })) ?? '', /reads unknown/)
+  assert.is(contradicted(proof, node({ readings: [] }), now), undefined)
+  assert.is(contradicted(proof, node({ readings: [reading('on', now - 4_000), reading('off', now - 2_300), reading('off', now - 1_000)] }), now), undefined)
+  assert.match(contradicted(proof, node({ readings: [reading('off', now - 2_000), reading('on', now - 1_000)] }), now) ?? '', /reads on/)
+  assert.match(contradicted(proof, node({ readings: [reading('off', now - 2_000), reading('unknown', now - 1_000)] }), now) ?? '', /reads unknown/)
+})
+
+test('after an on one off is not enough to go on: it takes as many as the proof took', () => {
+  const once = [reading('off', now - 4_000), reading('on', now - 2_300), reading('off', now - 1_000)]
+  assert.match(contradicted(proof, node({ readings: once }), now) ?? '', /only once/)
+  assert.match(contradicted(proof, node({ readings: [...once, reading('off', now - 500)] }), now) ?? '', /only once/)
+  assert.is(contradicted(proof, node({ readings: [...once, reading('off', now + 200)] }), now + 300), undefined)
 })
 
 test('a machine that beats again in a new boot proves nothing by its old readings', () => {

@@ -32,9 +32,10 @@ test('a node in a new boot, Ready in it and clean, waits for nothing', () => {
 
 const conditions: [string, string, RegExp, Partial<NodeSeen>][] = [
   ['was not heard', 'waiting-for-boot', /not been heard/, { beat: undefined }],
+  ['is silent', 'waiting-for-boot', /silent for 3\.1 s/, { beat: booted({ at: now - 3_100 }) }],
   ['is not Ready', 'waiting-for-kubelet', /Ready/, { ready: { ...ready, status: 'False' } }],
   ['is Ready by a status of the boot that was fenced', 'waiting-for-kubelet', /Ready/, { ready: { ...ready, bootId: 'boot-1' } }],
-  ['has not said whether it is clean', 'waiting-for-clean', /cannot tell/, { beat: (({ clean: _, ...rest }) => rest)(booted()) }],
+  ['has not said whether it is clean', 'waiting-for-clean', /cannot tell/, { beat: { boot: newBoot, since: now - 20_000, at: now - 200, kubelet: 'ok' } }],
   ['said it was clean in an earlier boot only', 'waiting-for-clean', /cannot tell/, { beat: booted({ clean: { at: now - 21_000, report: { state: 'clean' } } }) }],
   ['cannot tell whether it is clean', 'waiting-for-clean', /hung disk/, { beat: booted({ clean: { at: now - 2_000, report: { state: 'unknown', reason: 'hung disk' } } }) }],
   ['has a mount left over', 'waiting-for-clean', /1 left over.*\/var\/lib\/x/, { beat: booted({ clean: { at: now - 2_000, report: { state: 'dirty', leftovers: [{ kind: 'mount', path: '/var/lib/x' }] } } }) }],

@@ -154,7 +154,7 @@ test('a device without power of its own: held, named, never guessed', async () =
   await on.run(120_000)
   await nothingFreed(on)
   const incident = await theIncident(on)
-  assert.ok(incident?.status.holds.some((hold) => hold.because === 'out-of-levels' && hold.detail.includes('bmc-off')), JSON.stringify(incident?.status.holds))
+  assert.ok(incident?.status.holds.some((hold) => hold.because === 'path-unverified' && hold.detail.includes('bmc-off')), JSON.stringify(incident?.status.holds))
 })
 
 test('two nodes of ten lose power: both are cleared; one that nobody here switched off rests until it boots', async () => {

@@ -1,0 +1,239 @@
+// holdfast check: would it work tonight? The same list before and after an installation; each line is one claim, and each that
+// does not hold says why and where to read on. It only reads, and only what the API server knows.
+import { outOfServiceKey, quarantineKey } from '../core/clear.ts'
+import { sameBoot, type NodeRecord } from '../core/model.ts'
+import { policyOf, type Policy } from '../core/policy.ts'
+import type { KeptNode } from '../coordinator/kubernetes.ts'
+import type { Cluster, DaemonSet, Part } from './cluster.ts'
+import type { Paint } from './paint.ts'
+
+export interface Category {
+  readonly name: string
+  readonly checks: readonly Checked[]
+}
+
+export interface Checked {
+  readonly id: string
+  readonly description: string
+  readonly result: 'success' | 'warning' | 'error'
+  readonly error?: string
+  readonly hint?: string
+}
+
+/** Each check has a heading of its own there. */
+const docs = 'docs/checks.md'
+const ourKinds = ['holdfastpolicies', 'nodefences', 'noderecords']
+const oldest = 34
+const mostNamed = 5
+
+/** `moves`: whether the coordinator's Lease was seen to move. */
+export function check(cluster: Cluster, moves: boolean): readonly Category[] {
+  return [
+    { name: 'kubernetes', checks: [apiAnswers(cluster), versionKnown(cluster), kindsInstalled(cluster)] },
+    { name: 'coordinator', checks: [leads(cluster, moves), notPaused(cluster)] },
+    { name: 'policies', checks: [policiesValid(cluster), nodesSelected(cluster), policiesAct(cluster)] },
+    { name: 'agents', checks: [agentsRun(cluster), agentsHeard(cluster)] },
+    { name: 'fence paths', checks: [pathsConfigured(cluster), pathsVerified(cluster), identityProven(cluster), portsHeard(cluster)] },
+    { name: 'taints', checks: [taintsOwned(cluster)] },
+    { name: 'storage', checks: [pluginsTolerate(cluster)] },
+  ]
+}
+
+export function succeeded(categories: readonly Category[]): boolean {
+  return categories.every(({ checks }) => checks.every(({ result }) => result !== 'error'))
+}
+
+export function checkLines(categories: readonly Category[], paint: Paint): string[] {
+  const { glyphs } = paint
+  const mark = { success: paint.good(glyphs.well), warning: paint.warn(glyphs.warn), error: paint.bad(glyphs.bad) }
+  return [
+    ...categories.flatMap(({ name, checks }) => [
+      paint.bold(name), '-'.repeat(name.length),
+      ...checks.flatMap(({ description, result, error, hint }) => [
+        `${mark[result]} ${description}`,
+        ...(error === undefined ? [] : [`    ${error}`]),
+        ...(hint === undefined ? [] : [paint.dim(`    see ${hint}`)]),
+      ]),
+      '',
+    ]),
+    `Status check results are ${succeeded(categories) ? mark.success : mark.error}`,
+  ]
+}
+
+function well(id: string, description: string): Checked {
+  return { id, description, result: 'success' }
+}
+
+function fails(id: string, description: string, error: string, result: 'warning' | 'error' = 'error'): Checked {
+  return { id, description, result, error, hint: `${docs}#${id}` }
+}
+
+/** A claim about parts: what could not be read makes it neither true nor false, and that is a failure. */
+function claim(id: string, description: string, parts: readonly Part<unknown>[], against: () => string | undefined, weight: 'warning' | 'error' = 'error'): Checked {
+  const unread = parts.find((part) => !part.ok)
+  if (unread !== undefined && !unread.ok) return fails(id, description, `cannot be read: ${unread.because.replace(/^GET \S+: /, '')}`)
+  const error = against()
+  return error === undefined ? well(id, description) : fails(id, description, error, weight)
+}
+
+function valueOf<T>(part: Part<T>, otherwise: T): T {
+  return part.ok ? part.value : otherwise
+}
+
+function apiAnswers({ version }: Cluster): Checked {
+  return claim('api-answers', 'the API server answers', [version], () => undefined)
+}
+
+function versionKnown({ version }: Cluster): Checked {
+  return claim('version-known', 'its version is one that Holdfast knows', [version], () => {
+    const text = valueOf(version, '')
+    const [, major, minor] = /^v(\d+)\.(\d+)/.exec(text) ?? []
+    if (major === undefined || minor === undefined) return `${JSON.stringify(text)} is no version`
+    return Number(major) === 1 && Number(minor) >= oldest ? undefined : `${text} is older than v1.${oldest}`
+  })
+}
+
+function kindsInstalled({ kinds }: Cluster): Checked {
+  const missing = kinds.ok || kinds.kind !== 'notFound' ? ourKinds.filter((kind) => !valueOf(kinds, []).includes(kind)) : ourKinds
+  return claim('kinds-installed', 'the kinds of Holdfast are installed', kinds.ok || kinds.kind === 'notFound' ? [] : [kinds], () => (missing.length === 0 ? undefined : `not served: ${missing.join(', ')}`))
+}
+
+function leads({ lease }: Cluster, moves: boolean): Checked {
+  return claim('replica-leads', 'a coordinator replica leads', lease.ok || lease.kind === 'notFound' ? [] : [lease], () => {
+    if (!lease.ok) return 'there is no Lease holdfast-coordinator: no replica has ever led'
+    if (lease.value.holder === '') return 'nobody holds the Lease'
+    return moves ? undefined : `${lease.value.holder} holds the Lease and does not renew it`
+  })
+}
+
+function notPaused({ pause, policies }: Cluster): Checked {
+  return claim('not-paused', 'nobody has paused it', [pause], () => {
+    const cluster = valueOf(pause, undefined)
+    if (cluster !== undefined) return `paused by ${cluster.by}: ${cluster.reason}`
+    const paused = valueOf(policies, []).flatMap(({ name, policy }) => (policy?.pause === undefined ? [] : [`policy ${name} by ${policy.pause.by}: ${policy.pause.reason}`]))
+    return paused.length === 0 ? undefined : `paused: ${few(paused)}`
+  }, 'warning')
+}
+
+function policiesValid({ policies }: Cluster): Checked {
+  return claim('policies-valid', 'every policy is without faults', [policies], () => {
+    const faulty = valueOf(policies, []).filter(({ faults }) => faults !== '')
+    return faulty.length === 0 ? undefined : faulty.map(({ name, faults }) => `${name}: ${faults}`).join('; ')
+  })
+}
+
+function inForce({ policies }: Cluster): readonly Policy[] {
+  return valueOf(policies, []).flatMap(({ policy }) => (policy === undefined ? [] : [policy]))
+}
+
+function chosenOf(node: KeptNode, policies: readonly Policy[]): ReturnType<typeof policyOf> {
+  return policyOf({ labels: node.metadata.labels ?? {} }, policies)
+}
+
+function nodesSelected(cluster: Cluster): Checked {
+  return claim('nodes-selected', 'every node is selected by one policy', [cluster.nodes, cluster.policies], () => {
+    const policies = inForce(cluster)
+    if (policies.length === 0) return 'there is no policy: every node is only watched'
+    const chosen = valueOf(cluster.nodes, []).map((node) => ({ name: node.metadata.name, chosen: chosenOf(node, policies) }))
+    const conflict = chosen.find(({ chosen: one }) => 'none' in one && one.none === 'policy-conflict')
+    if (conflict !== undefined && 'none' in conflict.chosen && conflict.chosen.none === 'policy-conflict') {
+      return `${conflict.name} is selected by ${conflict.chosen.names.join(' and ')} with one priority: neither acts`
+    }
+    const unselected = chosen.filter(({ chosen: one }) => 'none' in one).map(({ name }) => name)
+    return unselected.length === 0 ? undefined : `only watched: ${few(unselected)}`
+  }, 'warning')
+}
+
+function policiesAct(cluster: Cluster): Checked {
+  return claim('policies-act', 'every policy would act', [cluster.policies], () => {
+    const idle = inForce(cluster).flatMap(({ name, mode, nodeDownPodDeletionPolicy }) => {
+      if (mode === 'dryRun') return [`${name} is a dry run`]
+      return nodeDownPodDeletionPolicy === 'DoNothing' ? [`${name} says DoNothing: no order, no deletion`] : []
+    })
+    return idle.length === 0 ? undefined : idle.join('; ')
+  }, 'warning')
+}
+
+function agentsRun({ nodes, agents }: Cluster): Checked {
+  return claim('agents-run', 'an agent runs on every node', [nodes, agents], () => {
+    const ready = new Set(valueOf(agents, []).filter((agent) => agent.ready).map(({ node }) => node))
+    const without = valueOf(nodes, []).map(({ metadata }) => metadata.name).filter((name) => !ready.has(name))
+    return without.length === 0 ? undefined : `no ready agent on ${few(without)}`
+  })
+}
+
+interface Recorded { readonly name: string; readonly node: KeptNode; readonly record: NodeRecord | undefined }
+
+/** A record of an earlier boot tells nothing of this one. */
+function recorded({ nodes, records }: Cluster): readonly Recorded[] {
+  const known = valueOf(records, new Map<string, NodeRecord>())
+  return valueOf(nodes, []).map((node) => {
+    const record = known.get(node.metadata.name)
+    const present = record !== undefined && record.nodeUid === node.metadata.uid && sameBoot(record.boot, node.bootId)
+    return { name: node.metadata.name, node, record: present ? record : undefined }
+  })
+}
+
+function agentsHeard(cluster: Cluster): Checked {
+  return claim('agents-heard', 'every agent was heard in the present boot of its node', [cluster.nodes, cluster.records], () => {
+    const unheard = recorded(cluster).filter(({ record }) => record === undefined).map(({ name }) => name)
+    return unheard.length === 0 ? undefined : `no record of the present boot of ${few(unheard)}`
+  })
+}
+
+function pathsConfigured(cluster: Cluster): Checked {
+  return claim('paths-configured', 'every node has a fence path', [cluster.nodes, cluster.records], () => {
+    const without = recorded(cluster).filter(({ record }) => record !== undefined && record.paths.length === 0).map(({ name }) => name)
+    return without.length === 0 ? undefined : `none for ${few(without)}: only a person could say that it is off`
+  })
+}
+
+function pathsVerified(cluster: Cluster): Checked {
+  return claim('paths-verified', 'every fence path answered on at its latest audit', [cluster.nodes, cluster.records], () => {
+    const faulty = recorded(cluster).flatMap(({ name, record }) => (record?.paths ?? []).filter(({ state }) => state !== 'verified').map(({ method, state, evidence }) => `${name} ${method} ${state} (${evidence})`))
+    return faulty.length === 0 ? undefined : few(faulty)
+  })
+}
+
+function identityProven(cluster: Cluster): Checked {
+  return claim('identity-proven', 'every fence path is proven to end at its node', [cluster.nodes, cluster.records], () => {
+    const all = recorded(cluster).flatMap(({ name, record }) => (record?.paths ?? []).map((path) => ({ name, ...path })))
+    const wrong = all.filter(({ identity }) => identity === 'mismatch').map(({ name, method }) => `${name} ${method} is another machine's`)
+    const unproven = all.filter(({ identity }) => identity === 'unproven').map(({ name, method }) => `${name} ${method}`)
+    if (wrong.length > 0) return few(wrong)
+    return unproven.length === 0 ? undefined : `nothing proves ${few(unproven)}`
+  }, 'warning')
+}
+
+function portsHeard(cluster: Cluster): Checked {
+  return claim('ports-heard', 'every kubelet port was heard to answer', [cluster.nodes, cluster.records], () => {
+    const deaf = recorded(cluster).filter(({ record }) => record !== undefined && record.probe?.answered !== true).map(({ name }) => name)
+    return deaf.length === 0 ? undefined : `not of ${few(deaf)}: their silence will prove nothing, and death is judged by the Lease alone`
+  }, 'warning')
+}
+
+function taintsOwned({ nodes, incidents }: Cluster): Checked {
+  return claim('taints-owned', 'every taint of ours has an open incident', [nodes, incidents], () => {
+    const owners = new Set(valueOf(incidents, []).filter(({ status }) => status.phase !== 'Final').map(({ nodeName }) => nodeName))
+    const orphans = valueOf(nodes, []).flatMap(({ metadata, taints }) => {
+      if (owners.has(metadata.name)) return []
+      return taints.filter(({ key }) => key === quarantineKey || key === outOfServiceKey).map(({ key }) => `${metadata.name} bears ${key}`)
+    })
+    return orphans.length === 0 ? undefined : few(orphans)
+  })
+}
+
+function pluginsTolerate({ daemonSets }: Cluster): Checked {
+  return claim('plugins-tolerate', 'CSI node plugins tolerate our taints', [daemonSets], () => {
+    const refused = valueOf(daemonSets, []).filter((set) => set.csi && ![quarantineKey, outOfServiceKey].every((key) => tolerates(set, key))).map(({ name }) => name)
+    return refused.length === 0 ? undefined : `${few(refused)}: a node without its plugin can never become clean`
+  })
+}
+
+function tolerates({ tolerations }: DaemonSet, key: string): boolean {
+  return tolerations.some((one) => (one.effect === undefined || one.effect === 'NoSchedule') && (one.key === undefined || one.key === key) && (one.operator === 'Exists' || one.key === key))
+}
+
+function few(list: readonly string[]): string {
+  return list.length > mostNamed ? `${list.slice(0, mostNamed).join(', ')} and ${list.length - mostNamed} more` : list.join(', ')
+}

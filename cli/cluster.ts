@@ -1,0 +1,171 @@
+// What the CLI knows of a cluster: read from the API server once, part by part. A part that may not be read, or is not there,
+// is a part with a reason, so that a person with few rights still sees the rest.
+import type { Api, ApiError, KubeObject } from '../coordinator/api.ts'
+import { readPolicy } from '../coordinator/holdfast-policy.ts'
+import { keepNode, paths, type KeptNode } from '../coordinator/kubernetes.ts'
+import { fencesPath, readIncident } from '../coordinator/node-fence.ts'
+import { readRecord, recordsPath } from '../coordinator/node-record.ts'
+import { policiesPath } from '../coordinator/holdfast-policy.ts'
+import { apiVersion } from '../coordinator/schema-kind.ts'
+import { showFaults } from '../coordinator/schema.ts'
+import type { Incident } from '../core/incident.ts'
+import type { NodeRecord } from '../core/model.ts'
+import type { Policy } from '../core/policy.ts'
+import type { Clock } from '../edge/clock.ts'
+
+export type Part<T> = { readonly ok: true; readonly value: T } | { readonly ok: false; readonly because: string; readonly kind: ApiError['kind'] }
+
+export interface Cluster {
+  readonly version: Part<string>
+  /** Plural names of our kinds that the server serves. */
+  readonly kinds: Part<readonly string[]>
+  readonly nodes: Part<readonly KeptNode[]>
+  readonly incidents: Part<readonly Incident[]>
+  readonly records: Part<ReadonlyMap<string, NodeRecord>>
+  readonly policies: Part<readonly PolicySeen[]>
+  readonly lease: Part<LeaseSeen>
+  readonly pause: Part<{ readonly reason: string; readonly by: string } | undefined>
+  readonly agents: Part<readonly AgentPod[]>
+  readonly daemonSets: Part<readonly DaemonSet[]>
+}
+
+export interface PolicySeen {
+  readonly name: string
+  /** Of the present text, if it can be read. */
+  readonly policy?: Policy
+  readonly faults: string
+}
+
+export interface LeaseSeen {
+  readonly holder: string
+  readonly term: number
+  readonly renewTime: string
+}
+
+export interface AgentPod {
+  readonly name: string
+  readonly node: string
+  readonly ready: boolean
+}
+
+export interface DaemonSet {
+  readonly name: string
+  readonly csi: boolean
+  readonly tolerations: readonly { readonly key?: string; readonly operator?: string; readonly value?: string; readonly effect?: string }[]
+}
+
+const pageSize = 500
+/** Five thousand nodes are ten pages. */
+const mostPages = 60
+
+export async function readCluster(api: Api, namespace: string): Promise<Cluster> {
+  const [version, kinds, nodes, incidents, records, policies, lease, pause, agents, daemonSets] = await Promise.all([
+    one(api, '/version', (found: { gitVersion?: string }) => found.gitVersion ?? ''),
+    one(api, `/apis/${apiVersion}`, (found: { resources?: { name: string }[] }) => (found.resources ?? []).map(({ name }) => name).filter((name) => !name.includes('/'))),
+    all(api, paths.nodes, keepNode),
+    all(api, fencesPath, incidentOf),
+    all(api, recordsPath, recordOf),
+    all(api, policiesPath, policySeen),
+    one(api, leasePath(namespace), leaseOf),
+    pauseOf(api, namespace),
+    all(api, '/api/v1/pods?labelSelector=app.kubernetes.io%2Fname%3Dholdfast-agent', agentOf),
+    all(api, '/apis/apps/v1/daemonsets', daemonSetOf),
+  ])
+  return {
+    version, kinds, nodes: defined(nodes), incidents: defined(incidents), policies: defined(policies), lease, pause, agents: defined(agents), daemonSets: defined(daemonSets),
+    records: records.ok ? { ok: true, value: new Map(records.value.filter((record) => record !== undefined)) } : records,
+  }
+}
+
+/** Whether the Lease moves: read again until it does, at most for the span. Its times are another machine's and prove nothing. */
+export async function leaseMoves(api: Api, clock: Clock, namespace: string, first: LeaseSeen, within: number): Promise<boolean> {
+  for (const until = clock.now() + within; clock.now() < until;) {
+    await clock.wait(250)
+    const again = await one(api, leasePath(namespace), leaseOf)
+    if (again.ok && again.value.renewTime !== first.renewTime) return true
+  }
+  return false
+}
+
+function leasePath(namespace: string): string {
+  return `/apis/coordination.k8s.io/v1/namespaces/${namespace}/leases/holdfast-coordinator`
+}
+
+async function one<Found, T>(api: Api, path: string, read: (found: Found) => T): Promise<Part<T>> {
+  const answer = await api.get<Found>(path)
+  return answer.ok ? { ok: true, value: read(answer.value) } : part(answer.error)
+}
+
+async function all<T>(api: Api, path: string, read: (object: KubeObject) => T): Promise<Part<readonly T[]>> {
+  const items: T[] = []
+  let next = ''
+  for (let page = 0; page < mostPages; page += 1) {
+    const answer = await api.get<{ metadata: { continue?: string }; items: KubeObject[] }>(`${path}${path.includes('?') ? '&' : '?'}limit=${pageSize}${next}`)
+    if (!answer.ok) return part(answer.error)
+    items.push(...answer.value.items.map(read))
+    if (!answer.value.metadata.continue) return { ok: true, value: items }
+    next = `&continue=${encodeURIComponent(answer.value.metadata.continue)}`
+  }
+  return { ok: false, because: `${path} has more than ${mostPages * pageSize} objects`, kind: 'refused' }
+}
+
+function part<T>(error: ApiError): Part<T> {
+  return { ok: false, because: error.message, kind: error.kind }
+}
+
+/** What cannot be read at all is another version's; it is left out of what is shown. */
+function defined<T>(read: Part<readonly (T | undefined)[]>): Part<readonly T[]> {
+  return read.ok ? { ok: true, value: read.value.filter((item) => item !== undefined) } : read
+}
+
+function incidentOf(object: KubeObject): Incident | undefined {
+  const read = readIncident(object)
+  return read.ok ? read.incident : undefined
+}
+
+function recordOf(object: KubeObject): readonly [string, NodeRecord] | undefined {
+  const read = readRecord(object)
+  return read.ok ? [object.metadata.name, read.record] : undefined
+}
+
+function policySeen(object: KubeObject): PolicySeen {
+  const read = readPolicy(object)
+  return read.ok ? { name: object.metadata.name, policy: read.policy, faults: '' } : { name: object.metadata.name, faults: showFaults(read.faults) }
+}
+
+function leaseOf({ spec = {} }: { spec?: { holderIdentity?: string | null; leaseTransitions?: number; renewTime?: string } }): LeaseSeen {
+  return { holder: spec.holderIdentity ?? '', term: spec.leaseTransitions ?? 0, renewTime: spec.renewTime ?? '' }
+}
+
+async function pauseOf(api: Api, namespace: string): Promise<Cluster['pause']> {
+  const answer = await api.get<{ data?: Record<string, string> }>(`${paths.configMaps(namespace)}/holdfast-pause`)
+  if (answer.ok) return { ok: true, value: { reason: answer.value.data?.['reason'] ?? 'no reason given', by: answer.value.data?.['by'] ?? 'somebody' } }
+  return answer.error.kind === 'notFound' ? { ok: true, value: undefined } : part(answer.error)
+}
+
+interface PodObject extends KubeObject {
+  spec?: { nodeName?: string }
+  status?: { conditions?: { type: string; status: string }[] }
+}
+
+function agentOf(object: KubeObject): AgentPod {
+  const { metadata, spec, status } = object as PodObject // every field of it is optional here
+  return {
+    name: `${metadata.namespace ?? ''}/${metadata.name}`, node: spec?.nodeName ?? '',
+    ready: status?.conditions?.some(({ type, status: word }) => type === 'Ready' && word === 'True') === true,
+  }
+}
+
+interface DaemonSetObject extends KubeObject {
+  spec?: { template?: { spec?: { containers?: { name?: string; image?: string }[]; tolerations?: DaemonSet['tolerations'] } } }
+}
+
+/** The node half of a CSI driver is told by the registrar beside it, which every one of them has. */
+function daemonSetOf(object: KubeObject): DaemonSet {
+  const { metadata, spec } = object as DaemonSetObject // every field of it is optional here
+  const { containers = [], tolerations = [] } = spec?.template?.spec ?? {}
+  return {
+    name: `${metadata.namespace ?? ''}/${metadata.name}`, tolerations,
+    csi: containers.some(({ name = '', image = '' }) => `${name} ${image}`.includes('node-driver-registrar') || name === 'driver-registrar'),
+  }
+}

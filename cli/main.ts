@@ -1,0 +1,99 @@
+#!/usr/bin/env node
+// The command line: npm run holdfast, and installed as kubectl-holdfast. It reads the API server as kubectl does, with the
+// rights of whoever runs it, and writes nothing.
+import { parseArgs } from 'node:util'
+import { createApi, type Api } from '../coordinator/api.ts'
+import { clusterTransport } from '../coordinator/kubeconfig.ts'
+import { machineClock } from '../edge/clock.ts'
+import { check, checkLines, succeeded } from './check.ts'
+import { leaseMoves, readCluster } from './cluster.ts'
+import { paint, showsColours, showsUnicode, type Paint } from './paint.ts'
+import { statusLines, statusOf } from './status.ts'
+
+const usage = `kubectl holdfast status   is it well, and what is being done
+kubectl holdfast check    would it work: one line for each thing that it rests on
+
+  --kubeconfig FILE   instead of KUBECONFIG and ~/.kube/config
+  --context NAME      instead of the kubeconfig's own
+  -n, --namespace NS  where the coordinator is (holdfast-system)
+  --json              for programs
+  --color auto|always|never
+  --ascii             no glyphs
+  -h, --help`
+
+/** Longer than a leader may be away before another one takes over. */
+const leaseWithin = 3_000
+
+interface Wanted {
+  readonly command: 'status' | 'check'
+  readonly kubeconfig?: string
+  readonly context?: string
+  readonly namespace: string
+  readonly json: boolean
+  readonly paint: Paint
+}
+
+if (import.meta.main) process.exit(await main(process.argv.slice(2)))
+
+async function main(input: readonly string[]): Promise<number> {
+  const wanted = read(input)
+  if (typeof wanted === 'string') {
+    if (wanted === usage) console.log(wanted)
+    else console.error(wanted)
+    return wanted === usage ? 0 : 2
+  }
+  try {
+    const transport = await clusterTransport(wanted.kubeconfig, wanted.context)
+    try {
+      const api = createApi({ transport, clock: machineClock, userAgent: 'kubectl-holdfast' })
+      return wanted.command === 'status' ? await status(api, wanted) : await checks(api, wanted)
+    } finally {
+      transport.close()
+    }
+  } catch (error) {
+    console.error(error instanceof Error ? error.message : String(error)) // a kubeconfig that cannot be used says so in a sentence
+    return 1
+  }
+}
+
+async function status(api: Api, { namespace, json, paint: paints }: Wanted): Promise<number> {
+  const cluster = await readCluster(api, namespace)
+  const found = statusOf(cluster)
+  if (json) console.log(JSON.stringify(found))
+  else for (const line of statusLines(found, machineClock.wall(), paints)) console.log(line)
+  return cluster.nodes.ok ? 0 : 1
+}
+
+async function checks(api: Api, { namespace, json, paint: paints }: Wanted): Promise<number> {
+  const cluster = await readCluster(api, namespace)
+  const { lease } = cluster
+  const moves = lease.ok && lease.value.holder !== '' && await leaseMoves(api, machineClock, namespace, lease.value, leaseWithin)
+  const categories = check(cluster, moves)
+  if (json) console.log(JSON.stringify({ success: succeeded(categories), categories }))
+  else for (const line of checkLines(categories, paints)) console.log(line)
+  return succeeded(categories) ? 0 : 1
+}
+
+function read(input: readonly string[]): Wanted | string {
+  try {
+    const { values, positionals: [command, ...more] } = parseArgs({
+      args: [...input], allowPositionals: true,
+      options: {
+        kubeconfig: { type: 'string' }, context: { type: 'string' }, namespace: { type: 'string', short: 'n', default: 'holdfast-system' },
+        json: { type: 'boolean', default: false }, color: { type: 'string', default: 'auto' }, ascii: { type: 'boolean', default: false },
+        help: { type: 'boolean', short: 'h', default: false },
+      },
+    })
+    if (values.help || command === undefined) return usage
+    if ((command !== 'status' && command !== 'check') || more.length > 0) return `${[command, ...more].join(' ')}: no such command\n\n${usage}`
+    if (!['auto', 'always', 'never'].includes(values.color)) return `--color ${values.color}: auto, always or never`
+    const colours = values.color === 'always' || (values.color === 'auto' && showsColours(process.env, process.stdout.isTTY))
+    return {
+      command, namespace: values.namespace, json: values.json, paint: paint({ colours, unicode: !values.ascii && showsUnicode(process.env) }),
+      ...(values.kubeconfig === undefined ? {} : { kubeconfig: values.kubeconfig }),
+      ...(values.context === undefined ? {} : { context: values.context }),
+    }
+  } catch (error) {
+    return `${error instanceof Error ? error.message : String(error)}\n\n${usage}` // an option that is not known
+  }
+}

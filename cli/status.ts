@@ -1,0 +1,163 @@
+// holdfast status: is it well? One line, then a tree for each open incident: what was done, when, and what it waits for.
+import { outOfServiceKey, quarantineKey } from '../core/clear.ts'
+import type { Hold, Incident, Moment } from '../core/incident.ts'
+import { sameBoot } from '../core/model.ts'
+import type { KeptNode } from '../coordinator/kubernetes.ts'
+import type { Cluster } from './cluster.ts'
+import type { Paint } from './paint.ts'
+
+export interface Status {
+  readonly well: boolean
+  readonly leader?: string
+  readonly pause?: { readonly reason: string; readonly by: string }
+  readonly nodes: { readonly all: number; readonly well: number; readonly notReady: readonly string[]; readonly quarantined: readonly string[] }
+  readonly paths: { readonly verified: number; readonly all: number }
+  readonly open: readonly Incident[]
+  readonly closed: readonly Incident[]
+  /** What could not be read, each with its reason. */
+  readonly unread: readonly string[]
+}
+
+const mostClosed = 5
+
+export function statusOf(cluster: Cluster): Status {
+  const { nodes, incidents, records, lease, pause } = cluster
+  const known = nodes.ok ? nodes.value : []
+  const told = (incidents.ok ? incidents.value : []).toSorted((one, other) => begun(other) - begun(one))
+  const open = told.filter(({ status }) => status.phase !== 'Final')
+  const notReady = known.filter(({ ready }) => ready.status !== 'True').map(name)
+  const quarantined = known.filter((node) => tainted(node, quarantineKey) || tainted(node, outOfServiceKey)).map(name)
+  const audits = records.ok ? known.flatMap((node) => pathsOf(node, records.value)) : []
+  const troubled = new Set([...notReady, ...quarantined, ...open.map(({ nodeName }) => nodeName)])
+  return {
+    well: troubled.size === 0 && known.length > 0 && lease.ok && lease.value.holder !== '' && (!pause.ok || pause.value === undefined),
+    ...(lease.ok && lease.value.holder !== '' ? { leader: lease.value.holder } : {}),
+    ...(pause.ok && pause.value !== undefined ? { pause: pause.value } : {}),
+    nodes: { all: known.length, well: known.filter((node) => !troubled.has(name(node))).length, notReady, quarantined },
+    paths: { verified: audits.filter((state) => state === 'verified').length, all: audits.length },
+    open, closed: told.filter(({ status }) => status.phase === 'Final').slice(0, mostClosed),
+    unread: unread(cluster),
+  }
+}
+
+/** What cannot be read, by the reason; one fault that keeps everything from being read is one line. */
+function unread(cluster: Cluster): string[] {
+  const reasons = new Map<string, string[]>()
+  const parts = Object.entries(cluster)
+  for (const [what, part] of parts) {
+    if (part.ok) continue
+    const because = part.because.replace(/^GET \S+: /, '')
+    reasons.set(because, [...reasons.get(because) ?? [], what])
+  }
+  return [...reasons].map(([because, whats]) => `${whats.length === parts.length ? 'anything' : whats.join(', ')}: ${because}`)
+}
+
+function name({ metadata }: KeptNode): string {
+  return metadata.name
+}
+
+function tainted({ taints }: KeptNode, key: string): boolean {
+  return taints.some((taint) => taint.key === key)
+}
+
+function pathsOf(node: KeptNode, records: ReadonlyMap<string, { readonly nodeUid: string; readonly boot: string; readonly paths: readonly { readonly state: string }[] }>): string[] {
+  const record = records.get(name(node))
+  if (record === undefined || record.nodeUid !== node.metadata.uid) return ['unaudited']
+  const present = sameBoot(record.boot, node.bootId)
+  return record.paths.map(({ state }) => (present ? state : 'stale'))
+}
+
+export function statusLines(status: Status, wall: number, paint: Paint): string[] {
+  const { glyphs } = paint
+  const { nodes, paths, leader, pause, open, closed } = status
+  const [nothing] = status.unread.filter((line) => line.startsWith('anything: '))
+  if (nothing !== undefined) return [paint.bad(`${glyphs.bad} the cluster cannot be read: ${nothing.slice('anything: '.length)}`)]
+  const fencing = open.length
+  const words = [
+    nodes.well > 0 && paint.good(`${glyphs.well} ${nodes.well} well`),
+    fencing > 0 && paint.busy(`${glyphs.busy} ${fencing} fencing`),
+    nodes.notReady.length > 0 && paint.bad(`${glyphs.bad} ${nodes.notReady.length} not ready`),
+    nodes.quarantined.length > 0 && paint.warn(`${glyphs.warn} ${nodes.quarantined.length} quarantined`),
+    nodes.all === 0 && paint.warn(`${glyphs.warn} no nodes`),
+    paths.all === 0 ? paint.warn('no fence path') : `paths ${paths.verified}/${paths.all} verified`,
+    leader === undefined ? paint.bad(`${glyphs.bad} no replica leads`) : `leader ${leader}`,
+  ].filter((word) => word !== false)
+  return [
+    words.join('   '),
+    ...(pause === undefined ? [] : [paint.warn(`${glyphs.warn} paused by ${pause.by}: ${pause.reason}`)]),
+    ...open.flatMap((incident) => ['', ...tree(incident, wall, paint)]),
+    ...(closed.length === 0 ? [] : ['', paint.dim('closed lately'), ...closed.map((incident) => closedLine(incident, wall, paint))]),
+    ...(status.unread.length === 0 ? [] : ['', ...status.unread.map((line) => paint.warn(`${glyphs.warn} not read: ${line}`))]),
+  ]
+}
+
+/** A step of the way: the moment that tells that it was reached. */
+const way: readonly { readonly name: string; readonly is: (moment: Moment) => boolean; readonly always: boolean }[] = [
+  { name: 'opened', is: ({ what }) => what === 'opened', always: true },
+  { name: 'ordered off', is: ({ what }) => what === 'ordered off', always: false },
+  { name: 'proven', is: ({ what }) => what === 'proven', always: true },
+  { name: 'tainted', is: ({ what, detail }) => what === 'tainted' && detail.includes('out-of-service'), always: true },
+  { name: 'pods freed', is: ({ what }) => what === 'freed', always: true },
+  { name: 'volumes released', is: ({ what }) => what === 'volumes released', always: false },
+  { name: 'out-of-service off', is: ({ what, detail }) => what === 'untainted' && detail.startsWith(outOfServiceKey), always: true },
+  { name: 'ordered on', is: ({ what }) => what === 'ordered on', always: false },
+  { name: 'quarantine lifted', is: ({ what, detail }) => what === 'untainted' && detail.startsWith(quarantineKey), always: true },
+]
+
+function tree(incident: Incident, wall: number, paint: Paint): string[] {
+  const { glyphs } = paint
+  const { status, nodeName, cause } = incident
+  const began = begun(incident)
+  const lines: string[][] = []
+  const found = way.map((step) => ({ ...step, moment: status.timeline.find(step.is) }))
+  for (const { name: step, moment } of found.filter(({ moment: at }) => at !== undefined).toSorted((one, other) => (one.moment?.at ?? '').localeCompare(other.moment?.at ?? ''))) {
+    lines.push([`${paint.good(glyphs.well)} ${step.padEnd(18)} ${paint.dim(offset(moment?.at, began))}  ${shortened(moment?.detail ?? '')}`])
+  }
+  for (const attempt of status.attempts.filter(({ result }) => result === 'running' || result === 'failed' || result === 'unknown')) {
+    const glyph = attempt.result === 'running' ? paint.busy(glyphs.busy) : paint.bad(glyphs.bad)
+    lines.push([`${glyph} ${`order ${attempt.action}`.padEnd(18)} ${paint.dim(offset(attempt.startedAt, began))}  ${attempt.method} by ${attempt.agent}: ${attempt.result}${attempt.reason === undefined ? '' : `, ${attempt.reason}`}`])
+  }
+  const attached = status.volumes.filter(({ fate }) => fate === 'attached')
+  if (attached.length > 0) lines.push([`${paint.busy(glyphs.waits)} ${'volumes'.padEnd(18)} ${status.volumes.length - attached.length}/${status.volumes.length} released, waits for ${attached.map(({ volume }) => volume).slice(0, 3).join(', ')}`])
+  for (const hold of status.holds) lines.push(holdLines(hold, wall, paint))
+  for (const { name: step } of found.filter(({ moment, always }) => moment === undefined && always)) lines.push([paint.dim(`${glyphs.ahead} ${step}`)])
+  const head = `${paint.bold(nodeName)}  ${paint.busy(`${glyphs.busy} ${status.phase}: ${status.step}`)}  ${cause}, for ${span(wall - began)}  ${paint.dim(incident.name)}`
+  return [head, ...lines.flatMap((line, index) => {
+    const last = index === lines.length - 1
+    return line.map((text, row) => `${row > 0 ? `${last ? ' ' : glyphs.trunk}      ` : `${last ? glyphs.last : glyphs.branch} `}${text}`)
+  })]
+}
+
+function holdLines({ because, detail, lifts, since }: Hold, wall: number, paint: Paint): string[] {
+  const { glyphs } = paint
+  return [`${paint.warn(`${glyphs.warn} held: ${because}`)}, for ${span(wall - Date.parse(since))}: ${detail}`, paint.dim(`lifted by: ${lifts}`)]
+}
+
+function closedLine(incident: Incident, wall: number, paint: Paint): string {
+  const { status, nodeName } = incident
+  const ended = Date.parse(status.timeline.at(-1)?.at ?? '')
+  const proof = status.proof === undefined ? '' : `, proven ${status.proof.kind}`
+  const glyph = status.outcome === 'Void' ? paint.bad(paint.glyphs.bad) : paint.good(paint.glyphs.well)
+  return `${glyph} ${nodeName}  ${status.outcome ?? 'Final'} after ${span(ended - begun(incident))}${proof}, ${span(wall - ended)} ago  ${paint.dim(incident.name)}`
+}
+
+function begun({ status }: Incident): number {
+  const at = Date.parse(status.timeline[0]?.at ?? '')
+  return Number.isFinite(at) ? at : 0
+}
+
+function offset(at: string | undefined, began: number): string {
+  return `+${((Date.parse(at ?? '') - began) / 1_000).toFixed(1)} s`.padStart(9)
+}
+
+export function span(milliseconds: number): string {
+  const seconds = Math.max(0, milliseconds / 1_000)
+  if (!Number.isFinite(seconds)) return 'an unknown time'
+  if (seconds < 60) return `${seconds.toFixed(1)} s`
+  if (seconds < 3_600) return `${Math.floor(seconds / 60)} min ${Math.floor(seconds % 60)} s`
+  return `${Math.floor(seconds / 3_600)} h ${Math.floor((seconds % 3_600) / 60)} min`
+}
+
+function shortened(text: string): string {
+  return text.length > 120 ? `${text.slice(0, 119)}…` : text
+}

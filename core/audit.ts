@@ -1,0 +1,136 @@
+// The standing, read-only check that a fence path answers, while the node is well: what it said then is what makes its word
+// worth something once the node is silent. A whole cluster wants to be audited when the product is new, so programs, probes and
+// writes are few at a time.
+import type { Deed, Look } from './action.ts'
+import { beatsWithin } from './look.ts'
+import { sameBoot, type BeatSeen, type Boot, type Method, type Ms, type NodeRecord, type NodeSeen, type PathAudit } from './model.ts'
+import { auditOf, readingsOf, sameMachine } from './proof.ts'
+import type { Survey } from './survey.ts'
+
+/** An audit that did not verify a path is repeated so often. */
+const auditAgain: Ms = 15_000
+const auditsAtOnce = 2
+const probesAtOnce = 32
+const recordsAtOnce = 8
+
+type RecordDeed = Extract<Deed, { do: 'record' }>
+
+/** The smallest audit: each path, and the kubelet port, once in each boot and each configuration, while the node is well. */
+export function audits(on: Survey): (Look | RecordDeed)[] {
+  const devices: Turn[] = []
+  const probes: Turn[] = []
+  const records: RecordDeed[] = []
+  const free = { devices: auditsAtOnce - on.running.devices, probes: probesAtOnce - on.running.probes, records: recordsAtOnce - on.running.records }
+  for (const node of on.seen.nodes.values()) {
+    const { beat } = node
+    // What a device says counts as an audit only of a boot that is beating.
+    if (beat === undefined || on.now - beat.at >= beatsWithin || node.gone === true) continue
+    if (audited(node, beat) || inIncident(on, node, beat)) continue
+    const probeDue = duePort(node, beat, on.now)
+    if (probeDue !== undefined) offer(probes, free.probes, { node, beat, askedAt: probeDue })
+    let asked = probeDue === undefined
+    for (const level of node.path.levels) {
+      for (const method of level) {
+        const due = dueMethod(node, beat, method, on.now)
+        if (due !== undefined) offer(devices, free.devices, { node, beat, method, askedAt: due })
+        asked &&= due === undefined
+      }
+    }
+    if (asked && records.length < free.records && !node.busy.has(`record ${node.name}`)) records.push(...auditRecord(node, beat))
+  }
+  return [...probes.map(lookOf), ...devices.map(lookOf), ...records]
+}
+
+/** The boot an incident is about is asked by the incident itself, and has other things to say than what it is like when well. */
+function inIncident(on: Survey, node: NodeSeen, beat: BeatSeen): boolean {
+  const incident = on.open.get(node.name)
+  return incident !== undefined && sameBoot(beat.boot, incident.boot)
+}
+
+/** One question of an audit: of a method, or of the kubelet port. */
+interface Turn {
+  readonly node: NodeSeen
+  readonly beat: BeatSeen
+  readonly method?: Method
+  /** When it was last asked in this boot; never: -Infinity. */
+  readonly askedAt: Ms
+}
+
+/** Keeps the first few. What was never asked in its boot goes first, the youngest boot before others; then what was asked
+ *  longest ago, so that a device that never answers does not keep the others from being heard. */
+function offer(first: Turn[], most: number, turn: Turn): void {
+  const last = first.at(-1)
+  if (first.length >= most && (most <= 0 || last === undefined || !goesBefore(turn, last))) return
+  const place = first.findIndex((other) => goesBefore(turn, other))
+  first.splice(place === -1 ? first.length : place, 0, turn)
+  if (first.length > most) first.pop()
+}
+
+function goesBefore(one: Turn, other: Turn): boolean {
+  return one.askedAt === other.askedAt ? one.beat.since > other.beat.since : one.askedAt < other.askedAt
+}
+
+function lookOf({ node, method }: Turn): Look {
+  return method === undefined ? { do: 'probe', node: node.name, again: false } : { do: 'askDevice', node: node.name, method, purpose: 'audit' }
+}
+
+/** Undefined: it need not be asked now. */
+function duePort(node: NodeSeen, beat: BeatSeen, now: Ms): Ms | undefined {
+  const { probe } = node
+  if (node.busy.size > 0 && node.busy.has(`probe ${node.name}`)) return undefined
+  return dueAgain(probe?.askedAt, probe?.word === 'answered', beat, now)
+}
+
+function dueMethod(node: NodeSeen, beat: BeatSeen, method: Method, now: Ms): Ms | undefined {
+  if (node.busy.size > 0 && node.busy.has(`askDevice ${node.name} ${method.name}`)) return undefined
+  const last = readingsOf(node, method).at(-1)
+  return dueAgain(last?.startedAt, last?.state === 'on', beat, now)
+}
+
+function dueAgain(lastAt: Ms | undefined, well: boolean, beat: BeatSeen, now: Ms): Ms | undefined {
+  const askedAt = lastAt === undefined || lastAt < beat.since ? -Infinity : lastAt
+  return askedAt === -Infinity || (!well && now - askedAt >= auditAgain) ? askedAt : undefined
+}
+
+/** The record speaks of this boot, this machine and this configuration, and every path of it was verified. */
+function audited(node: NodeSeen, beat: BeatSeen): boolean {
+  const { record } = node
+  return record !== undefined && record.probe?.answered === true && record.nodeUid === node.uid && sameBoot(record.boot, beat.boot)
+    && node.path.levels.every((level) => level.every((method) => {
+      const state = auditOf(node, method, beat.boot)?.state
+      return state === 'verified' || state === 'marked'
+    }))
+}
+
+/** What the looks have told, if it differs from what the record says. The edge adds the wall time. */
+function auditRecord(node: NodeSeen, beat: BeatSeen): RecordDeed[] {
+  if (node.probe === undefined || [...node.busy].some((key) => key.startsWith('askDevice ') || key.startsWith('probe '))) return []
+  const paths = node.path.levels.flat().map((method) => pathAudit(node, method, beat.boot))
+  const record = { nodeUid: node.uid, boot: beat.boot, machine: node.machine, paths, probe: { boot: beat.boot, answered: node.probe.word === 'answered', at: '' } }
+  return node.record !== undefined && sameFacts(node.record, record) ? [] : [{ do: 'record', node: node.name, record }]
+}
+
+/** A path that was marked stays so from boot to boot: rebooting the node does not mend it, another configuration may. */
+function pathAudit(node: NodeSeen, method: Method, boot: Boot): PathAudit {
+  const before = node.record?.nodeUid === node.uid ? node.record.paths.find((path) => path.method === method.name && path.digest === method.digest) : undefined
+  if (before?.state === 'marked') return { ...before, boot }
+  const last = readingsOf(node, method).at(-1)
+  const state = last?.state === 'on' ? 'verified' : last?.state === 'off' ? 'mismatch' : 'unreachable'
+  return { method: method.name, digest: method.digest, boot, state, identity: identityOf(node, last?.machine), at: '', evidence: last?.evidence ?? 'not asked' }
+}
+
+function identityOf(node: NodeSeen, machine: string | undefined): PathAudit['identity'] {
+  if (machine === undefined || node.machine === '') return 'unproven'
+  return sameMachine(machine, node.machine) ? 'proven' : 'mismatch'
+}
+
+/** Records without their times: one is written only when a fact changes. */
+function sameFacts(one: Omit<NodeRecord, 'resourceVersion'>, other: Omit<NodeRecord, 'resourceVersion'>): boolean {
+  return one.nodeUid === other.nodeUid && one.boot === other.boot && one.machine === other.machine
+    && one.probe?.boot === other.probe?.boot && one.probe?.answered === other.probe?.answered
+    && one.paths.length === other.paths.length && one.paths.every((path, index) => samePath(path, other.paths[index]))
+}
+
+function samePath(one: PathAudit, other: PathAudit | undefined): boolean {
+  return one.method === other?.method && one.digest === other.digest && one.boot === other.boot && one.state === other.state && one.identity === other.identity
+}

@@ -1,0 +1,94 @@
+// From the proof to the node cleared: taint, free, wait for the volumes, take out-of-service off while the node is still off.
+// Each step follows from what is seen, and each stands on what the devices of the proving level say now: the moment one of
+// them says anything but off, nothing more is freed.
+import type { Action } from './action.ts'
+import { noOrders, type Brake } from './brake.ts'
+import { hasTaint, left, nothingLeft, outOfServiceKey, quarantineKey, type Left } from './clear.ts'
+import { shutsDown } from './judge.ts'
+import { askDevices, askNow, askPods } from './look.ts'
+import type { Ms } from './model.ts'
+import { contradicted, saysOn, stillOff, sweepWithin, unconfigured, type Proof } from './proof.ts'
+import { hold, untaint, type Situation } from './situation.ts'
+
+/** A batch that waits for fresh readings longer than this after the proof says so. */
+const freshSoon: Ms = 30_000
+
+export function clearing(at: Situation, proof: Proof, provenAt: Ms): Action[] {
+  const { on, incident, node } = at
+  if (incident.policy.nodeDownPodDeletionPolicy === 'DoNothing') {
+    return [hold(node.name, { because: 'do-nothing', detail: 'proven, but nodeDownPodDeletionPolicy is DoNothing', lifts: 'the machine booting' }, incident)]
+  }
+  const lost = unconfigured(proof, node)
+  if (lost !== undefined) {
+    const detail = `${lost}, by which the node was proven off, is not configured as it was then: nobody can tell whether it is off still`
+    return [hold(node.name, { because: 'config-invalid', detail, lifts: 'that configuration, or the machine booting' }, incident)]
+  }
+  const doubt = contradicted(proof, node, on.now)
+  if (doubt !== undefined) return doubted(at, proof, doubt)
+  if (!hasTaint(node, quarantineKey) || !hasTaint(node, outOfServiceKey)) {
+    // A leader that took over has read nothing itself yet, and its predecessor's word may be as old as the machine's next boot.
+    if (!stillOff(proof, node, on.now, sweepWithin)) return [...askNow(node, proof.methods), ...late(at, proof, provenAt)]
+    return [{ do: 'taint', node: node.name, incident: incident.name, outOfService: true, proof }, ...askPods(node)]
+  }
+  const rest = left(incident, node, on.seen.self.podBudget, provenAt, on.now)
+  if (rest === undefined) return askPods(node)
+  if (rest.batch.length > 0) {
+    if (!stillOff(proof, node, on.now)) return [...askNow(node, proof.methods), ...late(at, proof, provenAt)]
+    return [{ do: 'delete', node: node.name, incident: incident.name, pods: rest.batch, proof }]
+  }
+  const patient = on.now - provenAt < incident.policy.clearPatience
+  if (rest.waiting > 0 || (!nothingLeft(rest) && patient)) {
+    return [...secure(at, proof), ...askPods(node), ...waitsFor(rest).map((brake) => hold(node.name, brake, incident))]
+  }
+  return [untaint(node, outOfServiceKey, 'everything that was to be freed is free, and the node is still off', incident, true), ...secure(at, proof)]
+}
+
+/** Out-of-service is Kubernetes' leave to detach by force, also from a machine that somebody has just switched on. */
+function doubted({ on, incident, node }: Situation, proof: Proof, doubt: string): Action[] {
+  return [
+    ...(hasTaint(node, outOfServiceKey) && saysOn(proof, node) ? [untaint(node, outOfServiceKey, doubt, incident)] : []),
+    ...askDevices(node, on.now),
+    hold(node.name, { because: 'proof-doubted', detail: `nothing more is freed: ${doubt}`, lifts: 'off again, twice, on every method, or a new boot' }, incident),
+  ]
+}
+
+function late({ on, incident, node }: Situation, proof: Proof, provenAt: Ms): Action[] {
+  if (on.now - provenAt < freshSoon) return []
+  const detail = `before a batch every method must have been read off within a second, all together: ${proof.methods.join(', ')}`
+  return [hold(node.name, { because: 'proof-doubted', detail, lifts: 'devices that answer off soon enough' }, incident)]
+}
+
+/** After found-off nothing but our order holds the machine off. It follows the batches, since a device that is being ordered
+ *  cannot be read, and each batch needs a reading. A shutdown that was announced needs none. */
+function secure({ on, incident, node, status }: Situation, proof: Proof): Action[] {
+  if (proof.kind !== 'found-off' || shutsDown(node)) return []
+  const due = node.path.levels[proof.level]?.find((method) => !status.attempts.some((attempt) => attempt.method === method.name))
+  if (due === undefined || node.busy.has(`order ${node.name} ${due.name}`) || status.attempts.some((attempt) => attempt.result === 'running')) return []
+  if (noOrders(on.seen.nodes, node, incident, on.storms, on.fencing, on.verdicts) !== undefined) return []
+  on.fencing.add(node.name)
+  return [{ do: 'fence', node: node.name, incident: incident.name, method: due, level: proof.level, round: status.round }]
+}
+
+function waitsFor(rest: Left): Brake[] {
+  return [
+    ...(rest.volumes.length === 0 ? [] : [{
+      because: 'waiting-for-volumes', detail: `${rest.volumes.length} volumes are still attached: ${list(rest.volumes.map((volume) => volume.volume + (volume.error === undefined ? '' : ` (${volume.error})`)))}`,
+      lifts: 'their VolumeAttachments gone',
+    } as const]),
+    ...(rest.kept.length === 0 ? [] : [{
+      because: 'finalizer', detail: `kept by finalizers: ${list(rest.kept.map((pod) => `${pod.namespace}/${pod.name} (${pod.finalizers.join(', ')})`))}`,
+      lifts: 'the owner of the finalizer',
+    } as const]),
+    ...(rest.returning.length === 0 ? [] : [{
+      because: 'sent-back', detail: `tolerating the quarantine, sent back by the scheduler: ${list(rest.returning.map((pod) => `${pod.namespace}/${pod.name}`))}`,
+      lifts: 'another toleration',
+    } as const]),
+    ...(rest.waiting === 0 ? [] : [{
+      because: 'rate', detail: `${rest.waiting} pods wait for the rate of deletions`, lifts: 'the next pods that the rate allows',
+    } as const]),
+  ]
+}
+
+function list(names: readonly string[]): string {
+  return names.slice(0, 3).join(', ') + (names.length > 3 ? ` and ${names.length - 3} more` : '')
+}

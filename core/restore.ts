@@ -1,0 +1,145 @@
+// What was cut is given back, and an incident comes to its end: after the clear, after a new boot, after a withdrawal. Three
+// things are never done here. A node is not switched on, nor its incident closed, while an *off* that was sent may still land.
+// An incident is not closed while an *on* may still land, because it would land on the proof of the next one. And workloads do
+// not come back to a node that is not heard, well and clean.
+import type { Action } from './action.ts'
+import type { Brake } from './brake.ts'
+import { hasTaint, outOfServiceKey, quarantineKey } from './clear.ts'
+import type { Incident } from './incident.ts'
+import { seconds, shutsDown, type Verdict } from './judge.ts'
+import { askClean, suspicion } from './look.ts'
+import type { Method, Ms, NodeSeen } from './model.ts'
+import { mayLand } from './plan.ts'
+import { landsBy } from './proof.ts'
+import { awaiting } from './return.ts'
+import { close, hold, quarantine, untaint, type Situation } from './situation.ts'
+
+/** Cleared. What we ordered off we order on, again every so often, as long as no new boot is heard. */
+export function bringBack(at: Situation): Action[] {
+  const { on, incident, node, status } = at
+  if (hasTaint(node, outOfServiceKey)) return [untaint(node, outOfServiceKey, 'the node is cleared', incident)]
+  if (!hasTaint(node, quarantineKey)) return [quarantine(at)]
+  const rest = (detail: string): Action[] => [hold(node.name, { because: 'waiting-for-boot', detail, lifts: 'the machine booting' }, incident)]
+  if (shutsDown(node)) return rest('it said that it shuts down, and stays so until somebody switches it on')
+  const level = status.proof?.level ?? 0
+  const ours = status.attempts.some((attempt) => attempt.action === 'off')
+  if (!ours && !incident.policy.powerOnFoundOff) return rest('it was found off, and nobody here switched it off: there may be hands in the machine')
+  const pending = offPending(at)
+  if (pending !== undefined) return [hold(node.name, pending, incident)]
+  const methods = ours ? everCut(incident, node) : (node.path.levels[level] ?? []).map((method) => ({ method, level }))
+  return [
+    ...giveOn(at, methods, on.now),
+    hold(node.name, { because: 'waiting-for-boot', detail: 'ordered on, no new boot is heard yet', lifts: 'a beat of a new boot' }, incident),
+  ]
+}
+
+/** A new boot after the proof: the old one is dead, and it ends by its agent's and its kubelet's own word. */
+export function returning(at: Situation): Action[] {
+  const { on, incident, node } = at
+  if (hasTaint(node, outOfServiceKey)) return [untaint(node, outOfServiceKey, 'a new boot is heard', incident, true)]
+  const verdict = on.verdicts.get(node.name)
+  const speaks = at.heard !== 'nothing' && verdict === undefined
+  const looks = speaks ? [] : suspicion(on, node)
+  const pending = offPending(at)
+  if (pending !== undefined) return [...looks, hold(node.name, pending, incident)]
+  if (speaks) return settleDown(at, 'Recovered', 'the node is back, clean, in a new boot')
+  if (verdict?.is === 'dead') return end(at, 'Recovered', 'its next boot fell silent: another incident takes over')
+  return [...looks, hold(node.name, silentAgain(verdict, 'a new boot was heard, and is silent now'), incident)]
+}
+
+/** The need is over. Orders that may still land are waited out, what was cut is switched on, the node proves itself clean. */
+export function giveBack(at: Situation): Action[] {
+  const { on, incident, node, status } = at
+  if (hasTaint(node, outOfServiceKey)) return [untaint(node, outOfServiceKey, 'the incident is being withdrawn', incident, true)]
+  const verdict = on.verdicts.get(node.name)
+  const speaks = at.heard !== 'nothing' && verdict === undefined
+  const looks = speaks ? [] : suspicion(on, node)
+  const shut = hasTaint(node, quarantineKey) ? [] : [quarantine(at)]
+  const pending = offPending(at)
+  if (pending !== undefined) return [...looks, ...shut, hold(node.name, pending, incident)]
+  const owed = cut(incident, node)
+  if (owed.length > 0) {
+    const detail = `${owed.map(({ method }) => method.name).join(', ')} was ordered off, and on without success so far`
+    return [...looks, ...shut, ...giveOn(at, owed, on.now), hold(node.name, { because: 'still-cut', detail, lifts: 'an order on that ends verified' }, incident)]
+  }
+  const outcome = status.voided.length > 0 ? 'Void' : 'Withdrawn'
+  if (speaks) return settleDown(at, outcome, outcome === 'Void' ? 'the node is well by its own word: the fence path was wrong' : 'the node is well')
+  if (booting(at)) return [...looks, hold(node.name, { because: 'waiting-for-boot', detail: 'ordered on, no boot is heard yet', lifts: 'a beat of it' }, incident)]
+  if (verdict?.is === 'dead') return end(at, outcome, 'silent again: another incident takes over')
+  if (outcome === 'Withdrawn' && !hasTaint(node, quarantineKey)) return end(at, outcome, 'nothing was cut, and nothing is held')
+  return [...looks, hold(node.name, silentAgain(verdict, 'withdrawn, and silent again'), incident)]
+}
+
+/** What we have just switched on is silent because it boots. */
+function booting({ on, incident, node, status }: Situation): boolean {
+  const last = status.attempts.findLast((attempt) => attempt.action === 'on' && attempt.result === 'on')
+  return last !== undefined && on.now - (node.firstSeen.get(`ended ${last.id}`) ?? on.now) < incident.policy.bootWithin
+}
+
+function settleDown(at: Situation, outcome: 'Recovered' | 'Withdrawn' | 'Void', because: string): Action[] {
+  const { on, incident, node } = at
+  const lacks = awaiting(incident, node, on.now)
+  if (!hasTaint(node, quarantineKey)) return lacks === undefined || outcome === 'Withdrawn' ? end(at, outcome, because) : [quarantine(at)]
+  if (lacks !== undefined) return [...askClean(node, on.now), hold(node.name, lacks, incident)]
+  return [untaint(node, quarantineKey, because, incident)]
+}
+
+function end(at: Situation, outcome: 'Recovered' | 'Withdrawn' | 'Void', because: string): Action[] {
+  const pending = onPending(at)
+  return [pending === undefined ? close(at.incident, outcome, because) : hold(at.node.name, pending, at.incident)]
+}
+
+function silentAgain(verdict: Verdict | undefined, what: string): Brake {
+  const why = verdict?.is === 'suspect' ? verdict.lacks : verdict?.is === 'ill' ? verdict.detail : 'not heard yet since this replica listens'
+  return { because: 'waiting-for-boot', detail: `${what}: ${why}`, lifts: 'a beat, or evidence that it is dead' }
+}
+
+export function offPending({ on, incident, node }: Situation): Brake | undefined {
+  const pending = mayLand(incident, node, on.now)
+  return pending === undefined ? undefined : { because: 'order-may-land', detail: pending.detail, lifts: 'that time over' }
+}
+
+function onPending({ on, node, status }: Situation): Brake | undefined {
+  const late = status.attempts.find((attempt) => attempt.action === 'on' && attempt.result !== 'on' && on.now < landsBy(node, attempt, on.now))
+  if (late === undefined) return undefined
+  const span = seconds(landsBy(node, late, on.now) - on.now)
+  return { because: 'order-may-land', detail: `the order on to ${late.method} did not end verified and may land for another ${span}`, lifts: 'that time over' }
+}
+
+interface Cut {
+  readonly method: Method
+  readonly level: number
+}
+
+/** Methods that were ordered off in this incident and not, since, ordered on with success. */
+export function cut(incident: Incident, node: NodeSeen): readonly Cut[] {
+  return everCut(incident, node).filter(({ method }) => {
+    const last = incident.status.attempts.findLast((attempt) => attempt.method === method.name)
+    return last?.action !== 'on' || last.result !== 'on'
+  })
+}
+
+/** Every method that was ordered off here, whether or not an *on* followed: without a boot that *on* may have been undone. */
+function everCut(incident: Incident, node: NodeSeen): readonly Cut[] {
+  const off = new Set(incident.status.attempts.filter((attempt) => attempt.action === 'off').map((attempt) => attempt.method))
+  return node.path.levels.flatMap((methods, level) => methods.filter((method) => off.has(method.name)).map((method) => ({ method, level })))
+}
+
+/** An *on* that failed is given again after this, then after twice as long, and so on. */
+const onAgain: Ms = 5_000
+
+function giveOn({ incident, node, status }: Situation, methods: readonly Cut[], now: Ms): Action[] {
+  const due = methods.find(({ method }) => now >= onDue(incident, node, method, now))
+  if (due === undefined || node.busy.has(`order ${node.name} ${due.method.name}`)) return []
+  return [{ do: 'restore', node: node.name, incident: incident.name, method: due.method, level: due.level, round: status.round }]
+}
+
+function onDue(incident: Incident, node: NodeSeen, method: Method, now: Ms): Ms {
+  const own = incident.status.attempts.filter((attempt) => attempt.method === method.name)
+  const last = own.at(-1)
+  if (last === undefined || last.action === 'off') return -Infinity
+  const ended = node.firstSeen.get(`ended ${last.id}`) ?? now
+  if (last.result === 'running' || last.result === 'on') return ended + incident.policy.bootWithin
+  const failures = own.length - 1 - own.findLastIndex((attempt) => attempt.action === 'off' || attempt.result === 'on')
+  return ended + Math.min(onAgain * 2 ** (failures - 1), incident.policy.bootWithin)
+}

@@ -1,0 +1,77 @@
+// One open incident and its node, as the snapshot shows them, and the ways to say what is wanted of them.
+import type { Deed, HoldAction } from './action.ts'
+import type { Brake } from './brake.ts'
+import type { Incident, IncidentStatus, Outcome } from './incident.ts'
+import { lastWord } from './judge.ts'
+import { sameBoot, type Boot, type NodeName, type NodeSeen } from './model.ts'
+import type { Survey } from './survey.ts'
+
+export interface Situation {
+  readonly on: Survey
+  readonly incident: Incident
+  readonly node: NodeSeen
+  readonly status: IncidentStatus
+  /** What speaks now: nothing, the boot the incident is about, or another one. */
+  readonly heard: 'nothing' | 'old boot' | 'new boot'
+}
+
+export function situationOf(on: Survey, incident: Incident, node: NodeSeen): Situation {
+  return { on, incident, node, status: incident.status, heard: heard(on, incident, node) }
+}
+
+function heard(on: Survey, incident: Incident, node: NodeSeen): Situation['heard'] {
+  const { beat } = node
+  const beats = beat !== undefined && beat.at >= on.seen.self.awakeSince && !on.verdicts.has(node.name)
+  if (beats && !sameBoot(beat.boot, incident.boot)) return 'new boot'
+  // The agent is a pod: kubelet is there before it, and mounts.
+  if (postedLast(node) && !sameBoot(node.ready.bootId, incident.boot)) return 'new boot'
+  if (!beats) return 'nothing'
+  // A word counts only if it was spoken after what it would refute: a verified off is not refuted by a beat from before it.
+  const last = incident.status.attempts.findLast((attempt) => attempt.action === 'off' && attempt.result === 'off')
+  const offAt = last === undefined ? -Infinity : node.firstSeen.get(`ended ${last.id}`) ?? on.now
+  return lastWord(node, on.seen.self) > offAt ? 'old boot' : 'nothing'
+}
+
+/** Whether anything told of a boot after this one, be it silent now. */
+export function laterBoot(node: NodeSeen, than: Boot): boolean {
+  const latest = latestBoot(node)
+  return latest !== '' && !sameBoot(latest, than)
+}
+
+/** The latest boot that anything told of: the agent's word, or a status that kubelet posted since. */
+export function latestBoot(node: NodeSeen): Boot {
+  const { beat, record } = node
+  const posted = kubeletsBoot(node)
+  if (beat !== undefined) return postedLast(node) && !sameBoot(posted, beat.boot) ? posted : beat.boot
+  return record !== undefined && (posted === '' || sameBoot(record.boot, posted)) ? record.boot : posted
+}
+
+/** Before this replica saw kubelet post anything, what the Node object says. */
+function kubeletsBoot({ ready, bootId }: NodeSeen): Boot {
+  return ready.postedAt === -Infinity || ready.bootId === '' ? bootId : ready.bootId
+}
+
+function postedLast({ ready, beat }: NodeSeen): boolean {
+  return ready.bootId !== '' && ready.postedAt > (beat?.at ?? -Infinity)
+}
+
+export function hold(node: NodeName, brake: Brake, incident?: Incident): HoldAction {
+  return { do: 'hold', node, ...brake, ...(incident === undefined ? {} : { incident: incident.name }) }
+}
+
+/** `recovers`: with this taint the clear ends, and what follows brings the node back. */
+export function untaint(node: NodeSeen, key: string, because: string, incident?: Incident, recovers = false): Deed {
+  return { do: 'untaint', node: node.name, key, because, recovers, ...(incident === undefined ? {} : { incident: incident.name }) }
+}
+
+export function quarantine({ node, incident }: Situation): Deed {
+  return { do: 'taint', node: node.name, incident: incident.name, outOfService: false }
+}
+
+export function withdraw(incident: Incident, because: string): Deed {
+  return { do: 'withdraw', node: incident.nodeName, incident: incident.name, because }
+}
+
+export function close(incident: Incident, outcome: Outcome, because: string): Deed {
+  return { do: 'close', node: incident.nodeName, incident: incident.name, outcome, because }
+}

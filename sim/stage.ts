@@ -1,0 +1,102 @@
+// A world with the whole product in it, as a story needs it: three nodes with agents, two replicas, a StatefulSet and a
+// Deployment with volumes, every node's own power controller configured, and a policy that frees all pods.
+import { startAgent } from '../agent/agent.ts'
+import { startCoordinator, type Coordinator } from '../coordinator/coordinator.ts'
+import type { KubeObject } from '../coordinator/api.ts'
+import { readIncident } from '../coordinator/node-fence.ts'
+import type { Incident } from '../core/incident.ts'
+import type { Ms } from '../core/model.ts'
+import { customResourceDefinitions } from '../deploy/crd.ts'
+import { createWorld, type World } from './world.ts'
+import type { WorldSettings } from './world/settings.ts'
+
+export interface Stage {
+  readonly world: World
+  /** Replicas by number, as long as their process lives. */
+  readonly coordinators: ReadonlyMap<number, Coordinator>
+  leader(): number | undefined
+  incidents(): Promise<readonly Incident[]>
+  /** Turns the world until it is so, at most for the span. */
+  until(what: string, so: () => boolean | Promise<boolean>, within: Ms): Promise<void>
+  run(span: Ms): Promise<void>
+}
+
+export interface StageSettings extends Partial<WorldSettings> {
+  readonly policy?: object
+  /** Done to the world before anything of it has run. */
+  readonly before?: (world: World) => void
+}
+
+export async function stage(settings: StageSettings = {}): Promise<Stage> {
+  const coordinators = new Map<number, Coordinator>()
+  const nodes = typeof settings.nodes === 'number' ? Array.from({ length: settings.nodes }, (_, index) => `node-${index + 1}`) : settings.nodes ?? ['node-1', 'node-2', 'node-3']
+  const namespace = 'holdfast-system'
+  const world = await createWorld({
+    seed: 1, nodes, startAgent: (host) => startAgent(host, { version: 'test', kubeletRoot: '/var/lib/kubelet', whisperPort: 0 }),
+    startReplica: async (host, place) => {
+      const coordinator = await startCoordinator(host, {
+        namespace, agentNamespace: namespace, identity: place.identity, salt: 'salt',
+        token: async () => undefined, replicas: place.replicas,
+      })
+      coordinators.set(place.number, coordinator)
+      place.process.onEnd(() => coordinators.delete(place.number))
+      return coordinator
+    },
+    ...settings,
+    objects: [...(customResourceDefinitions() as unknown as KubeObject[]), thePolicy(settings.policy), template(namespace), ...nodes.map((node, index) => fenceConfig(namespace, node, index)), ...settings.objects ?? []],
+  })
+  settings.before?.(world)
+  return {
+    world, coordinators,
+    leader: () => [...coordinators].find(([, coordinator]) => coordinator.leads() !== undefined)?.[0],
+    async incidents() {
+      const answer = await settled(world, world.api.get<{ items: KubeObject[] }>('/apis/holdfast.dev/v1alpha1/nodefences'))
+      if (!answer.ok) throw new Error(answer.error.message)
+      return answer.value.items.flatMap((object) => {
+        const read = readIncident(object)
+        return read.ok ? [read.incident] : []
+      })
+    },
+    async until(what, so, within) {
+      const end = world.clock.now() + within
+      while (!await so()) {
+        if (world.clock.now() >= end) throw new Error(`not within ${within} ms: ${what}`)
+        await world.turn().runFor(50)
+      }
+    },
+    run: (span) => world.turn().runFor(span),
+  }
+}
+
+/** Turns the world until the promise has an answer. */
+export async function settled<T>(world: World, promise: Promise<T>): Promise<T> {
+  let over = false
+  void promise.finally(() => { over = true })
+  if (!await world.turn().runWhen(() => over, 20_000)) throw new Error('no answer within 20 s of the world')
+  return promise
+}
+
+function thePolicy(changes: object = {}): KubeObject {
+  return {
+    apiVersion: 'holdfast.dev/v1alpha1', kind: 'HoldfastPolicy', metadata: { name: 'all' },
+    spec: { profile: 'fast', nodeDownPodDeletionPolicy: 'DeleteAllPods', ...changes },
+  } as KubeObject // a kind of ours, written as a person would
+}
+
+function template(namespace: string): KubeObject {
+  return {
+    apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: 'fence-method-template-bmc', namespace },
+    data: { 'template.properties': 'agent_name=redfish\nusername=admin\npassword=secret\n' },
+  } as KubeObject // as above
+}
+
+function fenceConfig(namespace: string, node: string, index: number): KubeObject {
+  return {
+    apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: `fence-config-${node}`, namespace },
+    data: {
+      'config.properties': `node_name=${node}\npower_management=bmc-off\nrecovery=bmc-on\n`,
+      'fence-method-bmc-off': `template=fence-method-template-bmc\nip=10.2.0.${index + 11}\nplug=1\naction=off\n`,
+      'fence-method-bmc-on': `template=fence-method-template-bmc\nip=10.2.0.${index + 11}\nplug=1\naction=on\n`,
+    },
+  } as KubeObject // as above
+}

@@ -1,0 +1,141 @@
+// The agent as the process it is in a cluster, over real sockets and real files, against replicas in this process.
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { execPath } from 'node:process'
+import { suite } from 'uvu'
+import * as assert from 'uvu/assert'
+import { serveBeats, type BeatChange, type Beats } from '../../coordinator/beats.ts'
+import { audience } from '../../coordinator/beats-review.ts'
+import type { Answer } from '../../coordinator/api.ts'
+import { makeAuthority, makeServer } from '../../edge/certificate.ts'
+import { machineClock } from '../../edge/clock.ts'
+import { silentLog } from '../../edge/log.ts'
+import { listenTls, replicaName, tlsDialer } from '../../edge/tls-link.ts'
+import { machineWhispers } from '../../edge/whisper.ts'
+import { readWhisperAnswer, whisperOf } from '../../core/frame.ts'
+
+const test = suite('main')
+
+const now = Date.now()
+const life = { from: now - 3_600_000, until: now + 3_600_000 }
+const authority = { name: 'test', ...makeAuthority({ name: 'test', ...life }) }
+const serving = makeServer(authority, { name: replicaName, names: [replicaName], ...life })
+
+interface Running {
+  readonly beats: Beats
+  readonly address: string
+  /** Resolves when this was told of the node. */
+  told(what: BeatChange): Promise<void>
+  stop(): Promise<void>
+}
+
+async function replica(name: string): Promise<Running> {
+  const told: BeatChange[] = []
+  const waiting: { what: BeatChange; resolve: () => void }[] = []
+  const beats = serveBeats({
+    host: {
+      clock: machineClock, chance: Math.random, log: silentLog, secret: (bytes) => crypto.getRandomValues(new Uint8Array(bytes)),
+      dialer: tlsDialer({ clock: machineClock, authorities: async () => authority.certificate }),
+    },
+    api: { create: async <T>(_: string, body: unknown) => review<T>(body) },
+    replica: name, namespace: 'holdfast', replicaNamespace: 'holdfast', token: async () => undefined,
+    changed(_, what) {
+      told.push(what)
+      for (const one of waiting) if (one.what === what) one.resolve()
+    },
+  })
+  const listener = await listenTls({ clock: machineClock, host: '127.0.0.1', port: 0, serving }, (link) => beats.accept(link))
+  return {
+    beats, address: listener.address,
+    told: (what) => told.includes(what) ? Promise.resolve() : new Promise((resolve) => { waiting.push({ what, resolve }) }),
+    stop() {
+      beats.close()
+      return listener.close()
+    },
+  }
+}
+
+async function review<T>(body: unknown): Promise<Answer<T>> {
+  // What coordinator/beats-review.ts asks.
+  const good = (body as { spec: { token: string } }).spec.token === 'the token'
+  const extra = { 'authentication.kubernetes.io/node-name': ['node-1'], 'authentication.kubernetes.io/pod-uid': ['pod-1'] }
+  return { ok: true, value: { status: { authenticated: good, audiences: [audience], user: { username: 'system:serviceaccount:holdfast:holdfast-agent', extra } } } as T }
+}
+
+function folder(replicas: readonly string[]): string {
+  const path = mkdtempSync(join(tmpdir(), 'holdfast-agent-'))
+  writeFileSync(join(path, 'ca.crt'), authority.certificate)
+  writeFileSync(join(path, 'replicas'), JSON.stringify(replicas.map((address, index) => ({ identity: `r${index}`, address, at: 0 }))))
+  writeFileSync(join(path, 'token'), 'the token\n')
+  return path
+}
+
+function agent(path: string, variables: Readonly<Record<string, string>>) {
+  const child = spawn(execPath, [join(import.meta.dirname, '../../agent/main.ts')], {
+    stdio: ['ignore', 'pipe', 'pipe'],
+    env: {
+      HOLDFAST_PROC: '/proc', HOLDFAST_STATE: join(path, 'state'), HOLDFAST_TOKEN_FILE: join(path, 'token'), HOLDFAST_AUTHORITY_FILE: join(path, 'ca.crt'),
+      HOLDFAST_BIND: '127.0.0.1', HOLDFAST_WHISPER_PORT: '0', HOLDFAST_KUBELET_ROOT: path, HOLDFAST_KUBELET_HEALTH: 'http://127.0.0.1:1/healthz', ...variables,
+    },
+  })
+  let output = ''
+  child.stdout.on('data', (piece: Buffer) => { output += piece.toString() })
+  child.stderr.on('data', (piece: Buffer) => { output += piece.toString() })
+  return { child, output: () => output, ended: once(child, 'exit').then(([code]) => Number(code)) }
+}
+
+test('an agent told of one replica finds the others where the authority is published, beats, proves itself and says goodbye', async () => {
+  const replicas = await Promise.all(['replica-a', 'replica-b', 'replica-c'].map(replica))
+  const [first] = replicas
+  const path = folder(replicas.map(({ address }) => address))
+  const run = agent(path, { HOLDFAST_REPLICAS: first?.address ?? '' })
+  await Promise.all(replicas.map((one) => one.told('boot')))
+  const facts = first?.beats.agent('node-1')
+  assert.match(facts?.boot ?? '', /^[0-9a-f-]{36}\/\d+$/)
+  assert.is((await first?.beats.challenge('node-1', 10_000))?.boot, facts?.boot)
+
+  const nonce = first?.beats.nonce() ?? ''
+  const whispered = await machineWhispers(machineClock, '127.0.0.1').ask(facts?.whisperAddress ?? '', whisperOf({ replica: 'replica-a', nonce }), 10_000)
+  const answer = readWhisperAnswer(whispered ?? new Uint8Array())
+  assert.ok('word' in answer && answer.word.nonce === nonce && answer.word.seal !== undefined)
+
+  const goodbyes = Promise.all(replicas.map((one) => one.told('goodbye')))
+  run.child.kill('SIGTERM')
+  await goodbyes
+  assert.is(await run.ended, 0)
+  assert.not.match(run.output(), /the token/)
+  for (const one of replicas) await one.stop()
+  rmSync(path, { recursive: true })
+})
+
+test('an agent writes down the replicas that a permit names', async () => {
+  const one = await replica('replica-a')
+  one.beats.setReplicas([one.address, '127.0.0.1:1'])
+  const path = folder([one.address])
+  const run = agent(path, { HOLDFAST_REPLICAS: one.address })
+  await one.told('report')
+  for (let tries = 0; tries < 200; tries += 1) {
+    try {
+      assert.equal(JSON.parse(readFileSync(join(path, 'state', 'replicas.json'), 'utf8')), [one.address, '127.0.0.1:1'])
+      break
+    } catch (error) {
+      if (tries === 199) throw error
+      await machineClock.wait(50) // it is written a moment after the first permit
+    }
+  }
+  run.child.kill('SIGTERM')
+  await run.ended
+  await one.stop()
+  rmSync(path, { recursive: true })
+})
+
+test('an agent that is told nothing ends at once and names every fault', async () => {
+  const run = agent('/tmp', { HOLDFAST_WHISPER_PORT: 'x' })
+  assert.is(await run.ended, 2)
+  assert.match(run.output(), /HOLDFAST_REPLICAS[\s\S]*HOLDFAST_WHISPER_PORT|HOLDFAST_WHISPER_PORT[\s\S]*HOLDFAST_REPLICAS/)
+})
+
+test.run()

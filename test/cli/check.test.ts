@@ -1,0 +1,110 @@
+import { readFileSync } from 'node:fs'
+import { suite } from 'uvu'
+import * as assert from 'uvu/assert'
+import { check, checkLines, succeeded, type Checked } from '../../cli/check.ts'
+import type { Cluster, DaemonSet } from '../../cli/cluster.ts'
+import { paint } from '../../cli/paint.ts'
+import { outOfServiceKey, quarantineKey } from '../../core/clear.ts'
+import { incident, policy, record } from '../core/world.ts'
+import { cluster, kept, part, refused } from './cluster-seen.ts'
+
+const test = suite('check')
+
+const plain = paint({ colours: false, unicode: true })
+const all = (seen: Cluster, moves = true): readonly Checked[] => check(seen, moves).flatMap(({ checks }) => checks)
+const one = (id: string, seen: Cluster, moves = true): Checked | undefined => all(seen, moves).find((checked) => checked.id === id)
+const records = (name: string, changes: Parameters<typeof record>[0]): Cluster['records'] =>
+  part(new Map([['node-1', record({ nodeUid: 'uid-node-1' })], ['node-2', record({ nodeUid: 'uid-node-2' })], [name, record({ nodeUid: `uid-${name}`, ...changes })]]))
+
+const plugin = (tolerations: DaemonSet['tolerations']) => one('plugins-tolerate', cluster({ daemonSets: part([{ name: 'csi/node', csi: true, tolerations }]) }))
+
+test('a cluster in which all is well passes every check', () => {
+  assert.equal(all(cluster()).filter(({ result }) => result !== 'success'), [])
+  assert.ok(succeeded(check(cluster(), true)))
+  assert.is(checkLines(check(cluster(), true), plain).at(-1), 'Status check results are √')
+})
+
+test('each failure names its reason and a heading that stands in the docs', () => {
+  const headings = new Set([...readFileSync('docs/checks.md', 'utf8').matchAll(/^## (\S+)$/gm)].map((match) => match[1]))
+  const nothing = refused()
+  const blind = cluster({
+    version: nothing, kinds: nothing, nodes: nothing, incidents: nothing, records: nothing, policies: nothing, lease: nothing, pause: nothing, agents: nothing, daemonSets: nothing,
+  })
+  for (const checked of all(blind, false)) {
+    assert.is(checked.result, 'error', checked.id)
+    assert.is(checked.error, 'cannot be read: no rights', checked.id)
+    assert.is(checked.hint, `docs/checks.md#${checked.id}`)
+    assert.ok(headings.has(checked.id), `docs/checks.md has no heading ${checked.id}`)
+  }
+  assert.is(headings.size, all(blind, false).length, 'a heading without a check')
+  assert.not(succeeded(check(blind, false)))
+})
+
+test('a Lease that is held and not renewed is no leader', () => {
+  assert.match(one('replica-leads', cluster(), false)?.error ?? '', /replica-0 holds the Lease and does not renew it/)
+  assert.is(one('replica-leads', cluster({ lease: part({ holder: '', term: 3, renewTime: 'then' }) }), false)?.error, 'nobody holds the Lease')
+  assert.match(one('replica-leads', cluster({ lease: { ...refused(), kind: 'notFound' } }), false)?.error ?? '', /no replica has ever led/)
+})
+
+test('missing kinds are named, also where the whole group is missing', () => {
+  assert.is(one('kinds-installed', cluster({ kinds: part(['nodefences']) }))?.error, 'not served: holdfastpolicies, noderecords')
+  assert.is(one('kinds-installed', cluster({ kinds: { ...refused(), kind: 'notFound' } }))?.error, 'not served: holdfastpolicies, nodefences, noderecords')
+})
+
+test('a version older than those that were tried fails, a later one does not', () => {
+  assert.is(one('version-known', cluster({ version: part('v1.33.9') }))?.result, 'error')
+  assert.is(one('version-known', cluster({ version: part('v1.38.0-alpha.1+abc') }))?.result, 'success')
+  assert.is(one('version-known', cluster({ version: part('nonsense') }))?.result, 'error')
+})
+
+test('a policy with faults fails with all of them, one that does nothing only warns', () => {
+  assert.is(one('policies-valid', cluster({ policies: part([{ name: 'p', faults: 'spec.profile: no such word' }]) }))?.error, 'p: spec.profile: no such word')
+  const idle = cluster({ policies: part([{ name: 'p', policy: { ...policy, name: 'p', nodeDownPodDeletionPolicy: 'DoNothing' }, faults: '' }]) })
+  assert.is(one('policies-act', idle)?.result, 'warning')
+  assert.ok(succeeded(check(idle, true)))
+})
+
+test('a node that no policy selects, or two of one priority, is told', () => {
+  assert.match(one('nodes-selected', cluster({ policies: part([]) }))?.error ?? '', /only watched/)
+  const some = part([{ name: 'p', policy: { ...policy, nodeLabels: { disk: 'ssd' } }, faults: '' }])
+  assert.is(one('nodes-selected', cluster({ policies: some }))?.error, 'only watched: node-1, node-2')
+  const two = part(['p', 'q'].map((name) => ({ name, policy: { ...policy, name }, faults: '' })))
+  assert.match(one('nodes-selected', cluster({ policies: two }))?.error ?? '', /node-1 is selected by p and q with one priority/)
+})
+
+test('a record of an earlier boot, or of another Node of the name, is as good as none', () => {
+  assert.is(one('agents-heard', cluster({ nodes: part([kept('node-1', { bootId: 'boot-2' }), kept('node-2')]) }))?.error, 'no record of the present boot of node-1')
+  assert.is(one('agents-heard', cluster({ records: records('node-2', { nodeUid: 'another' }) }))?.error, 'no record of the present boot of node-2')
+  assert.is(one('agents-heard', cluster({ records: part(new Map()) }))?.result, 'error')
+})
+
+test('a path that did not say on, is not this node\'s, or is missing fails', () => {
+  const [path] = record().paths
+  assert.ok(path)
+  assert.match(one('paths-verified', cluster({ records: records('node-2', { paths: [{ ...path, state: 'unreachable', evidence: 'timed out' }] }) }))?.error ?? '', /node-2 bmc-off unreachable \(timed out\)/)
+  assert.is(one('paths-configured', cluster({ records: records('node-2', { paths: [] }) }))?.result, 'error')
+  const unproven = one('identity-proven', cluster({ records: records('node-2', { paths: [{ ...path, identity: 'unproven' }] }) }))
+  assert.equal([unproven?.result, unproven?.error], ['warning', 'nothing proves node-2 bmc-off'])
+  assert.match(one('identity-proven', cluster({ records: records('node-2', { paths: [{ ...path, identity: 'mismatch' }] }) }))?.error ?? '', /another machine's/)
+})
+
+test('a taint of ours without an open incident is an orphan, with one it is not', () => {
+  const marked = part([kept('node-1'), kept('node-2', { taints: [{ key: quarantineKey, effect: 'NoSchedule' }, { key: outOfServiceKey, effect: 'NoSchedule' }] })])
+  assert.is(one('taints-owned', cluster({ nodes: marked }))?.error, `node-2 bears ${quarantineKey}, node-2 bears ${outOfServiceKey}`)
+  assert.is(one('taints-owned', cluster({ nodes: marked, incidents: part([incident({ phase: 'Final' })]) }))?.result, 'error')
+  assert.is(one('taints-owned', cluster({ nodes: marked, incidents: part([incident({ phase: 'Running' })]) }))?.result, 'success')
+})
+
+test('a CSI node plugin that does not tolerate our taints is named', () => {
+  assert.match(plugin([])?.error ?? '', /csi\/node/)
+  assert.is(plugin([{ key: quarantineKey, operator: 'Exists' }])?.result, 'error')
+  assert.is(plugin([{ key: quarantineKey, operator: 'Exists' }, { key: outOfServiceKey, operator: 'Exists', effect: 'NoSchedule' }])?.result, 'success')
+  assert.is(plugin([{ operator: 'Exists', effect: 'NoExecute' }])?.result, 'error')
+})
+
+test('a pause warns with the name and the reason', () => {
+  const paused = one('not-paused', cluster({ pause: part({ reason: 'new switches', by: 'ops' }) }))
+  assert.equal([paused?.result, paused?.error], ['warning', 'paused by ops: new switches'])
+})
+
+test.run()

@@ -1,0 +1,30 @@
+// A cluster as the CLI reads it: two nodes that are well, and what a test changes of it.
+import type { Cluster, Part } from '../../cli/cluster.ts'
+import type { KeptNode } from '../../coordinator/kubernetes.ts'
+import { policy, record } from '../core/world.ts'
+
+export function part<T>(value: T): Part<T> {
+  return { ok: true, value }
+}
+
+export function refused(because = 'no rights'): { readonly ok: false; readonly because: string; readonly kind: 'forbidden' } {
+  return { ok: false, because: `GET /some/path: ${because}`, kind: 'forbidden' }
+}
+
+export function kept(name: string, changes: Partial<KeptNode> = {}): KeptNode {
+  return {
+    metadata: { name, uid: `uid-${name}`, labels: {} }, taints: [], address: '10.0.0.1', kubeletPort: 10_250, bootId: 'boot-1', machine: 'machine-1',
+    ready: { status: 'True', heartbeat: '' }, ...changes,
+  }
+}
+
+export function cluster(changes: Partial<Cluster> = {}): Cluster {
+  const names = ['node-1', 'node-2']
+  return {
+    version: part('v1.36.4'), kinds: part(['holdfastpolicies', 'nodefences', 'noderecords']), nodes: part(names.map((name) => kept(name))), incidents: part([]),
+    records: part(new Map(names.map((name) => [name, record({ nodeUid: `uid-${name}` })]))), policies: part([{ name: 'all', policy, faults: '' }]),
+    lease: part({ holder: 'replica-0', term: 3, renewTime: 'then' }), pause: part(undefined),
+    agents: part(names.map((node) => ({ name: `holdfast-agents/agent-${node}`, node, ready: true }))),
+    daemonSets: part([{ name: 'csi/node', csi: true, tolerations: [{ operator: 'Exists' }] }]), ...changes,
+  }
+}

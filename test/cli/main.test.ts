@@ -1,0 +1,99 @@
+// The command line itself, as a process, against the in-memory API server over HTTPS.
+import { execFile } from 'node:child_process'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { execPath } from 'node:process'
+import { suite } from 'uvu'
+import * as assert from 'uvu/assert'
+import type { KubeObject } from '../../coordinator/api.ts'
+import { recordBody } from '../../coordinator/node-record.ts'
+import { customResourceDefinitions } from '../../deploy/crd.ts'
+import { machineClock } from '../../edge/clock.ts'
+import { serve } from '../../sim/api-server/https-server.ts'
+import { admin, createApiServer, type ApiServer } from '../../sim/api-server/server.ts'
+import { record } from '../core/world.ts'
+
+const test = suite('holdfast')
+
+interface Ran { readonly code: number; readonly out: string; readonly err: string }
+
+async function withServer(plant: (server: ApiServer) => void, use: (run: (...input: string[]) => Promise<Ran>, folder: string) => Promise<void>): Promise<void> {
+  const server = createApiServer({ clock: machineClock, chance: () => 0.5 })
+  plant(server)
+  const folder = mkdtempSync(join(tmpdir(), 'holdfast-cli-'))
+  const served = await serve(server, { wall: machineClock.wall(), tokens: { person: admin } })
+  writeFileSync(join(folder, 'kubeconfig'), JSON.stringify({
+    apiVersion: 'v1', kind: 'Config', 'current-context': 'right',
+    clusters: [{ name: 'c', cluster: { server: served.url, 'certificate-authority-data': Buffer.from(served.ca).toString('base64') } }, { name: 'gone', cluster: { server: 'https://127.0.0.1:1' } }],
+    users: [{ name: 'u', user: { token: 'person' } }],
+    contexts: [{ name: 'right', context: { cluster: 'c', user: 'u' } }, { name: 'wrong', context: { cluster: 'gone', user: 'u' } }],
+  }))
+  const run = (...input: string[]) => new Promise<Ran>((resolve) => {
+    execFile(execPath, ['cli/main.ts', ...input], { env: { ...process.env, KUBECONFIG: join(folder, 'kubeconfig'), LC_ALL: 'C.UTF-8' }, timeout: 60_000 }, (error, out, err) => {
+      resolve({ code: error === null ? 0 : Number(error.code ?? -1), out, err })
+    })
+  })
+  try {
+    await use(run, folder)
+  } finally {
+    await served.close()
+    rmSync(folder, { recursive: true })
+  }
+}
+
+function installed(server: ApiServer): void {
+  // Manifests of ours are objects of Kubernetes; only the types do not say so.
+  for (const definition of customResourceDefinitions() as unknown as KubeObject[]) server.plant(definition)
+  server.plant({ apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'holdfast-system' } })
+  server.plant({ apiVersion: 'holdfast.dev/v1alpha1', kind: 'HoldfastPolicy', metadata: { name: 'all' }, spec: { nodeDownPodDeletionPolicy: 'DeleteAllPods' } } as KubeObject)
+  const node = server.plant({
+    apiVersion: 'v1', kind: 'Node', metadata: { name: 'node-1' },
+    status: { conditions: [{ type: 'Ready', status: 'True' }], nodeInfo: { bootID: 'boot-1', systemUUID: 'machine-1' } },
+  } as KubeObject)
+  // Audits without a time get the present one.
+  const { paths, probe, ...facts } = record({ nodeUid: node.metadata.uid ?? '' })
+  const untimed = { ...facts, paths: paths.map((path) => ({ ...path, at: '' })), ...(probe === undefined ? {} : { probe: { ...probe, at: '' } }) }
+  server.plant(recordBody('node-1', untimed, machineClock.wall()) as KubeObject)
+}
+
+test('check names what is missing and exits 1; status still tells what there is', async () => {
+  await withServer(installed, async (run) => {
+    const checked = await run('check', '--json')
+    const { success, categories } = JSON.parse(checked.out) as { success: boolean; categories: { checks: { id: string; result: string }[] }[] }
+    const failed = categories.flatMap(({ checks }) => checks).filter(({ result }) => result === 'error').map(({ id }) => id)
+    assert.equal([checked.code, success, failed], [1, false, ['replica-leads', 'agents-run']])
+    const plain = await run('check')
+    assert.match(plain.out, /× a coordinator replica leads\n {4}there is no Lease holdfast-coordinator.*\n {4}see docs\/checks\.md#replica-leads/)
+    const status = await run('status')
+    assert.is(status.code, 0)
+    assert.is(status.out, '√ 1 well   paths 1/1 verified   × no replica leads\n\n‼ not read: lease: 404 leases.coordination.k8s.io "holdfast-coordinator" not found\n')
+  })
+})
+
+test('a server without our kinds is told to have none', async () => {
+  await withServer(() => undefined, async (run) => {
+    const { code, out } = await run('check', '--ascii')
+    assert.is(code, 1)
+    assert.match(out, /X the kinds of Holdfast are installed\n {4}not served: holdfastpolicies, nodefences, noderecords/)
+  })
+})
+
+test('the kubeconfig and the context are those that were asked for', async () => {
+  await withServer(installed, async (run, folder) => {
+    const wrong = await run('status', '--context', 'wrong')
+    assert.is(wrong.code, 1)
+    assert.match(wrong.out, /^× the cluster cannot be read: .*ECONNREFUSED/)
+    assert.match((await run('status', '--context', 'none')).err, /no context "none", only right, wrong/)
+    assert.match((await run('status', '--kubeconfig', join(folder, 'none'))).err, /the kubeconfig cannot be read/)
+  })
+})
+
+test('a command that is not known ends with the usage and exit code 2', async () => {
+  await withServer(() => undefined, async (run) => {
+    for (const input of [['frob'], ['status', 'more'], ['check', '--frob'], ['status', '--color', 'blue']]) assert.is((await run(...input)).code, 2, input.join(' '))
+    assert.match((await run('--help')).out, /kubectl holdfast check/)
+  })
+})
+
+test.run()

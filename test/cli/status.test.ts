@@ -1,0 +1,83 @@
+import { suite } from 'uvu'
+import * as assert from 'uvu/assert'
+import { paint, showsColours, showsUnicode } from '../../cli/paint.ts'
+import { statusLines, statusOf } from '../../cli/status.ts'
+import type { Cluster } from '../../cli/cluster.ts'
+import { quarantineKey } from '../../core/clear.ts'
+import type { IncidentStatus } from '../../core/incident.ts'
+import { incident } from '../core/world.ts'
+import { cluster, kept, part, refused } from './cluster-seen.ts'
+
+const test = suite('status')
+
+const began = Date.parse('2026-01-02T03:04:05.000Z')
+const at = (seconds: number): string => new Date(began + seconds * 1_000).toISOString()
+const plain = paint({ colours: false, unicode: true })
+const lines = (seen: Cluster, after = 10): string[] => statusLines(statusOf(seen), began + after * 1_000, plain)
+
+const running: Partial<IncidentStatus> = {
+  phase: 'Running', step: 'clear',
+  timeline: [
+    { at: at(0), what: 'opened', detail: 'silence, by replica-0: probe silent' },
+    { at: at(3.1), what: 'proven', detail: 'off: order bmc off' },
+    { at: at(3.2), what: 'tainted', detail: 'quarantine and out-of-service' },
+  ],
+  holds: [{ because: 'waiting-for-volumes', detail: '1 volumes are still attached: pv-web', lifts: 'their VolumeAttachments gone', since: at(4) }],
+  volumes: [{ attachment: 'a', volume: 'pv-db', driver: 'd', fate: 'released' }, { attachment: 'b', volume: 'pv-web', driver: 'd', fate: 'attached' }],
+}
+
+test('the first line says whether it is well, and who leads', () => {
+  assert.equal(lines(cluster()), ['√ 2 well   paths 2/2 verified   leader replica-0'])
+  assert.ok(statusOf(cluster()).well)
+})
+
+test('an open incident is a tree: what was reached and when, what it waits for and what lifts it, what is ahead', () => {
+  const text = lines(cluster({ incidents: part([incident(running)]), nodes: part([kept('node-1'), kept('node-2', { taints: [{ key: quarantineKey, effect: 'NoSchedule' }] })]) })).join('\n')
+  assert.match(text, /^√ 1 well {3}● 1 fencing {3}‼ 1 quarantined/)
+  assert.match(text, /node-2 {2}● Running: clear {2}silence, for 10\.0 s/)
+  assert.match(text, /├─ √ proven +\+3\.1 s {2}off: order bmc off/)
+  assert.match(text, /├─ ◷ volumes +1\/2 released, waits for pv-web/)
+  assert.match(text, /├─ ‼ held: waiting-for-volumes, for 6\.0 s: 1 volumes are still attached: pv-web\n│ +lifted by: their VolumeAttachments gone/)
+  assert.match(text, /└─ ◌ quarantine lifted$/)
+})
+
+test('a closed incident is one line with its outcome and its proof', () => {
+  const closed = incident({ ...running, phase: 'Final', outcome: 'Recovered', holds: [], timeline: [...running.timeline ?? [], { at: at(40), what: 'closed', detail: 'Recovered' }] })
+  const text = lines(cluster({ incidents: part([closed]) }), 100)
+  assert.is(text.at(-1), '√ node-2  Recovered after 40.0 s, 1 min 0 s ago  node-2-abc-1')
+  assert.ok(statusOf(cluster({ incidents: part([closed]) })).well)
+})
+
+test('a node that is not Ready, nobody who leads, a pause: none of them is well', () => {
+  assert.not(statusOf(cluster({ nodes: part([kept('node-1', { ready: { status: 'Unknown', heartbeat: '' } })]) })).well)
+  assert.not(statusOf(cluster({ lease: part({ holder: '', term: 1, renewTime: '' }) })).well)
+  assert.not(statusOf(cluster({ pause: part({ reason: 'r', by: 'b' }) })).well)
+  assert.match(lines(cluster({ lease: part({ holder: '', term: 1, renewTime: '' }) })).join('\n'), /× no replica leads/)
+})
+
+test('an audit of an earlier boot is not counted as verified', () => {
+  assert.equal(statusOf(cluster({ nodes: part([kept('node-1'), kept('node-2', { bootId: 'boot-9' })]) })).paths, { verified: 1, all: 2 })
+})
+
+test('what may not be read is said, and the rest is shown', () => {
+  const text = lines(cluster({ incidents: refused('forbidden'), policies: refused('forbidden') })).join('\n')
+  assert.match(text, /√ 2 well/)
+  assert.match(text, /‼ not read: incidents, policies: forbidden/)
+})
+
+test('a cluster that cannot be read at all is one line', () => {
+  const nothing = refused('connection refused')
+  const blind = cluster({ version: nothing, kinds: nothing, nodes: nothing, incidents: nothing, records: nothing, policies: nothing, lease: nothing, pause: nothing, agents: nothing, daemonSets: nothing })
+  assert.equal(lines(blind), ['× the cluster cannot be read: connection refused'])
+})
+
+test('without UTF-8 there are no glyphs, without a terminal no colours', () => {
+  const ascii = statusLines(statusOf(cluster({ incidents: part([incident(running)]) })), began, paint({ colours: false, unicode: false })).join('\n')
+  assert.ok([...ascii].every((letter) => letter === '\n' || (letter >= ' ' && letter <= '~')), ascii)
+  const coloured = statusLines(statusOf(cluster()), began, paint({ colours: true, unicode: true })).join('\n')
+  assert.ok(coloured.includes('\u001B[32m'))
+  assert.equal([showsUnicode({ LANG: 'C' }), showsUnicode({ LANG: 'de_DE.UTF-8' }), showsUnicode({ LANG: 'de_DE.UTF-8', LC_ALL: 'C' })], [false, true, false])
+  assert.equal([showsColours({}, false), showsColours({}, true), showsColours({ NO_COLOR: '1' }, true), showsColours({ TERM: 'dumb' }, true)], [false, true, false, false])
+})
+
+test.run()

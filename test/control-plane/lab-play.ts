@@ -1,0 +1,222 @@
+// What the stories in the lab share: a settled cluster and its victim, the questions asked of the world afterwards, the times.
+import * as assert from 'uvu/assert'
+import type { KubeObject } from '../../coordinator/api.ts'
+import type { Incident } from '../../core/incident.ts'
+import { bootOf, sameBoot, type Boot, type Ms } from '../../core/model.ts'
+import { machineClock as clock } from '../../edge/clock.ts'
+import type { TruthEntry } from '../../sim/truth.ts'
+import { startLab, type Lab, type LabSettings } from './lab.ts'
+import { workNamespace } from './lab-objects.ts'
+
+export interface Play {
+  readonly lab: Lab
+  /** The node that runs both pods with volumes. */
+  readonly victim: string
+  readonly boot: Boot
+  /** Uids of the workload's pods that are bound to it at the beginning. */
+  readonly pods: readonly string[]
+  /** Names of the incidents that were there before. */
+  readonly before: ReadonlySet<string>
+  readonly beganAt: Ms
+  readonly beganWall: number
+}
+
+interface Pod extends KubeObject {
+  spec: { nodeName?: string }
+  status: { phase: string }
+}
+
+interface Node extends KubeObject {
+  spec?: { taints?: { key: string }[] }
+  status?: { conditions?: { type: string; status: string }[] }
+}
+
+/** Once for a file of tests, anew where a test has left it in disorder, ended by the last one. */
+export interface LabKeeper {
+  /** A settled cluster, whatever was before. */
+  peace(): Promise<Play>
+  stop(): Promise<void>
+}
+
+const settledWithin = 180_000
+
+export function keepLab(settings: Partial<LabSettings> = {}): LabKeeper {
+  let kept: Lab | undefined
+  const fresh = async (): Promise<Lab> => {
+    const lab = await startLab(settings)
+    await Promise.all([0, 1].map((number) => lab.replicas.start(number)))
+    return lab
+  }
+  return {
+    async peace() {
+      if (kept !== undefined) {
+        const again = kept.broken() === undefined ? await settle(kept, settledWithin) : undefined
+        if (again !== undefined) return again
+        console.log('the lab is in disorder after the last story: a new one is built')
+        await kept.stop()
+        kept = undefined
+      }
+      kept = await fresh()
+      const play = await settle(kept, settledWithin)
+      if (play === undefined) throw new Error(`a new lab does not settle: ${await disorder(kept) ?? 'it does now'}`)
+      return play
+    },
+    async stop() {
+      await kept?.stop()
+      kept = undefined
+    },
+  }
+}
+
+export async function settle(lab: Lab, within: Ms): Promise<Play | undefined> {
+  const limit = clock.now() + within
+  while (await disorder(lab) !== undefined) {
+    if (clock.now() > limit) {
+      console.log(`not settled: ${await disorder(lab)}`)
+      return undefined
+    }
+    await clock.wait(250)
+  }
+  const pods = await workload(lab)
+  const victim = pods.find((pod) => pod.metadata.name === 'db-0')?.spec.nodeName ?? ''
+  const boot = bootOfNode(lab, victim)
+  if (boot === undefined) return undefined
+  return {
+    lab, victim, boot, pods: pods.filter((pod) => pod.spec.nodeName === victim).map((pod) => pod.metadata.uid ?? ''),
+    before: new Set(lab.incidents().map(({ name }) => name)), beganAt: clock.now(), beganWall: clock.wall(),
+  }
+}
+
+/** What keeps a story from beginning. */
+async function disorder(lab: Lab): Promise<string | undefined> {
+  if (lab.replicas.running.size < 2 || ![...lab.replicas.running.values()].every((one) => one.alive())) return 'a replica is not there'
+  const open = lab.incidents().find((incident) => incident.status.phase !== 'Final')
+  if (open !== undefined) return `${open.name} is open: ${open.status.holds.map((hold) => hold.because).join() || open.status.step}`
+  const taints = await ourTaints(lab)
+  if (taints.length > 0) return taints.join(', ')
+  for (const [name, node] of lab.nodes) {
+    const [record, boot] = [lab.records().get(name), bootOfNode(lab, name)]
+    if (boot === undefined || record === undefined || !sameBoot(record.boot, boot)) return `${name} is not on record in this boot`
+    if (record.probe?.answered !== true || !record.paths.every((path) => path.state === 'verified')) return `${name} is not audited`
+    if (node.agent() === undefined) return `${name} has no agent`
+  }
+  const unready = (await nodesOf(lab)).find((node) => node.status?.conditions?.find(({ type }) => type === 'Ready')?.status !== 'True')
+  if (unready !== undefined) return `${unready.metadata.name} is not Ready`
+  if (!await workloadRuns(lab)) return 'the workload does not run'
+  return await lab.replicas.leader() === undefined ? 'nobody leads' : undefined
+}
+
+function bootOfNode(lab: Lab, name: string): Boot | undefined {
+  const boot = lab.world.nodes.get(name)?.machine.boot()
+  return boot === undefined ? undefined : bootOf(boot.id, boot.start)
+}
+
+async function items<T>(lab: Lab, path: string): Promise<readonly T[]> {
+  const answer = await lab.api.get<{ items: T[] }>(path)
+  if (!answer.ok) throw new Error(`${path}: ${answer.error.message}`)
+  return answer.value.items
+}
+
+export const nodesOf = (lab: Lab) => items<Node>(lab, '/api/v1/nodes')
+export const workload = (lab: Lab) => items<Pod>(lab, `/api/v1/namespaces/${workNamespace}/pods`)
+
+/** The workload runs whole, and nothing of it on a node that is not there. */
+export async function workloadRuns(lab: Lab, notOn?: string): Promise<boolean> {
+  const pods = (await workload(lab)).filter((pod) => pod.metadata.deletionTimestamp === undefined)
+  return pods.length === 3 && pods.every((pod) => pod.status.phase === 'Running' && pod.spec.nodeName !== notOn)
+}
+
+/** Taints of ours that stand on any node. */
+export async function ourTaints(lab: Lab): Promise<readonly string[]> {
+  return (await nodesOf(lab)).flatMap((node) => (node.spec?.taints ?? [])
+    .filter(({ key }) => key.startsWith('holdfast.dev/') || key === 'node.kubernetes.io/out-of-service')
+    .map(({ key }) => `${node.metadata.name} ${key}`))
+}
+
+export async function until(what: string, so: () => boolean | Promise<boolean>, within: Ms): Promise<void> {
+  const limit = clock.now() + within
+  while (!await so()) {
+    if (clock.now() > limit) throw new Error(`not within ${within / 1_000} s: ${what}`)
+    await clock.wait(20)
+  }
+}
+
+/** Incidents that were opened since the play began. */
+export function incidents({ lab, before }: Play): readonly Incident[] {
+  return lab.incidents().filter(({ name }) => !before.has(name))
+}
+
+export function theIncident(play: Play): Incident | undefined {
+  const all = incidents(play)
+  if (all.length > 1) throw new Error(`${all.length} incidents where one was expected: ${all.map((one) => one.name).join(', ')}`)
+  return all[0]
+}
+
+export async function ended(play: Play, within: Ms): Promise<Incident> {
+  await until('the incident is Final', () => theIncident(play)?.status.phase === 'Final', within).catch((error: unknown) => {
+    const incident = theIncident(play)
+    throw new Error(`${String(error)}; it stands at ${incident?.status.step}, holds ${JSON.stringify(incident?.status.holds)}, after\n${incident === undefined ? '' : transcript(incident)}`, { cause: error })
+  })
+  const incident = theIncident(play)
+  if (incident === undefined) throw new Error('no incident') // the wait above saw one
+  return incident
+}
+
+export function happened({ lab, beganAt }: Play, what: string): readonly TruthEntry[] {
+  return lab.world.truth.entries.filter((entry) => entry.at >= beganAt && entry.what === what)
+}
+
+/** What the world's own judges found since the play began. Empty: no promise was broken. */
+export function findings({ lab, beganAt }: Play): readonly string[] {
+  const { judges } = lab.world
+  return [
+    ...judges.twoWriters().filter(({ from }) => from >= beganAt).map((one) => `two writers on ${one.volume}: ${one.one} and ${one.other}`),
+    ...judges.wroteAfterRelease().filter(({ from }) => from >= beganAt).map((one) => `${one.writer} wrote ${one.volume} after its release`),
+    ...judges.twins().filter(({ from }) => from >= beganAt).map((one) => `twins: ${JSON.stringify(one)}`),
+  ]
+}
+
+/** No incident, no order, no taint, every pod where it was. */
+export async function untouched(play: Play): Promise<void> {
+  assert.equal(incidents(play).map(({ name }) => name), [])
+  assert.is(happened(play, 'device ordered').length, 0)
+  assert.equal(await ourTaints(play.lab), [])
+  await nothingFreed(play)
+}
+
+export async function nothingFreed(play: Play): Promise<void> {
+  const uids = (await workload(play.lab)).map((pod) => pod.metadata.uid)
+  assert.equal(play.pods.filter((uid) => !uids.includes(uid)), [])
+  assert.is(happened(play, 'volume released').length, 0)
+  assert.equal(findings(play), [])
+}
+
+/** The incident ended well: nothing was lost, nothing was done twice, and the node is back. */
+export async function comesBack(play: Play, incident: Incident): Promise<void> {
+  assert.is(incident.status.outcome, 'Recovered', transcript(incident))
+  assert.equal(findings(play), [])
+  assert.equal(await ourTaints(play.lab), [])
+  await until('the workload runs', () => workloadRuns(play.lab), 60_000)
+  assert.is(happened(play, 'machine booted').length, 1, 'the machine booted once')
+  assert.is(happened(play, 'machine lost its power').length, 1, 'it lost its power once')
+  const freed = incident.status.pods.filter((pod) => pod.fate === 'freed').map((pod) => pod.uid)
+  assert.equal(freed.toSorted(), [...new Set(freed)].toSorted(), 'freed once each')
+  assert.equal(freed.filter((uid) => !play.pods.includes(uid)), [], 'no successor was freed')
+}
+
+/** Nothing that a replica asked for was refused for want of a right. */
+export function rightsSuffice(lab: Lab): void {
+  assert.equal(lab.replicaLog().map((line) => JSON.stringify(line)).filter((line) => /forbidden|"status":403/i.test(line)), [])
+}
+
+/** Each moment with its time after the beginning of the play. */
+export function times(play: Play, incident: Incident): string {
+  const since = (wall: number): string => ((wall - play.beganWall) / 1_000).toFixed(1)
+  const last: { what: string; at: string }[] = []
+  for (const { what, at } of incident.status.timeline) if (last.at(-1)?.what !== what) last.push({ what, at })
+  return last.map(({ what, at }) => `${what} ${since(Date.parse(at))}`).join(', ')
+}
+
+export function transcript(incident: Incident): string {
+  return incident.status.timeline.map(({ at, what, detail }) => `${at} ${what} | ${detail}`).join('\n')
+}

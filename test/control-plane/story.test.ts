@@ -1,0 +1,50 @@
+// The story on a real control plane: a node dies and comes back. Three ways of dying, one way back.
+import { suite } from 'uvu'
+import * as assert from 'uvu/assert'
+import { comesBack, ended, keepLab, rightsSuffice, times, until, workloadRuns } from './lab-play.ts'
+
+const test = suite('story on a real control plane')
+const keeper = keepLab()
+
+test('power loss: found off twice, cleared, secured, switched on, back under its own word', async () => {
+  const play = await keeper.peace()
+  play.lab.world.cutPower(play.victim)
+  await until('the volumes are released', () => play.lab.attachments(play.victim).length === 0, 60_000)
+  await until('the workload runs elsewhere', () => workloadRuns(play.lab, play.victim), 60_000)
+  const incident = await ended(play, 180_000)
+  console.log(`power loss: ${times(play, incident)}`)
+  assert.is(incident.status.proof?.kind, 'found-off')
+  assert.ok(incident.status.proof?.evidence.some((one) => one.source === 'audit bmc' && one.word === 'on'))
+  assert.is(incident.status.volumes.filter((volume) => volume.fate === 'released').length, 2)
+  await comesBack(play, incident)
+})
+
+test('kernel freeze: ordered off, read off twice, cleared, switched on', async () => {
+  const play = await keeper.peace()
+  play.lab.world.freeze(play.victim)
+  await until('the workload runs elsewhere', () => workloadRuns(play.lab, play.victim), 60_000)
+  const incident = await ended(play, 180_000)
+  console.log(`kernel freeze: ${times(play, incident)}`)
+  assert.is(incident.status.proof?.kind, 'off')
+  await comesBack(play, incident)
+})
+
+test('network partition: fenced by its own device, and back once the network is', async () => {
+  const play = await keeper.peace()
+  const heal = play.lab.isolate(play.victim)
+  await until('the workload runs elsewhere', () => workloadRuns(play.lab, play.victim), 60_000)
+  heal()
+  const incident = await ended(play, 180_000)
+  console.log(`network partition: ${times(play, incident)}`)
+  assert.is(incident.status.proof?.kind, 'off')
+  await comesBack(play, incident)
+})
+
+test('no replica lacked a right', async () => {
+  const { lab } = await keeper.peace()
+  rightsSuffice(lab)
+})
+
+test('the lab stops', async () => await keeper.stop())
+
+test.run()

@@ -1,0 +1,696 @@
+import { suite } from 'uvu'
+import * as assert from 'uvu/assert'
+import { isLook, type Action } from '../../core/action.ts'
+import { outOfServiceKey, quarantineKey } from '../../core/clear.ts'
+import { decide, incidentName } from '../../core/decide.ts'
+import type { Incident, IncidentStatus } from '../../core/incident.ts'
+import type { Method, NodeSeen, Observed, Self } from '../../core/model.ts'
+import type { Policy } from '../../core/policy.ts'
+import {
+  attempts, booted, bootedReady, cleared, clearing, freed, lifted, on, opened, ordered, ordering, proven, quarantine, recovering, seenAll,
+  seenLongAgo, switchedOn, withdrawn, type State,
+} from './states.ts'
+import {
+  attempt, beat, boot, dead, foundOffNode, incident, method, newBoot, node, now, pod, podsOf, policy, proofRecord, reading, record, seen, seenOrder,
+  seenProof, self, silent, silentAt, three, volume,
+} from './world.ts'
+
+const test = suite('decide')
+
+/** What is wanted of node-2, each wish in a word or two: deeds and holds. */
+function wants(observed: Observed, policies: readonly Policy[] = [policy], at = now): string[] {
+  return wishes(observed, policies, at).filter((action) => !isLook(action) && action.do !== 'record').map(said)
+}
+
+function looks(observed: Observed, policies: readonly Policy[] = [policy], at = now): string[] {
+  return wishes(observed, policies, at).filter(isLook).map(said).toSorted()
+}
+
+function wishes(observed: Observed, policies: readonly Policy[], at: number): Action[] {
+  return decide(observed, at, policies).filter((action) => action.node === 'node-2')
+}
+
+function said(action: Action): string {
+  switch (action.do) {
+    case 'open': return `open ${action.cause}`
+    case 'fence': case 'restore': return `${action.do} ${action.method.name}`
+    case 'prove': return `prove ${action.proof.kind}`
+    case 'taint': return action.outOfService ? 'taint out-of-service' : 'taint quarantine'
+    case 'untaint': return action.key === quarantineKey ? 'untaint quarantine' : 'untaint out-of-service'
+    case 'delete': return `delete ${action.pods.map((one) => one.name).join(' ')}`
+    case 'close': return `close ${action.outcome}`
+    case 'hold': return `hold ${action.because}`
+    case 'askDevice': return `askDevice ${action.method.name}`
+    default: return action.do
+  }
+}
+
+function held(observed: Observed, because: string, policies: readonly Policy[] = [policy]): string {
+  const hold = wishes(observed, policies, now).find((action) => action.do === 'hold' && action.because === because)
+  if (hold?.do !== 'hold') return assert.unreachable(`no hold ${because}: ${wants(observed, policies).join(', ')}`) as never
+  assert.ok(hold.lifts.length > 3, 'a hold says what lifts it')
+  return hold.detail
+}
+
+const lead = (changes: Partial<Self>) => self(changes)
+const without = <Key extends keyof Self>(key: Key): Self => {
+  const { [key]: _, ...rest } = self()
+  return rest as Self // a Self that lacks what the caller says it lacks
+}
+
+const unidentified = record({ paths: record().paths.map((one) => ({ ...one, identity: 'unproven' })) })
+
+function inState(state: State, changes: Partial<NodeSeen> = {}, status: Partial<IncidentStatus> = {}, more: Partial<Incident> = {}, own: Self = self()): Observed {
+  return three({ ...state.node, ...changes }, [incident({ ...state.status, ...status }, more)], own)
+}
+
+// Nobody acts who does not lead, or does not see.
+
+test('a replica that does not lead wants nothing, whatever it sees', () => {
+  for (const state of [opened, proven, clearing, recovering, booted]) assert.equal(decide(inState(state, {}, {}, {}, without('term')), now, [policy]), [])
+  assert.equal(decide(three(dead, [], without('term')), now, [policy]), [])
+})
+
+const blindnesses: [string, Partial<Self>][] = [
+  ['has just woken', { awakeSince: now - 500 }], ['does not hear the API server', { apiAnsweredAt: now - 11_000 }], ['has stale watches', { freshAt: now - 11_000 }],
+]
+for (const [how, own] of blindnesses) {
+  test(`a leader that ${how} only holds, and asks nothing`, () => {
+    for (const state of [opened, proven, clearing, recovering, booted]) assert.equal(decide(inState(state, {}, {}, {}, lead(own)), now, [policy]).map(said), ['hold blind'])
+    assert.equal(decide(three(dead, [], lead(own)), now, [policy]), [])
+  })
+}
+
+test('a cluster in which all is well wants nothing', () => {
+  const audited = { probe: { askedAt: 20_000, answeredAt: 20_100, word: 'answered' } } as const
+  const own = (name: string) => ({ name, ...audited })
+  assert.equal(decide(seen(['node-1', 'node-2', 'node-3'].map((name) => node(own(name)))), now, [policy]), [])
+})
+
+// open
+
+test('a dead node gets an incident, with its boot, its evidence and its policy by value', () => {
+  const action = wishes(three(dead), [policy], now).find((one) => one.do === 'open')
+  if (action?.do !== 'open') return assert.unreachable()
+  assert.equal([action.boot, action.cause, action.policy], [boot, 'silence', policy])
+  assert.equal(action.evidence.map((one) => `${one.source} ${one.word}`), ['probe silent', 'witness node-1 deaf', 'witness node-3 deaf'])
+})
+
+test('a node found off gets an incident without waiting for deadAfter', () => {
+  assert.equal(wants(three(foundOffNode)), ['open found-off'])
+  const early = { ...foundOffNode, beat: beat({ at: now - 3_500 }) }
+  assert.equal(wants(three(early), [{ ...policy, profile: 'balanced' }]), ['open found-off'])
+})
+
+const notOpened: [string, Partial<NodeSeen>][] = [
+  ['beats', {}],
+  ['is silent, and nothing more', silent],
+  ['is silent for less than deadAfter', { ...dead, beat: beat({ at: now - 2_900 }) }],
+  ['answers on the kubelet port', { ...dead, probe: { askedAt: now - 2_000, answeredAt: now - 1_900, word: 'answered', spokeAt: now - 1_900 } }],
+  ['refuses on the kubelet port', { ...dead, probe: { askedAt: now - 2_000, answeredAt: now - 1_900, word: 'refused', spokeAt: now - 1_900 } }],
+  ['accepts on the kubelet port and says nothing', { ...dead, probe: { askedAt: now - 2_000, answeredAt: now - 1_900, word: 'open', spokeAt: now - 1_900 } }],
+  ['is heard by a witness with its seal', { ...dead, witnesses: [{ witness: 'node-1', kind: 'agent', askedAt: now - 2_000, answeredAt: now - 1_000, word: 'hears', proven: true }] }],
+  ['has a Lease that moved', { ...dead, lease: { askedAt: now - 600, readAt: now - 500, renewTime: 'b', unmovedSince: now - 500, moved: true } }],
+  ['posted a status', { ...dead, ready: { status: 'True', postedAt: now - 500, since: 0, bootId: 'boot-1' } }],
+  ['was never heard by this replica', { ...dead, beat: undefined, seenAt: now - 60_000 }],
+  ['said goodbye for a restart', { ...dead, beat: beat({ at: silentAt, goodbye: { at: silentAt, why: 'restart' } }) }],
+  ['said goodbye for a reboot', { ...dead, beat: beat({ at: silentAt, goodbye: { at: silentAt, why: 'reboot' } }) }],
+  ['has one device that read off once', { ...silent, readings: [reading('off', now - 1_000)] }],
+  ['is found off but answers a witness', { ...foundOffNode, witnesses: [{ witness: 'node-1', kind: 'agent', askedAt: now - 1_500, answeredAt: now - 1_000, word: 'hears', proven: false }] }],
+  ['is gone', { ...dead, gone: true }],
+]
+for (const [how, changes] of notOpened) test(`a node that ${how} gets no incident`, () => assert.not(wants(three(changes)).some((one) => one.startsWith('open'))))
+
+test('a node that is no more than suspect is asked about from all sides at once', () => {
+  const observed = three({ ...silent, beat: beat({ at: now - 1_600 }) })
+  assert.equal(looks(observed), ['askDevice bmc-off', 'askWitnesses', 'probe', 'readLease'])
+  assert.equal(wants(observed), [])
+})
+
+/** Without a policy of its own a node is judged at the usual pace. */
+const longDead = { ...dead, beat: beat({ at: now - 12_000 }) }
+
+test('a node that no policy selects is only watched', () => {
+  assert.equal(wants(three(longDead), []), ['hold unselected'])
+  assert.equal(wants(three(longDead), [{ ...policy, nodeLabels: { role: 'db' } }]), ['hold unselected'])
+})
+
+test('two policies of one priority: neither acts, both are named', () => {
+  const two = [policy, { ...policy, name: 'other' }]
+  assert.equal(wants(three(longDead), two), ['hold policy-conflict'])
+  assert.match(held(three(longDead), 'policy-conflict', two), /all and other/)
+})
+
+test('a pause, of the cluster or the policy, and a dry run open nothing', () => {
+  const pause = { reason: 'x', by: 'y' }
+  assert.equal(wants(three(dead, [], lead({ pause }))), ['hold pause'])
+  assert.equal(wants(three(dead), [{ ...policy, pause }]), ['hold pause'])
+  assert.equal(wants(three(dead), [{ ...policy, mode: 'dryRun' }]), ['hold dry-run'])
+})
+
+test('a node that has an open incident gets no second one', () => {
+  assert.not(wants(inState(opened)).some((one) => one.startsWith('open')))
+})
+
+test('when most nodes fall silent at once nothing is opened and nothing fenced', () => {
+  const many = ['node-1', 'node-2', 'node-3', 'node-4'].map((name) => node({ ...dead, name, readings: [reading('on', now - 1_000)] }))
+  const rest = ['node-5', 'node-6'].map((name) => node({ name }))
+  assert.equal(wants(seen([...many, ...rest])), ['hold storm'])
+  assert.equal(wants(seen([...many, ...rest], [incident()])), ['hold storm'])
+})
+
+test('in a storm facts still clear: what is found off is opened, proven and freed', () => {
+  const others = ['node-1', 'node-3', 'node-4'].map((name) => node({ ...dead, name }))
+  const rest = ['node-5', 'node-6'].map((name) => node({ name }))
+  const storm = (changes: Partial<NodeSeen>, incidents: readonly Incident[] = []) => seen([node(changes), ...others, ...rest], incidents)
+  assert.equal(wants(storm(foundOffNode)), ['open found-off'])
+  assert.equal(wants(storm(foundOffNode, [incident({}, { cause: 'found-off' })])), ['prove found-off'])
+  assert.equal(wants(storm({ ...clearing.node }, [incident(clearing.status)])), ['delete web-0 api-x'])
+})
+
+// The name of an incident.
+
+test('an incident\'s name tells the node and the boot, and how many that boot had', () => {
+  const [first] = [incidentName(three(), node(), boot)]
+  assert.match(first ?? '', /^node-2-[0-9a-f]{10}-1$/)
+  assert.is(incidentName(three({}, [incident({}, { name: first ?? '' })]), node(), boot), (first ?? '').replace(/1$/, '2'))
+  assert.is.not(incidentName(three(), node(), newBoot).slice(0, -2), (first ?? '').slice(0, -2))
+  assert.is.not(incidentName(three(), node({ uid: 'other' }), boot).slice(0, -2), (first ?? '').slice(0, -2))
+})
+
+test('a name is never given twice, though earlier incidents are not kept any more', () => {
+  const first = incidentName(three(), node(), boot)
+  const third = first.replace(/1$/, '3')
+  assert.is(incidentName(three({}, [incident({}, { name: third })]), node(), boot), first.replace(/1$/, '4'))
+})
+
+// A new leader, and what is left of an older one.
+
+test('a new leader first writes its term on the incident, and does nothing before that', () => {
+  for (const state of [opened, ordered, proven, clearing, recovering, booted]) assert.equal(wants(inState(state, {}, { term: 2 })), ['adopt'])
+  assert.equal(wants(inState(opened, { gone: true }, { term: 2 })), ['adopt'])
+})
+
+/** Whom it asks beside the agents, a replica knows by its own name. */
+const nameless = (action: Action): unknown => (action.do === 'askWitnesses' ? 'askWitnesses' : action)
+
+test('after that it wants in every state what its predecessor wanted', () => {
+  for (const state of [opened, ordered, proven, clearing, freed, cleared, recovering, switchedOn, booted, lifted, withdrawn]) {
+    const before = decide(inState(state), now, [policy])
+    const successor = { ...self(), replica: 'replica-1', term: 7, replicas: ['replica-0'] }
+    const after = decide(inState(state, {}, { term: 7 }, {}, successor), now, [policy])
+    assert.equal(after.map(nameless), before.map(nameless))
+  }
+})
+
+test('an order whose program does not run here has an unknown end', () => {
+  assert.equal(wants(inState(ordering, { busy: new Set() })), ['settle'])
+  assert.not(wants(inState(ordering)).includes('settle'))
+})
+
+// Order.
+
+test('a dead node of an open incident is quarantined and its device ordered off, in one breath', () => {
+  assert.equal(wants(inState(opened)), ['taint quarantine', 'fence bmc-off'])
+})
+
+test('an order is not given twice while it runs', () => {
+  assert.equal(wants(inState(ordering)), [])
+})
+
+test('a quarantine that could not be written with the order is written while it runs', () => {
+  assert.equal(wants(inState(ordering, { taints: [] })), ['taint quarantine'])
+})
+
+const notOrdered: [string, Partial<NodeSeen>, Partial<Incident>, string][] = [
+  ['is no more than suspect', { ...opened.node, beat: beat({ at: now - 2_000 }) }, {}, 'hold not-dead'],
+  ['answers, though its agent does not', { ...opened.node, probe: { askedAt: now - 2_000, answeredAt: now - 1_900, word: 'answered', spokeAt: now - 1_900 } }, {}, 'hold not-dead'],
+  ['was not heard by this replica yet', { ...opened.node, beat: undefined, seenAt: now - 1_000 }, {}, 'hold not-dead'],
+  ['has a policy that does nothing', opened.node, { policy: { ...policy, nodeDownPodDeletionPolicy: 'DoNothing' } }, 'hold do-nothing'],
+  ['has no path', { ...opened.node, path: { levels: [], faults: [] } }, {}, 'hold no-path'],
+  ['has a path that its configuration keeps out', { ...opened.node, path: { levels: [], faults: ['fence-config-node-2: no such template'] } }, {}, 'hold config-invalid'],
+  ['has a device that does not answer', { ...opened.node, readings: [reading('unknown', now - 1_000)] }, {}, 'hold path-unverified'],
+  ['has a path of unproven identity where the policy requires it', { ...opened.node, record: unidentified }, { policy: { ...policy, identity: 'require' } }, 'hold identity-unproven'],
+]
+for (const [how, changes, more, hold] of notOrdered) test(`a node that ${how} is not ordered off`, () => assert.equal(wants(inState({ node: changes, status: {} }, {}, {}, more)), [hold]))
+
+test('while devices say off by themselves an order waits a moment for the second word', () => {
+  const half = { ...dead, readings: [reading('off', now - 800)] }
+  assert.equal(wants(three(half, [incident()])), [])
+})
+
+test('an order waits until a device that was not asked yet has answered', () => {
+  assert.equal(wants(inState({ node: dead, status: {} })), [])
+  assert.ok(looks(inState({ node: dead, status: {} })).includes('askDevice bmc-off'))
+})
+
+test('of two dead nodes in a small cluster one is fenced, the other waits for the slot', () => {
+  const fencing = incident({ ...ordered.status }, { nodeName: 'node-9', nodeUid: 'uid-node-9', machine: '', name: 'node-9-abc-1' })
+  const nodes = [node(opened.node), node({ ...dead, name: 'node-9', beat: beat({ at: now - 70_000 }) }), ...['node-1', 'node-3', 'node-4', 'node-5'].map((name) => node({ name }))]
+  assert.equal(wants(seen(nodes, [incident(), fencing])), ['hold concurrency'])
+  assert.match(held(seen(nodes, [incident(), fencing]), 'concurrency'), /node-9/)
+})
+
+test('an incident that rests holds no slot', () => {
+  const failed = [attempt({ id: 'a', result: 'failed' }), attempt({ id: 'b', result: 'failed' })]
+  const resting = incident({ phase: 'Running', step: 'power-management', attempts: failed }, { nodeName: 'node-9', nodeUid: 'uid-node-9', machine: '', name: 'node-9-abc-1' })
+  const firstSeen = new Map([...seenOrder(now - 20_000, now - 19_000, 'a'), ...seenOrder(now - 18_000, now - 17_000, 'b')])
+  const nodes = [node(opened.node), node({ ...dead, name: 'node-9', beat: beat({ at: now - 70_000 }), firstSeen }), ...['node-1', 'node-3', 'node-4', 'node-5'].map((name) => node({ name }))]
+  assert.equal(wants(seen(nodes, [incident(), resting])), ['taint quarantine', 'fence bmc-off'])
+})
+
+test('two nodes that die in one tick in a small cluster: one order, not two', () => {
+  const nodes = [node(opened.node), node({ ...opened.node, name: 'node-9' }), ...['1', '3', '4', '5', '6', '7'].map((nth) => node({ name: `node-${nth}` }))]
+  const both = [incident(), incident({}, { nodeName: 'node-9', nodeUid: 'uid-node-9', machine: '', name: 'node-9-abc-1' })]
+  assert.is(decide(seen(nodes, both), now, [policy]).filter((action) => action.do === 'fence').length, 1)
+})
+
+test('a fence that a person asked for is ordered though the node is well, and beats do not withdraw it', () => {
+  const byHand = { cause: 'by-hand' } as const
+  assert.equal(wants(inState({ node: { readings: [reading('on', now - 1_000)] }, status: {} }, {}, {}, byHand)), ['taint quarantine', 'fence bmc-off'])
+})
+
+test('a level failed, the next is ordered; none left, it rests', () => {
+  const plug: Method = { ...method, name: 'plug-off', device: 'pdu-1:161', digest: 'd2' }
+  const failed = [attempt({ id: 'a', result: 'failed' }), attempt({ id: 'b', result: 'failed' })]
+  const firstSeen = new Map([...seenOrder(now - 20_000, now - 19_000, 'a'), ...seenOrder(now - 18_000, now - 17_000, 'b')])
+  const on2 = reading('on', now - 1_000, now - 900, { method: 'plug-off', digest: 'd2' })
+  const state = { ...opened.node, taints: [quarantine], firstSeen, readings: [reading('on', now - 1_000), on2] }
+  assert.equal(wants(inState({ node: { ...state, path: { levels: [[method], [plug]], faults: [] } }, status: { attempts: failed } })), ['fence plug-off'])
+  assert.equal(wants(inState({ node: state, status: { attempts: failed } })), ['hold resting'])
+})
+
+test('a program that does not end at its deadline is told', () => {
+  assert.equal(wants(inState(ordering, { firstSeen: new Map(seenOrder(now - 45_000)) })), ['hold order-may-land'])
+})
+
+test('while nothing proves the off of a level, it is told what is lacking', () => {
+  const neighbour = node({ name: 'node-1', beat: beat({ at: now - 6_500 }) })
+  const late = new Map(seenOrder(now - 36_000, now - 34_000))
+  const spent = { attempts: [attempt(), attempt({ id: 'x' })] }
+  const target = node({ ...ordered.node, record: unidentified, firstSeen: new Map([...late, ...seenOrder(now - 36_000, now - 34_000, 'x')]), beat: beat({ at: now - 40_000 }) })
+  assert.match(held(seen([target, neighbour, node({ name: 'node-3' }), node({ name: 'node-4' }), node({ name: 'node-5' })], [incident(spent)]), 'resting'), /node-1 on the same device has not answered/)
+})
+
+test('heard again while its order runs, an incident waits for the run\'s end', () => {
+  assert.equal(wants(inState(ordering, { beat: beat() })), ['hold order-may-land'])
+})
+
+test('heard again without a proof, an incident is withdrawn', () => {
+  assert.equal(wants(inState(opened, { beat: beat() })), ['withdraw'])
+  assert.equal(wants(inState(ordered, { beat: beat() }, { attempts: [attempt({ result: 'failed' })] })), ['withdraw'])
+})
+
+test('a verified off is not refuted by a beat from before its end', () => {
+  const lastBeat = beat({ at: now - 1_200 })
+  const quick = { beat: lastBeat, firstSeen: new Map(seenOrder(now - 1_300, now - 1_100)), readings: [reading('on', now - 2_000), reading('off', now - 1_050, now - 1_000)] }
+  assert.not(wants(inState(ordered, quick)).includes('withdraw'))
+  assert.equal(wants(inState(ordered, { ...quick, beat: beat({ at: now - 1_000 }) })), ['withdraw'])
+})
+
+test('a new boot without a proof withdraws, and frees nothing by force', () => {
+  assert.equal(wants(inState(opened, { beat: beat({ boot: newBoot }) })), ['withdraw'])
+})
+
+test('a status that kubelet posted from a new boot is heard, though the agent is not there yet', () => {
+  assert.equal(wants(inState(ordered, { ready: { ...bootedReady, postedAt: now - 12_000 } })).includes('withdraw'), false, 'posted before the last beat')
+  assert.equal(wants(inState(ordered, { ready: { ...bootedReady, postedAt: now - 3_000 } })), ['withdraw'])
+})
+
+test('after a proof was shown false the next level waits for evidence of death, not for habit', () => {
+  const plug: Method = { ...method, name: 'plug-off', device: 'pdu-1:161', digest: 'd2' }
+  const paths = [...record().paths, ...record().paths.map((one) => ({ ...one, method: 'plug-off', digest: 'd2' }))]
+  const status = { ...ordered.status, voided: [{ proof: proofRecord(), at: '', evidence: '' }] }
+  const state = { ...ordered.node, path: { levels: [[method], [plug]], faults: [] }, record: record({ paths }), readings: [...(ordered.node.readings ?? []), reading('on', now - 900, now - 800, { method: 'plug-off', digest: 'd2' })] }
+  assert.equal(wants(inState({ node: state, status })), ['fence plug-off'])
+  assert.equal(wants(inState({ node: { ...state, beat: beat({ at: now - 2_000 }) }, status })), ['hold not-dead'])
+})
+
+// prove
+
+test('a level ordered off and read off twice is proven; nothing is freed before that is on the record', () => {
+  assert.equal(wants(inState(ordered)), ['prove off'])
+})
+
+test('a found-off is proven without an order', () => {
+  assert.equal(wants(three(foundOffNode, [incident({}, { cause: 'found-off' })])), ['prove found-off'])
+})
+
+test('after an order was given there is no found-off', () => {
+  const state = { ...foundOffNode, firstSeen: new Map(seenOrder(now - 3_900, now - 500)), taints: [quarantine] }
+  assert.not(wants(three(state, [incident({ attempts: [attempt()] })])).some((one) => one.startsWith('prove')))
+})
+
+const notProven: [string, Partial<NodeSeen>, Partial<IncidentStatus>][] = [
+  ['the fence agent failed and the device says on', { readings: [reading('on', now - 2_300), reading('on', now - 900)] }, { attempts: [attempt({ result: 'failed' })] }],
+  ['the fence agent hangs', { busy: new Set(['order node-2 bmc-off']), firstSeen: new Map(seenOrder(now - 6_000)), readings: [reading('off', now - 2_300), reading('off', now - 900)] }, { attempts: [attempt({ result: 'running' })] }],
+  ['the device says off once and on again', { readings: [reading('off', now - 2_300), reading('on', now - 900)] }, {}],
+  ['the device stops answering', { readings: [reading('off', now - 2_300), reading('unknown', now - 900)] }, {}],
+  ['its level was shown false', {}, { voided: [{ proof: proofRecord(), at: '', evidence: '' }] }],
+]
+for (const [how, changes, status] of notProven) {
+  test(`if ${how}, nothing is proven and nothing freed`, () => {
+    const wished = wants(inState(ordered, changes, status))
+    assert.not(wished.some((one) => /prove|delete|out-of-service/.test(one)), wished.join())
+  })
+}
+
+test('a proof is not made of a node that beats', () => {
+  assert.not(wants(inState(ordered, { beat: beat() }, { attempts: [attempt({ result: 'failed' })] })).includes('prove off'))
+})
+
+// taint, delete
+
+test('after the proof out-of-service goes on together with the quarantine', () => {
+  assert.equal(wants(inState(proven)), ['taint out-of-service'])
+  assert.equal(wants(inState(proven, { taints: [] })), ['taint out-of-service'])
+})
+
+test('out-of-service goes on only over devices that this leader has itself heard say off', () => {
+  assert.not(wants(inState(proven, { readings: [] })).includes('taint out-of-service'))
+  assert.ok(looks(inState(proven, { readings: [] })).includes('askDevice bmc-off'))
+  for (const state of ['on', 'unknown'] as const) {
+    assert.equal(wants(inState(proven, { readings: [reading('off', now - 1_900), reading(state, now - 500)] })), ['hold proof-doubted'])
+  }
+})
+
+test('a proof by a method that is not configured any more, or otherwise, frees nothing, and that is said', () => {
+  const other = { path: { levels: [[{ ...method, digest: 'd9' }]], faults: [] } }
+  const gone = { path: { levels: [], faults: ['no such template'] } }
+  const proof = proofRecord({ digests: ['d1'] })
+  for (const state of [proven, clearing, freed]) {
+    assert.not(wants(inState(state, {}, { proof })).includes('hold config-invalid'))
+    for (const changes of [other, gone]) assert.equal(wants(inState(state, changes, { proof })), ['hold config-invalid'])
+  }
+})
+
+test('a record whose proof is of another boot or another node frees nothing', () => {
+  for (const wrong of [{ boot: newBoot }, { nodeUid: 'uid-other' }]) {
+    for (const state of [proven, clearing, freed, cleared]) {
+      assert.equal(wants(inState(state, {}, { proof: proofRecord(wrong) })), ['hold proof-doubted'])
+    }
+  }
+})
+
+test('the pods of a proven node are deleted, StatefulSets first', () => {
+  assert.equal(wants(inState(clearing)), ['delete web-0 api-x'])
+})
+
+const notDeleted: [string, Partial<NodeSeen>, Partial<Self>, readonly string[]][] = [
+  ['the device was not read within the last second', { readings: [reading('off', now - 3_300), reading('off', now - 1_900)] }, {}, []],
+  ['this leader has not read the device itself', { readings: [] }, {}, []],
+  ['the device says on', { readings: [reading('off', now - 1_300), reading('on', now - 300)] }, {}, ['untaint out-of-service', 'hold proof-doubted']],
+  ['the device said on, and off only once since', { readings: [reading('off', now - 2_300), reading('on', now - 1_300), reading('off', now - 300)] }, {}, ['hold proof-doubted']],
+  ['the device does not answer', { readings: [reading('off', now - 1_300), reading('unknown', now - 300)] }, {}, ['hold proof-doubted']],
+  ['the pods were not listed since the proof', { pods: podsOf([pod('web-0')], now - 600) }, {}, []],
+  ['the rate is used up', {}, { podBudget: 0 }, ['hold waiting-for-volumes', 'hold rate']],
+  ['the fenced boot beats again', { beat: beat() }, {}, ['hold proof-doubted']],
+  ['a new boot beats', { beat: beat({ boot: newBoot, since: now - 300 }) }, {}, ['untaint out-of-service']],
+  ['kubelet posted a status from a new boot', { ready: { ...bootedReady, postedAt: now - 300 } }, {}, ['untaint out-of-service']],
+]
+for (const [how, changes, own, wished] of notDeleted) {
+  test(`no pod is deleted if ${how}`, () => assert.equal(wants(inState(clearing, changes, {}, {}, lead(own))), wished))
+}
+
+test('a node whose pods wait for the rate is neither cleared nor switched on', () => {
+  assert.equal(wants(inState(clearing, { volumes: [] }, {}, {}, lead({ podBudget: 0 }))), ['hold rate'])
+})
+
+test('under DoNothing a proof frees nothing', () => {
+  assert.equal(wants(inState(proven, {}, {}, { policy: { ...policy, nodeDownPodDeletionPolicy: 'DoNothing' } })), ['hold do-nothing'])
+})
+
+test('hands off: nothing is tainted, deleted, ordered or switched on', () => {
+  for (const state of [opened, ordered, proven, clearing, freed, cleared, recovering, booted, withdrawn]) {
+    assert.equal(wants(inState(state, {}, {}, { policy: { ...policy, mode: 'dryRun' } })), ['hold dry-run'])
+    assert.equal(wants(inState(state, {}, {}, {}, lead({ pause: { reason: 'x', by: 'y' } }))), ['hold pause'])
+  }
+})
+
+test('hands off, out-of-service comes off all the same once the node is heard', () => {
+  const paused = lead({ pause: { reason: 'x', by: 'y' } })
+  assert.equal(wants(inState(clearing, { beat: beat({ boot: newBoot }) }, {}, {}, paused)), ['untaint out-of-service', 'hold pause'])
+  assert.equal(wants(inState(clearing, { beat: beat() }, {}, {}, paused)), ['untaint out-of-service', 'hold pause'])
+})
+
+// A proof shown false.
+
+test('the fenced boot beats after the proof: it is challenged, and nothing is freed meanwhile', () => {
+  const observed = inState(clearing, { beat: beat() })
+  assert.equal(wants(observed), ['hold proof-doubted'])
+  assert.ok(looks(observed).includes('challenge'))
+})
+
+test('the fenced boot answers a challenge issued after the proof: the proof is void', () => {
+  assert.equal(wants(inState(clearing, { beat: beat({ answered: { issuedAt: now - 400, boot } }) })), ['void'])
+  assert.equal(wants(inState(recovering, { beat: beat({ answered: { issuedAt: now - 400, boot } }) })), ['void'])
+})
+
+test('an answer to a challenge issued before the proof, or from another boot, voids nothing', () => {
+  assert.equal(wants(inState(clearing, { beat: beat({ answered: { issuedAt: now - 600, boot } }) })), ['hold proof-doubted'])
+  assert.not(wants(inState(booted, { beat: beat({ boot: newBoot, since: now - 10_000, answered: { issuedAt: now - 400, boot: newBoot } }) })).includes('void'))
+})
+
+test('once the proof is void, out-of-service comes off at once, and nothing more is freed', () => {
+  const status: Partial<IncidentStatus> = { ...ordered.status, voided: [{ proof: proofRecord(), at: '', evidence: '' }] }
+  const state = { ...clearing.node, beat: beat() }
+  assert.equal(wants(inState({ node: state, status })), ['untaint out-of-service'])
+  assert.equal(wants(inState({ node: { ...state, taints: [quarantine] }, status })), ['withdraw'])
+  assert.equal(wants(inState({ node: state, status: { ...status, phase: 'Done' } })), ['untaint out-of-service'])
+})
+
+test('a node whose proof was shown false ends void, once it is clean by its own word since', () => {
+  const status: Partial<IncidentStatus> = { phase: 'Done', step: 'recovery', attempts: [...attempts, on], voided: [{ proof: proofRecord(), at: '', evidence: '' }] }
+  const firstSeen = new Map([...seenAll, seenProof(now - 50_000), ...seenOrder(now - 44_000, now - 43_000, 'node-2-abc-1.2'), ...seenOrder(now - 59_000, now - 58_000), [`gone ${outOfServiceKey}`, now - 41_000] as [string, number]])
+  const state = { beat: beat(), taints: [quarantine], firstSeen }
+  assert.equal(wants(inState({ node: state, status })), ['untaint quarantine'])
+  assert.equal(wants(inState({ node: { ...state, taints: [] }, status })), ['close Void'])
+  assert.equal(wants(inState({ node: { ...state, beat: beat({ clean: { at: now - 45_000, report: { state: 'clean' } } }) }, status })), ['hold waiting-for-clean'])
+})
+
+// Cleared.
+
+test('while volumes are attached the incident says so, and out-of-service stays', () => {
+  assert.equal(wants(inState(freed)), ['hold waiting-for-volumes'])
+  assert.match(held(inState(freed), 'waiting-for-volumes'), /pv-1/)
+})
+
+test('everything free: out-of-service comes off while the node is still off', () => {
+  assert.equal(wants(inState(cleared)), ['untaint out-of-service'])
+})
+
+test('after clearPatience a volume that does not come free holds nobody back, and neither does a finalizer', () => {
+  const old = new Map([...seenAll, seenProof(now - policy.clearPatience)])
+  assert.equal(wants(inState(freed, { firstSeen: old })), ['untaint out-of-service'])
+  assert.equal(wants(inState(freed, { firstSeen: new Map([...seenAll, seenProof(now - policy.clearPatience + 1)]) })), ['hold waiting-for-volumes'])
+})
+
+test('a pod that a finalizer keeps is named', () => {
+  assert.match(held(inState(freed, { volumes: [], pods: podsOf([pod('web-0', { finalizers: ['x/y'], terminating: true })]) }), 'finalizer'), /web-0 \(x\/y\)/)
+})
+
+// restore
+
+test('cleared, what we ordered off is ordered on', () => {
+  assert.equal(wants(inState(recovering)), ['restore bmc-off', 'hold waiting-for-boot'])
+})
+
+test('nothing is switched on while an off may still land', () => {
+  for (const result of ['failed', 'unknown'] as const) {
+    assert.equal(wants(inState(recovering, {}, { attempts: [attempt({ result })] })), ['hold order-may-land'])
+  }
+})
+
+test('an on is not repeated while it runs, nor before a machine could have booted; then it is', () => {
+  assert.equal(wants(inState(switchedOn)), ['hold waiting-for-boot'])
+  assert.equal(wants(inState(switchedOn, { firstSeen: new Map([...seenLongAgo, ...seenOrder(now - policy.bootWithin - 1_000, now - policy.bootWithin, 'node-2-abc-1.2')]) })), ['restore bmc-off', 'hold waiting-for-boot'])
+  assert.equal(wants(inState(recovering, { busy: new Set(['order node-2 bmc-off']) }, { attempts: [...attempts, { ...on, result: 'running' }] })), ['hold waiting-for-boot'])
+})
+
+/** Whether another on follows so long after so many that failed. */
+function failing(count: number, ago: number): boolean {
+  const ons = Array.from({ length: count }, (_, index) => attempt({ id: `on-${index}`, action: 'on', result: 'failed' }))
+  const firstSeen = new Map([...seenAll, ...ons.flatMap((one) => seenOrder(now - ago - 1_000, now - ago, one.id))])
+  return wants(inState(recovering, { firstSeen }, { attempts: [...attempts, ...ons] })).includes('restore bmc-off')
+}
+
+test('an on that failed is repeated soon, and ever more rarely', () => {
+  assert.equal([failing(1, 4_900), failing(1, 5_000), failing(2, 9_900), failing(2, 10_000), failing(30, 599_000), failing(30, 600_000)], [false, true, false, true, false, true])
+})
+
+test('of two feeds both are switched on', () => {
+  const plug: Method = { ...method, name: 'plug-off', device: 'pdu-1:161', digest: 'd2' }
+  const offs = [attempt(), attempt({ id: 'p', method: 'plug-off' })]
+  const state = { ...recovering.node, path: { levels: [[method, plug]], faults: [] }, firstSeen: new Map([...seenAll, ...seenOrder(now - 6_000, now - 4_000, 'p'), ...seenOrder(now - 1_000, now - 500, 'o')]) }
+  assert.ok(wants(inState({ node: state, status: { ...recovering.status, attempts: offs } })).includes('restore bmc-off'))
+  assert.ok(wants(inState({ node: state, status: { ...recovering.status, attempts: [...offs, attempt({ id: 'o', action: 'on', result: 'on' })] } })).includes('restore plug-off'))
+})
+
+const foundOffCleared: State = { node: recovering.node, status: { ...recovering.status, attempts: [], proof: proofRecord({ kind: 'found-off' }) } }
+
+test('what was found off and not ordered off is not switched on, unless the policy says so', () => {
+  assert.equal(wants(inState(foundOffCleared)), ['hold waiting-for-boot'])
+  assert.equal(wants(inState(foundOffCleared, {}, {}, { policy: { ...policy, powerOnFoundOff: true } })), ['restore bmc-off', 'hold waiting-for-boot'])
+})
+
+test('a machine that said it shuts down is not switched on, whatever the policy says', () => {
+  const goodbye = { beat: beat({ at: now - 10_000, goodbye: { at: now - 10_000, why: 'shutdown' } }) } as const
+  assert.equal(wants(inState(foundOffCleared, goodbye, {}, { policy: { ...policy, powerOnFoundOff: true } })), ['hold waiting-for-boot'])
+  assert.equal(wants(inState(recovering, goodbye)), ['hold waiting-for-boot'])
+})
+
+test('found off, the securing off follows once the pods are freed, so that they need not wait for it', () => {
+  const status = { ...clearing.status, attempts: [], proof: proofRecord({ kind: 'found-off' }) }
+  assert.equal(wants(inState(clearing, {}, status)), ['delete web-0 api-x'])
+  assert.equal(wants(inState(clearing, { pods: podsOf([pod('web-0')], now - 600) }, status)), [])
+  assert.equal(wants(inState(freed, {}, status)), ['fence bmc-off', 'hold waiting-for-volumes'])
+  assert.equal(wants(inState(cleared, {}, status)), ['untaint out-of-service', 'fence bmc-off'])
+})
+
+test('found off after a goodbye for a shutdown, no securing off is ordered', () => {
+  const status = { ...clearing.status, attempts: [], proof: proofRecord({ kind: 'found-off' }) }
+  assert.equal(wants(inState(freed, { beat: beat({ at: now - 10_000, goodbye: { at: now - 10_000, why: 'shutdown' } }) }, status)), ['hold waiting-for-volumes'])
+})
+
+test('a shutdown that left nothing behind opens no incident; one that left a pod or a volume does', () => {
+  const goodbye = { ...foundOffNode, beat: beat({ at: silentAt, goodbye: { at: silentAt, why: 'shutdown' } }) } as const
+  assert.equal(wants(three(goodbye)), [])
+  assert.ok(looks(three(goodbye)).includes('listPods'))
+  assert.equal(wants(three({ ...goodbye, pods: podsOf([pod('kube-proxy', { exempt: 'DaemonSet' })]) })), [])
+  assert.equal(looks(three({ ...goodbye, pods: podsOf([]) })), [])
+  assert.equal(wants(three({ ...goodbye, pods: podsOf([pod('web-0')]) })), ['open found-off'])
+  assert.equal(wants(three({ ...goodbye, pods: podsOf([]), volumes: [volume('pv-1')] })), ['open found-off'])
+})
+
+// close
+
+test('the node is back, in a new boot and clean: the quarantine is lifted, then the incident closes', () => {
+  assert.equal(wants(inState(booted)), ['untaint quarantine'])
+  assert.equal(wants(inState(lifted)), ['close Recovered'])
+})
+
+const notClosed: [string, Partial<NodeSeen>, Partial<IncidentStatus>, readonly string[]][] = [
+  ['it is not clean', { beat: beat({ boot: newBoot, since: now - 10_000, clean: { at: now - 2_000, report: { state: 'dirty', leftovers: [{ kind: 'mount', path: '/x' }] } } }) }, {}, ['hold waiting-for-clean']],
+  ['it is not Ready', { ready: { ...bootedReady, status: 'False' } }, {}, ['hold waiting-for-kubelet']],
+  ['an off may still land', {}, { attempts: [attempt({ result: 'unknown' }), on] }, ['hold order-may-land']],
+]
+for (const [how, changes, status, wished] of notClosed) {
+  test(`back, but ${how}: the quarantine stays`, () => assert.equal(wants(inState(booted, changes, status)), wished))
+  test(`back, but ${how}: nothing is closed`, () => assert.not(wants(inState(lifted, changes, status)).some((one) => one.startsWith('close'))))
+}
+
+test('an incident is not closed while an order on runs or may still land: it would land on the next one\'s proof', () => {
+  const later = { firstSeen: new Map([...(lifted.node.firstSeen ?? []), ...seenOrder(now - 2_000, undefined, 'late')]), busy: new Set(['order node-2 bmc-off']) }
+  const running = attempt({ id: 'late', action: 'on', result: 'running' })
+  assert.equal(wants(inState(lifted, later, { attempts: [...attempts, running] })), ['hold order-may-land'])
+  assert.equal(wants(inState(lifted, { ...later, busy: new Set() }, { attempts: [...attempts, { ...running, result: 'failed' }] })), ['hold order-may-land'])
+  const over = { firstSeen: new Map([...(lifted.node.firstSeen ?? []), ...seenOrder(now - 91_000, now - 80_000, 'late')]) }
+  assert.equal(wants(inState(lifted, over, { attempts: [...attempts, { ...running, result: 'failed' }] })), ['close Recovered'])
+})
+
+test('a quarantine that somebody took off is put on again until the node is clean', () => {
+  assert.equal(wants(inState(lifted, { beat: beat({ boot: newBoot, since: now - 10_000 }), ready: { ...bootedReady, status: 'False' } })), ['taint quarantine'])
+  assert.equal(wants(inState(recovering, { taints: [] })), ['taint quarantine'])
+})
+
+test('a new boot that falls silent is another incident\'s: this one closes once it is dead', () => {
+  const silentAgain = { ...dead, beat: beat({ boot: newBoot, since: now - 20_000, at: silentAt }), record: record({ boot: newBoot, probe: { boot: newBoot, answered: true, at: '' } }) }
+  const suspect = { ...silentAgain, witnesses: [] }
+  for (const state of [clearing, recovering, switchedOn]) {
+    const taints = state === clearing ? [quarantine] : state.node.taints ?? []
+    assert.equal(wants(inState(state, { ...suspect, taints })), ['hold waiting-for-boot'])
+    assert.ok(looks(inState(state, { ...suspect, taints })).includes('askWitnesses'), 'it is asked about')
+    assert.equal(wants(inState(state, { ...silentAgain, taints })), ['close Recovered'])
+  }
+  assert.equal(wants(inState(clearing, silentAgain)), ['untaint out-of-service'])
+})
+
+test('a node withdrawn before anything was ordered closes at once', () => {
+  assert.equal(wants(inState(withdrawn)), ['close Withdrawn'])
+})
+
+test('withdrawn, what was cut is first switched on, under quarantine', () => {
+  const firstSeen = new Map(seenOrder(now - 100_000, now - 98_000))
+  const status = { ...withdrawn.status, attempts: [attempt({ result: 'failed' })] }
+  assert.equal(wants(inState(withdrawn, { firstSeen, taints: [quarantine] }, status)), ['restore bmc-off', 'hold still-cut'])
+  assert.equal(wants(inState(withdrawn, { firstSeen }, status)), ['taint quarantine', 'restore bmc-off', 'hold still-cut'])
+})
+
+test('withdrawn, nothing is switched on while an off may still land, and the quarantine is kept meanwhile', () => {
+  const firstSeen = new Map(seenOrder(now - 10_000, now - 8_000))
+  const status = { ...withdrawn.status, attempts: [attempt({ result: 'failed' })] }
+  assert.equal(wants(inState(withdrawn, { firstSeen, taints: [quarantine] }, status)), ['hold order-may-land'])
+  assert.equal(wants(inState(withdrawn, { firstSeen }, status)), ['taint quarantine', 'hold order-may-land'])
+})
+
+test('withdrawn and given back, a node keeps its quarantine until it is heard, well and clean', () => {
+  const firstSeen = new Map([...seenOrder(now - 100_000, now - 98_000), ...seenOrder(now - 80_000, now - 79_000, 'node-2-abc-1.2'), [`gone ${outOfServiceKey}`, now - 99_000] as [string, number]])
+  const status = { ...withdrawn.status, attempts: [attempt({ result: 'failed' }), on] }
+  const state = { firstSeen, taints: [quarantine] }
+  assert.equal(wants(inState(withdrawn, state, status)), ['untaint quarantine'])
+  assert.equal(wants(inState(withdrawn, { ...state, beat: beat({ at: now - 2_000 }) }, status)), ['hold waiting-for-boot'])
+  assert.ok(looks(inState(withdrawn, { ...state, beat: beat({ at: now - 2_000 }) }, status)).includes('probe'), 'it is asked about')
+  const soon = { ...state, ...dead }
+  assert.equal(wants(inState(withdrawn, soon, status)), ['hold waiting-for-boot'], 'it boots')
+  const longAgo = { firstSeen: new Map([...firstSeen, ...seenOrder(now - policy.bootWithin - 5_000, now - policy.bootWithin, 'node-2-abc-1.2')]) }
+  assert.equal(wants(inState(withdrawn, { ...soon, ...longAgo }, status)), ['close Withdrawn'])
+})
+
+test('an incident of a boot that only kubelet told of is not taken for over by the agent\'s last word of an earlier one', () => {
+  const earlier = { beat: beat({ boot: 'boot-0/1', at: now - 20_000 }), ready: { status: 'True', postedAt: now - 15_000, since: 0, bootId: 'boot-1' } } as const
+  assert.equal(wants(inState(clearing, earlier, { proof: proofRecord({ boot: 'boot-1' }) }, { boot: 'boot-1' })), ['delete web-0 api-x'])
+})
+
+test('another machine under the name: our taints come off, then the incident ends', () => {
+  for (const other of [{ uid: 'uid-other' }, { machine: 'machine-9' }]) {
+    assert.equal(wants(inState(clearing, other)), ['untaint out-of-service'])
+    assert.equal(wants(inState(proven, other)), ['untaint quarantine'])
+    assert.equal(wants(inState(proven, { ...other, taints: [] })), ['close Replaced'])
+  }
+})
+
+test('a Node object that is gone ends its incident', () => {
+  assert.equal(wants(inState(clearing, { gone: true })), ['close NodeDeleted'])
+})
+
+test('of two open incidents of one node one goes on, the other waits for it and says so', () => {
+  const second = incident({}, { name: 'node-2-zzz-1', uid: 'uid-second', cause: 'by-hand' })
+  for (const incidents of [[incident(clearing.status), second], [second, incident(clearing.status)]]) {
+    assert.equal(wants(three(clearing.node, incidents)).toSorted(), ['delete web-0 api-x', 'hold concurrency'])
+  }
+})
+
+// Strays: our taint on a node without an open incident.
+
+const over = incident({ phase: 'Final', step: 'recovery', proof: proofRecord(), attempts: [...attempts, on] })
+
+test('a quarantine that no open incident owns is lifted as after any return', () => {
+  assert.equal(wants(three({ ...booted.node }, [over])), ['untaint quarantine'])
+  assert.equal(wants(three({ ...booted.node, ready: { ...bootedReady, status: 'False' } }, [over])), ['hold waiting-for-kubelet'])
+})
+
+test('a quarantine whose incident is not kept any more has an exit as well', () => {
+  assert.equal(wants(three({ ...booted.node, ready: bootedReady })), ['untaint quarantine'])
+  assert.equal(wants(three({ ...booted.node, ready: { ...bootedReady, status: 'False' } })), ['hold waiting-for-kubelet'])
+})
+
+test('while the cluster is paused a stray quarantine stays', () => {
+  assert.equal(wants(three({ ...booted.node }, [over], lead({ pause: { reason: 'x', by: 'y' } }))), ['hold pause'])
+})
+
+test('a quarantine on a node that is silent is left alone', () => {
+  assert.equal(wants(three({ ...silent, taints: [quarantine] }, [over])), [])
+})
+
+// One node's trouble is its own.
+
+test('one node\'s hold does not stop another node\'s clear', () => {
+  const other = node({ ...clearing.node, name: 'node-9', uid: 'uid-node-9', firstSeen: new Map([...seenAll].map(([key, at]) => [key.replace('node-2', 'node-9'), at])) })
+  const theirs = incident(clearing.status, { name: 'node-9-abc-1', nodeName: 'node-9', nodeUid: 'uid-node-9', machine: '' })
+  const moved = { ...theirs, status: { ...theirs.status, proof: proofRecord({ nodeUid: 'uid-node-9' }), attempts: [attempt({ id: 'node-9-abc-1.1' })] } }
+  const observed = seen([node(clearing.node), other, node({ name: 'node-1' }), node({ name: 'node-3' })], [incident(clearing.status, { policy: { ...policy, mode: 'dryRun' } }), moved])
+  assert.equal(wants(observed), ['hold dry-run'])
+  assert.ok(decide(observed, now, [policy]).some((action) => action.do === 'delete' && action.node === 'node-9'))
+})
+
+test.run()

@@ -1,0 +1,153 @@
+import fc from 'fast-check'
+import { suite } from 'uvu'
+import * as assert from 'uvu/assert'
+import type { AgentWord, CleanReport, PeerWord, ReplicaWord } from '../../core/beat.ts'
+import {
+  frameLimit, frameOf, mostLeftovers, mostPods, mostReplicas, readAgentWord, readFirstWord, readPeerWord, readReplicaWord, readWhisper, readWhisperAnswer, whisperOf,
+} from '../../core/frame.ts'
+
+const test = suite('frame')
+
+const text = fc.string({ unit: 'grapheme', maxLength: 60 })
+const address = fc.string({ unit: fc.constantFrom(...'abcdef0123456789.:[]'), maxLength: 60 })
+const whole = fc.nat()
+const count = fc.integer({ min: 0, max: 2 ** 32 - 1 })
+const seal = fc.option(text, { nil: undefined }).map((value) => (value === undefined ? {} : { seal: value }))
+const boot = fc.option(text, { nil: undefined }).map((value) => (value === undefined ? {} : { boot: value }))
+const hearing = fc.constantFrom('hears' as const, 'deaf' as const)
+const say = <const S extends string>(word: S) => fc.constant(word)
+
+const report: fc.Arbitrary<CleanReport> = fc.oneof(
+  fc.record({ state: say('clean') }),
+  fc.record({ state: say('unknown'), reason: text }),
+  fc.record({
+    state: say('dirty'),
+    leftovers: fc.array(fc.record({ kind: fc.constantFrom('mount' as const, 'staging' as const, 'pod directory' as const, 'block volume' as const), path: text, pod: text, volume: text }, { requiredKeys: ['kind', 'path'] }), { maxLength: 5 }),
+  }),
+)
+
+const hello = fc.record({ say: say('hello'), version: fc.constant(1 as const), token: text, agent: text, boot: text, uptime: whole, machine: text, whisperPort: fc.integer({ min: 0, max: 65_535 }) })
+
+const agentWord: fc.Arbitrary<AgentWord> = fc.oneof(
+  hello,
+  fc.record({ say: say('beat'), count, kubelet: fc.constantFrom('ok' as const, 'ill' as const, 'unknown' as const) }),
+  fc.record({ say: say('clean'), report }),
+  fc.record({ say: say('goodbye'), why: fc.constantFrom('restart' as const, 'reboot' as const, 'shutdown' as const) }),
+  fc.tuple(fc.record({ say: say('answer'), nonce: text, boot: text }), seal).map(([word, more]) => ({ ...word, ...more })),
+  fc.tuple(fc.record({ say: say('witness'), id: whole, word: hearing }), boot, seal).map(([word, one, other]) => ({ ...word, ...one, ...other })),
+)
+
+const replicaWord: fc.Arbitrary<ReplicaWord> = fc.oneof(
+  fc.record({ say: say('welcome'), node: text, replica: text, key: text }),
+  fc.record({ say: say('refused'), reason: text }),
+  fc.record({ say: say('permit'), count, leads: fc.boolean(), span: count, replicas: fc.array(address, { maxLength: mostReplicas }) }),
+  fc.record({ say: say('challenge'), nonce: text, replica: text }, { requiredKeys: ['say', 'nonce'] }),
+  fc.record({ say: say('ask'), id: whole, node: text, address: text, nonce: text }),
+  fc.record({ say: say('check'), pods: fc.array(text, { maxLength: 5 }) }),
+)
+
+const peerWord: fc.Arbitrary<PeerWord> = fc.oneof(
+  fc.record({ say: say('hello-replica'), version: fc.constant(1 as const), token: text, replica: text }),
+  fc.record({ say: say('hears'), id: whole, node: text, nonce: text }),
+  fc.tuple(fc.record({ say: say('heard'), id: whole, word: hearing }), boot, seal).map(([word, one, other]) => ({ ...word, ...one, ...other })),
+)
+
+/** fast-check's records have no prototype, which the comparison minds. */
+const plain = (value: unknown): unknown => JSON.parse(JSON.stringify(value))
+const json = (value: unknown) => new TextEncoder().encode(JSON.stringify(value))
+const goodHello = { say: 'hello', version: 1, token: 't', agent: 'a', boot: 'b', uptime: 1, machine: 'm', whisperPort: 1 }
+
+test('every word of an agent is read as it was said', () => {
+  fc.assert(fc.property(agentWord, (word) => assert.equal(readAgentWord(frameOf(word)), { word: plain(word) })))
+})
+
+test('every word of a replica to an agent is read as it was said', () => {
+  fc.assert(fc.property(replicaWord, (word) => assert.equal(readReplicaWord(frameOf(word)), { word: plain(word) })))
+})
+
+test('every word between replicas is read as it was said', () => {
+  fc.assert(fc.property(peerWord, (word) => assert.equal(readPeerWord(frameOf(word)), { word: plain(word) })))
+})
+
+test('whatever bytes come, each reader answers with a value and never throws', () => {
+  const bytes = fc.oneof(fc.uint8Array({ maxLength: 200 }), fc.json().map((value) => new TextEncoder().encode(value)), fc.object().map((value) => json({ say: 'hello', ...value })))
+  fc.assert(fc.property(bytes, (frame) => {
+    for (const read of [readAgentWord, readReplicaWord, readPeerWord, readFirstWord, readWhisper, readWhisperAnswer]) {
+      const answer = read(frame)
+      assert.ok('word' in answer || 'unknown' in answer || 'garbage' in answer)
+    }
+  }), { numRuns: 300 })
+})
+
+test('a word of a later version is unknown, not garbage', () => {
+  assert.equal(readAgentWord(json({ say: 'vitals', load: 3 })), { unknown: 'vitals' })
+  assert.equal(readAgentWord(Uint8Array.of(77, 1, 2)), { unknown: 'kind 77' })
+  assert.equal(readReplicaWord(json({ say: 'orders' })), { unknown: 'orders' })
+})
+
+test('fields and bytes that a later version adds are passed over', () => {
+  assert.equal(readAgentWord(json({ ...goodHello, color: 'red' })), { word: goodHello })
+  const beat = frameOf({ say: 'beat', count: 7, kubelet: 'ill' })
+  assert.equal(readAgentWord(Uint8Array.of(...beat, 9, 9)), { word: { say: 'beat', count: 7, kubelet: 'ill' } })
+  const permit = frameOf({ say: 'permit', count: 7, leads: true, span: 20_000, replicas: ['a:1'] })
+  assert.equal(readReplicaWord(Uint8Array.of(...permit, 9)), { word: { say: 'permit', count: 7, leads: true, span: 20_000, replicas: ['a:1'] } })
+})
+
+test('a hello of another major version is garbage that says so', () => {
+  assert.equal(readAgentWord(json({ ...goodHello, version: 2 })), { garbage: 'hello: version is not 1' })
+})
+
+test('garbage is told by field', () => {
+  assert.equal(readAgentWord(json({ ...goodHello, token: 5 })), { garbage: 'hello: token is not a text of at most 16384 characters' })
+  assert.equal(readAgentWord(json({ ...goodHello, uptime: -1 })), { garbage: `hello: uptime is not a whole number up to ${Number.MAX_SAFE_INTEGER}` })
+  assert.equal(readAgentWord(json({ say: 'goodbye', why: 'boredom' })), { garbage: 'goodbye: why is not one of restart, reboot, shutdown' })
+  assert.equal(readAgentWord(json({ say: 'clean' })), { garbage: 'clean: report is not a report' })
+  assert.equal(readAgentWord(json({ say: 'clean', report: { state: 'dirty', leftovers: [{ kind: 'dust', path: '/' }] } })), {
+    garbage: 'clean: report: leftovers: kind is not one of mount, staging, pod directory, block volume',
+  })
+  assert.equal(readReplicaWord(json({ say: 'check', pods: [1] })), { garbage: 'check: pods is not uids' })
+  assert.equal(readAgentWord(new Uint8Array()), { garbage: 'an empty frame' })
+  assert.equal(readAgentWord(Uint8Array.of(0x7b, 0xff)), { garbage: 'neither a known kind nor JSON' })
+})
+
+test('a short beat or permit, or one that lies about its length, is garbage', () => {
+  assert.equal(readAgentWord(Uint8Array.of(1, 1)), { garbage: 'a beat of 2 bytes' })
+  assert.equal(readAgentWord(Uint8Array.of(1, 3, 0, 0, 0, 1)), { garbage: 'a beat with kubelet word 3' })
+  const permit = frameOf({ say: 'permit', count: 1, leads: false, span: 1, replicas: ['10.0.0.1:7443'] })
+  assert.equal(readReplicaWord(permit.subarray(0, permit.length - 1)), { garbage: 'a permit that ends within an address' })
+  assert.equal(readReplicaWord(permit.with(10, 17)), { garbage: 'a permit with 17 replicas' })
+})
+
+test('lists have limits, and the longest list still fits a frame', () => {
+  const uid = '12345678-1234-1234-1234-123456789012'
+  const full = frameOf({ say: 'check', pods: Array.from({ length: mostPods }, () => uid) })
+  assert.ok(full.length <= frameLimit && 'word' in readReplicaWord(full))
+  assert.ok('garbage' in readReplicaWord(json({ say: 'check', pods: Array.from({ length: mostPods + 1 }, () => uid) })))
+  const leftover = { kind: 'mount', path: '/var/lib/kubelet/pods/'.padEnd(300, 'x'), pod: uid, volume: 'v'.repeat(100) } as const
+  const report = frameOf({ say: 'clean', report: { state: 'dirty', leftovers: Array.from({ length: mostLeftovers }, () => leftover) } })
+  assert.ok(report.length <= frameLimit && 'word' in readAgentWord(report))
+})
+
+test('a frame beyond the limit is garbage before it is parsed', () => {
+  assert.equal(readAgentWord(new Uint8Array(frameLimit + 1).fill(0x7b)), { garbage: `a frame of ${frameLimit + 1} bytes, the limit is ${frameLimit}` })
+})
+
+test('the first word on a link may be an agent\'s or a replica\'s', () => {
+  assert.equal(readFirstWord(json(goodHello)), { word: goodHello })
+  const replica = { say: 'hello-replica', version: 1, token: 't', replica: 'r' }
+  assert.equal(readFirstWord(json(replica)), { word: replica })
+})
+
+test('a whisper and its answer are read as they were said, and neither is taken for the other', () => {
+  const answer = { nonce: 'n', boot: 'b/1', seal: 's' }
+  assert.equal(readWhisper(whisperOf({ replica: 'r', nonce: 'n' })), { word: { replica: 'r', nonce: 'n' } })
+  assert.equal(readWhisperAnswer(whisperOf(answer)), { word: answer })
+  assert.equal(readWhisper(whisperOf(answer)), { unknown: 'whispered' })
+  assert.ok('garbage' in readWhisper(json({ say: 'whisper', replica: 'r', nonce: 'n', filler: 'x'.repeat(1_000) })))
+})
+
+test('a beat weighs six bytes', () => {
+  assert.is(frameOf({ say: 'beat', count: 4_000_000_000, kubelet: 'ok' }).length, 6)
+})
+
+test.run()

@@ -1,0 +1,27 @@
+import { suite } from 'uvu'
+import * as assert from 'uvu/assert'
+import type { Attempt } from '../../core/incident.ts'
+import type { Method } from '../../core/model.ts'
+import { cut } from '../../core/restore.ts'
+import { attempt, incident, method, node } from './world.ts'
+
+// How and when it is given back stands in decide.test.ts, with the states that lead there.
+const test = suite('restore')
+
+const second: Method = { ...method, name: 'plug-off', agent: 'pdu', device: 'pdu-1:161', digest: 'd2' }
+const twoFeeds = { levels: [[method, second]], faults: [] }
+const failed = (id: string): Attempt => attempt({ id, result: 'failed' })
+
+const isCut = (...attempts: Attempt[]) => cut(incident({ attempts }), node({ path: twoFeeds })).map((one) => one.method.name)
+
+test('cut is what was ordered off and not, since, ordered on with success', () => {
+  assert.equal(isCut(), [])
+  assert.equal(isCut(attempt()), ['bmc-off'])
+  assert.equal(isCut(failed('a')), ['bmc-off'])
+  assert.equal(isCut(attempt(), attempt({ id: 'b', method: 'plug-off' })), ['bmc-off', 'plug-off'])
+  assert.equal(isCut(attempt(), attempt({ id: 'b', action: 'on', result: 'on' })), [])
+  assert.equal(isCut(attempt(), attempt({ id: 'b', action: 'on', result: 'failed' })), ['bmc-off'])
+  assert.equal(isCut(attempt(), attempt({ id: 'b', action: 'on', result: 'on' }), attempt({ id: 'c' })), ['bmc-off'])
+})
+
+test.run()
