@@ -1,5 +1,6 @@
 // All that a replica gets from outside itself. On a machine: sockets, processes, TLS (coordinator/machine-host.ts). In the
 // simulated world: the world's own. The coordinator's code is the same, unmodified, on both.
+import type { AgentEnd } from '../core/contract.ts'
 import type { Ms, ProbeWord } from '../core/model.ts'
 import type { Clock } from '../edge/clock.ts'
 import type { Link, LinkDialer, LinkListener } from '../edge/link.ts'
@@ -39,13 +40,5 @@ export interface ProgramRun {
   readonly signal?: AbortSignal
 }
 
-export interface ProgramEnd {
-  /** Undefined: it was ended by a signal, by the deadline, or never started. */
-  readonly exitCode?: number
-  readonly stdout: string
-  readonly stderr: string
-  readonly late: boolean
-  readonly gone: boolean
-  /** Why it did not start, in a sentence. */
-  readonly refused?: string
-}
+/** What the core reads the end of a run from. */
+export type ProgramEnd = AgentEnd

@@ -28,11 +28,14 @@ export interface AgentWord {
 
 /** How a run of a program ended, as its runner saw it. */
 export interface AgentEnd {
+  /** Undefined: it was ended by a signal, by the deadline, or never started. */
   readonly exitCode?: number
   readonly stdout: string
   readonly stderr: string
   readonly late: boolean
+  /** Nothing of it runs any more. */
   readonly gone: boolean
+  /** Why it did not start, in a sentence. */
   readonly refused?: string
 }
 

@@ -60,13 +60,14 @@ test('out-of-service comes off while the machine is still off, and quarantine st
 })
 
 test('the same seed gives the same transcript, byte for byte', async () => {
-  const run = async (): Promise<string> => {
-    const on = await peace({ seed: 5 })
-    on.world.cutPower(on.victim)
-    await on.run(60_000)
-    return on.world.truth.text()
-  }
-  assert.is(await run(), await run())
+  assert.is(await written(5), await written(5))
 })
+
+async function written(seed: number): Promise<string> {
+  const on = await peace({ seed })
+  on.world.cutPower(on.victim)
+  await on.run(60_000)
+  return on.world.truth.text()
+}
 
 test.run()
