@@ -125,7 +125,7 @@ export async function keepAuthority(options: AuthorityOptions): Promise<Authorit
   function issue(): Serving {
     const { current } = holding
     const wall = clock.wall()
-    return makeServer({ ...current, name: replicaName }, { name: replicaName, from: wall - backdated, until: wall + servingLife, names: [replicaName, options.address] })
+    return makeServer({ ...current, name: authorityName }, { name: replicaName, from: wall - backdated, until: wall + servingLife, names: [replicaName, options.address] })
   }
 
   async function firstHolding(): Promise<Holding> {
@@ -205,7 +205,7 @@ function isReplica(value: unknown): value is Replica {
 }
 
 function newAuthority(wall: number): Certified {
-  return makeAuthority({ name: replicaName, from: wall - backdated, until: wall + authorityLife })
+  return makeAuthority({ name: authorityName, from: wall - backdated, until: wall + authorityLife })
 }
 
 function believed(holding: Holding): string {

@@ -92,12 +92,15 @@ export function readPod(object: KubeObject): PodSeen {
   const owner = metadata.ownerReferences?.find((reference) => reference.controller === true)
   const kind = owner === undefined ? 'none' : ownerKinds.find((known) => known === owner.kind) ?? 'other'
   const exempt = exemption(metadata, kind)
+  const hash = metadata.annotations?.['kubernetes.io/config.hash']
   return {
     namespace, name: metadata.name, uid: metadata.uid ?? '', resourceVersion: metadata.resourceVersion ?? '', owner: kind,
     priority: spec?.priority ?? 0, terminating: metadata.deletionTimestamp !== undefined, phase: status?.phase ?? 'Unknown',
     finalizers: metadata.finalizers ?? [],
     claims: (spec?.volumes ?? []).flatMap((volume) => claimOf(volume, metadata)).map((claim) => `${namespace}/${claim}`),
     ...(exempt === undefined ? {} : { exempt }),
+    // Kubelet names a static pod's folder by the hash of its file; the mirror pod's uid is another.
+    ...(hash === undefined ? {} : { folder: hash }),
   }
 }
 

@@ -88,6 +88,6 @@ export function looker(options: LookOptions): (look: Look) => Promise<void> {
   async function askClean(node: NodeName): Promise<void> {
     await listPods(node)
     const pods = observation.row(node)?.pods
-    if (pods !== undefined) beats.check(node, pods.items.map((pod) => pod.uid))
+    if (pods !== undefined) beats.check(node, pods.items.map((pod) => pod.folder ?? pod.uid))
   }
 }

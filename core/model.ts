@@ -223,6 +223,8 @@ export interface PodSeen {
   readonly terminating: boolean
   readonly phase: string
   readonly finalizers: readonly string[]
+  /** The name of its folder on the node, where it is not its uid: of static pods. */
+  readonly folder?: string
   /** PersistentVolumeClaims it mounts, `namespace/name`. */
   readonly claims: readonly string[]
   /** Excused from clear: mirror pods, DaemonSet pods, ours. */

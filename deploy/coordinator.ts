@@ -89,7 +89,8 @@ function podSpec(values: Values): object {
 function container({ image, beatsPort, httpPort, namespace, agentNamespace }: Values): object {
   return {
     name: 'coordinator', image,
-    command: ['/holdfast/node', '/holdfast/coordinator.mjs'],
+    // Without the bound, the garbage of thousands of handshakes widens the young generation for good (docs/decisions/0001).
+    command: ['/holdfast/node', '--max-semi-space-size=4', '/holdfast/coordinator.mjs'],
     env: [
       { name: 'HOLDFAST_NAMESPACE', value: namespace },
       { name: 'HOLDFAST_AGENT_NAMESPACE', value: agentNamespace },
