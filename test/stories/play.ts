@@ -2,7 +2,7 @@
 import type { KubeObject } from '../../coordinator/api.ts'
 import type { Incident } from '../../core/incident.ts'
 import type { Ms } from '../../core/model.ts'
-import { settled, stage, type Stage, type StageSettings } from './stage.ts'
+import { settled, stage, type Stage, type StageSettings } from '../../sim/stage.ts'
 
 export interface Play extends Stage {
   /** The node that runs the StatefulSet's pod; its pods with volumes are what the story is about. */

@@ -5,7 +5,7 @@ import * as assert from 'uvu/assert'
 import type { KubeObject } from '../../coordinator/api.ts'
 import { readIncident } from '../../coordinator/node-fence.ts'
 import { ended, findings, happened, ourTaints, peace, programs, workloadRuns, type Play } from './play.ts'
-import { settled } from './stage.ts'
+import { settled } from '../../sim/stage.ts'
 
 const test = suite('trouble')
 
