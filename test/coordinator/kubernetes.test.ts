@@ -1,0 +1,60 @@
+import { suite } from 'uvu'
+import * as assert from 'uvu/assert'
+import type { KubeObject } from '../../coordinator/api.ts'
+import { keepAttachment, keepNode, readPod } from '../../coordinator/kubernetes.ts'
+
+const test = suite('kubernetes')
+
+/** As the API server sends it: more fields than the common type names. */
+const object = (metadata: object, rest: object = {}): KubeObject => ({ metadata: { name: 'x', ...metadata }, ...rest } as KubeObject)
+
+test('a node without a status is a node of which nothing is known', () => {
+  const kept = keepNode(object({}))
+  assert.is(kept.ready.status, 'Unknown')
+  assert.is(kept.kubeletPort, 10_250)
+  assert.equal(kept.taints, [])
+})
+
+test('of a node\'s annotations only ours are kept', () => {
+  const kept = keepNode(object({ annotations: { 'holdfast.dev/exclude': 'yes', 'other/long': 'x'.repeat(9_000) } }))
+  assert.equal(kept.metadata.annotations, { 'holdfast.dev/exclude': 'yes' })
+})
+
+test('the address is the internal one', () => {
+  const kept = keepNode(object({}, { status: { addresses: [{ type: 'Hostname', address: 'a' }, { type: 'InternalIP', address: '10.0.0.7' }] } }))
+  assert.is(kept.address, '10.0.0.7')
+})
+
+test('a VolumeAttachment tells its volume, its node and what is wrong with it', () => {
+  const { node, seen } = keepAttachment(object({ uid: 'u', deletionTimestamp: 'now' }, {
+    spec: { attacher: 'csi', nodeName: 'node-1', source: { persistentVolumeName: 'pv-1' } }, status: { attached: true, detachError: { message: 'busy' } },
+  }))
+  assert.is(node, 'node-1')
+  assert.equal(seen, { attachment: 'x', uid: 'u', driver: 'csi', volume: 'pv-1', attached: true, deleting: true, error: 'busy' })
+})
+
+test('a mirror pod and a DaemonSet pod are exempt, each with its reason', () => {
+  assert.match(readPod(object({ annotations: { 'kubernetes.io/config.mirror': 'h' } })).exempt ?? '', /static/)
+  const owned = readPod(object({ ownerReferences: [{ apiVersion: 'apps/v1', kind: 'DaemonSet', name: 'd', uid: 'u', controller: true }] }))
+  assert.match(owned.exempt ?? '', /DaemonSet/)
+})
+
+test('a pod of a kind nobody here knows is somebody\'s, and not exempt', () => {
+  const pod = readPod(object({ ownerReferences: [{ apiVersion: 'example/v1', kind: 'Cluster', name: 'c', uid: 'u', controller: true }] }))
+  assert.is(pod.owner, 'other')
+  assert.is(pod.exempt, undefined)
+})
+
+test('claims are the pod\'s own and those of its generic ephemeral volumes', () => {
+  const pod = readPod(object({ name: 'db-0', namespace: 'work' }, { spec: { volumes: [
+    { name: 'data', persistentVolumeClaim: { claimName: 'data-db-0' } }, { name: 'scratch', ephemeral: {} }, { name: 'config', configMap: {} },
+  ] } }))
+  assert.equal(pod.claims, ['work/data-db-0', 'work/db-0-scratch'])
+})
+
+test('a static pod\'s folder bears the hash of its file', () => {
+  assert.is(readPod(object({ uid: 'mirror', annotations: { 'kubernetes.io/config.hash': 'abc' } })).folder, 'abc')
+  assert.is(readPod(object({ uid: 'u' })).folder, undefined)
+})
+
+test.run()
