@@ -67,6 +67,11 @@ test('one silent node is never a storm, however small the share allowed', () => 
   assert.ok(stormy(100, 2, [limits({ stormPercent: 0 })]))
 })
 
+test('two nodes that fell silent an hour apart did not fall silent together, however small the share allowed', () => {
+  const nodes = fleet(100)
+  assert.is(storm(nodes, fall(nodes.slice(0, 2), (index) => now - 1_000 - index * 3_600_000), [limits({ stormPercent: 0 })]).cluster, undefined)
+})
+
 test('nodes that fell silent one window apart are no storm; within it they are', () => {
   const nodes = fleet(5)
   const spread = (step: number) => storm(nodes, fall(nodes.slice(0, 3), (index) => now - 200_000 + index * step), [limits({ stormWindow: 60_000 })]).cluster

@@ -124,8 +124,8 @@ test('lists have limits, and the longest list still fits a frame', () => {
   assert.ok(full.length <= frameLimit && 'word' in readReplicaWord(full))
   assert.ok('garbage' in readReplicaWord(json({ say: 'check', pods: Array.from({ length: mostPods + 1 }, () => uid) })))
   const leftover = { kind: 'mount', path: '/var/lib/kubelet/pods/'.padEnd(300, 'x'), pod: uid, volume: 'v'.repeat(100) } as const
-  const report = frameOf({ say: 'clean', report: { state: 'dirty', leftovers: Array.from({ length: mostLeftovers }, () => leftover) } })
-  assert.ok(report.length <= frameLimit && 'word' in readAgentWord(report))
+  const longest = frameOf({ say: 'clean', report: { state: 'dirty', leftovers: Array.from({ length: mostLeftovers }, () => leftover) } })
+  assert.ok(longest.length <= frameLimit && 'word' in readAgentWord(longest))
 })
 
 test('a frame beyond the limit is garbage before it is parsed', () => {
