@@ -37,7 +37,8 @@ export function judge(node: NodeSeen, self: Self, profileName: ProfileName, peer
   const quiet = now - lastBeat(node, self)
   if (node.beat === undefined && quiet < unknownFor) return { is: 'unknown' }
   if (node.beat !== undefined && quiet < (shutsDown(node) ? profile.suspectAfter : patience(node, profile.suspectAfter))) return { is: 'alive' }
-  const answering = answers(node, lastBeat(node, self), now)
+  // An answer from before the suspicion is no word on the silence that followed it.
+  const answering = answers(node, lastBeat(node, self) + profile.suspectAfter, now)
   if (answering !== undefined) return { is: 'ill', detail: answering }
 
   const pace = fastJudged(node, self, peers, profile.suspectAfter) ? profile : profiles.conservative

@@ -4,7 +4,7 @@ import type { KubeObject } from '../coordinator/api.ts'
 import { readIncident } from '../coordinator/node-fence.ts'
 import { outOfServiceKey, quarantineKey } from '../core/clear.ts'
 import type { Incident } from '../core/incident.ts'
-import { sameBoot, type Ms } from '../core/model.ts'
+import { sameBoot, type Ms, type NodeSeen } from '../core/model.ts'
 import { survey } from '../core/survey.ts'
 import type { Embedded } from './embedded.ts'
 import { workNamespace } from './embedded-objects.ts'
@@ -37,7 +37,8 @@ export interface Played {
 }
 
 const lookEvery: Ms = 25
-const wellWithin: Ms = 20_000
+/** An audit that missed is repeated after a quarter of a minute. */
+const wellWithin: Ms = 22_000
 /** Between the last audit and the blow: a port that has just answered speaks for a machine for a while. */
 const restsFor: Ms = 2_000
 /** Of the whole process, its start included: the promise is sixty seconds. */
@@ -190,14 +191,25 @@ function lacks({ world, nodes, home, leader }: Embedded): string {
   const rows = nodes.map((node) => coordinator.seen.nodes.get(node))
   const unheard = nodes.filter((_, index) => rows[index]?.beat === undefined)
   if (unheard.length > 0) return `not heard: ${unheard.join(', ')}`
-  const unaudited = nodes.filter((_, index) => {
-    const { record, path, beat } = rows[index] ?? {}
-    return record?.probe?.answered !== true || beat === undefined || !sameBoot(record.boot, beat.boot) || path?.levels.length === 0 || record.paths.some(({ state }) => state !== 'verified')
+  const unaudited = nodes.flatMap((node, index) => {
+    const why = unauditedBecause(rows[index])
+    return why === undefined ? [] : [`${node} (${why})`]
   })
   if (unaudited.length > 0) return `not audited: ${unaudited.join(', ')}`
   if (coordinator.seen.self.replicas.length === 0) return 'the replicas are not linked'
   const idle = ['vol-data-db-0', 'vol-web'].filter((volume) => world.judges.writersOf(volume)[0]?.node !== home)
   return idle.length > 0 ? `not written from ${home}: ${idle.join(', ')}` : ''
+}
+
+function unauditedBecause(row: NodeSeen | undefined): string | undefined {
+  const { record, path, beat, probe } = row ?? {}
+  if (record === undefined || beat === undefined || !sameBoot(record.boot, beat.boot)) {
+    return `no record of this boot; kubelet port ${probe?.word ?? 'not asked'}, ${row?.readings.map(({ method, state, evidence }) => `${method} ${state}: ${evidence}`).join(', ') || 'no device read'}`
+  }
+  if (record.probe?.answered !== true) return `kubelet port ${probe?.word ?? 'not asked'}`
+  if (path?.levels.length === 0) return 'no fence path is read yet'
+  const faulty = record.paths.filter(({ state }) => state !== 'verified')
+  return faulty.length === 0 ? undefined : faulty.map(({ method, state, evidence }) => `${method} ${state}: ${evidence}`).join(', ')
 }
 
 function waits(incident: Incident | undefined): string {

@@ -72,6 +72,11 @@ test('an answer from before the silence does not make the agent ill', () => {
   assert.is(verdict({ ...dead, probe: { askedAt: silentAt - 100, answeredAt: silentAt - 50, word: 'answered', spokeAt: silentAt - 50 } }), 'suspect')
 })
 
+test('an answer given after the last beat and before the suspicion does not make the agent ill', () => {
+  const audited = { askedAt: silentAt + 200, answeredAt: silentAt + 210, word: 'answered', spokeAt: silentAt + 210 } as const
+  assert.is(verdict({ ...dead, probe: audited }), 'suspect')
+})
+
 test('a machine whose agent was ill is judged at Kubernetes\' pace once it falls silent', () => {
   const later = { ...dead, beat: beat({ at: 40_000 }), probe: { askedAt: now - 2_000, answeredAt: now - 1_200, word: 'silent', spokeAt: now - 8_000 } } as const
   assert.is(verdict(later), 'alive')
