@@ -43,7 +43,7 @@ export function readEnvironment(variables: Readonly<Record<string, string | unde
   const bind = text('BIND', '*')
   const kubeletRoot = path('KUBELET_ROOT', '/var/lib/kubelet')
   const kubeletHealth = text('KUBELET_HEALTH', 'http://127.0.0.1:10248/healthz')
-  if (!/^http:\/\//.test(kubeletHealth) || !URL.canParse(kubeletHealth)) faults.push('HOLDFAST_KUBELET_HEALTH is no http:// URL')
+  if (!kubeletHealth.startsWith('http://') || !URL.canParse(kubeletHealth)) faults.push('HOLDFAST_KUBELET_HEALTH is no http:// URL')
   const settings: AgentEnvironment = {
     replicas, whisperPort, bind: bind === '*' ? undefined : bind, kubeletRoot, podsFolder: path('PODS', `${kubeletRoot}/pods`), proc: path('PROC', '/host/proc'),
     machineFile: path('MACHINE_FILE', '/sys/class/dmi/id/product_uuid'), state: path('STATE', '/var/lib/holdfast'),

@@ -3,7 +3,7 @@
 import type { Action, HoldAction } from '../core/action.ts'
 import type { Ms, Observed } from '../core/model.ts'
 import type { Policy } from '../core/policy.ts'
-import { createApi, type KubeObject } from './api.ts'
+import { createApi, type Api, type CallOptions, type KubeObject } from './api.ts'
 import { serveBeats, type Beats } from './beats.ts'
 import { doer } from './deed.ts'
 import { recorder as createRecorder } from './events.ts'
@@ -68,14 +68,21 @@ export async function startCoordinator(host: CoordinatorHost, settings: Coordina
     if (observe !== undefined) observe.seen.self.apiAnsweredAt = Math.max(observe.seen.self.apiAnsweredAt, at)
   }
   const observed = (verb: string, status: number, span: Ms): void => settings.requested?.(verb, status === 0 ? 'none' : `${Math.floor(status / 100)}xx`, span)
+  const stopping = new AbortController()
   const api = createApi({ transport, clock, onAnswer, observe: observed, rate: { perSecond: 100, burst: 200 }, userAgent: 'holdfast-coordinator' })
+  const endingApi = endingWith(api, stopping.signal)
   // Token reviews come by the thousand when a replica starts; they must neither starve deeds nor be starved by them.
-  const reviewApi = createApi({ transport, clock, rate: { perSecond: 300, burst: 300 }, userAgent: 'holdfast-coordinator' })
+  const reviewApi = endingWith(createApi({ transport, clock, rate: { perSecond: 300, burst: 300 }, userAgent: 'holdfast-coordinator' }), stopping.signal)
   const leaseApi = createApi({ transport, clock, onAnswer, userAgent: 'holdfast-coordinator' })
 
   let loop: Loop | undefined
   const wake = (): void => loop?.wake()
   const beats = serveBeats({ host, api: reviewApi, replica: identity, namespace: settings.agentNamespace, replicaNamespace: namespace, token: settings.token, changed: wake })
+  // Before anything is under way: a port that is taken is a bad start, and must leave nothing behind.
+  const listener = await host.listen(beats.accept).catch((error: unknown) => {
+    beats.close()
+    throw error
+  })
   const observation = createObservation(clock, identity, beats)
   observe = observation
   const { self } = observation.seen
@@ -84,12 +91,11 @@ export async function startCoordinator(host: CoordinatorHost, settings: Coordina
 
   const elector = elect({
     api: leaseApi, clock, chance: host.chance, identity, namespace, name: 'holdfast-coordinator', log,
-    highestTerm: () => Math.max(0, ...[...observation.seen.incidents.values()].map((incident) => incident.status.term)),
+    highestTerm: observation.highestTerm,
     gained(term) {
       leadership = new AbortController()
       self.ledSince = clock.now()
       beats.setLeading(true)
-      policies.settle()
       log.info({ term }, 'this replica leads')
       wake()
     },
@@ -101,7 +107,7 @@ export async function startCoordinator(host: CoordinatorHost, settings: Coordina
   })
   const leads = (): number | undefined => elector.leads()
   const recorder = createRecorder({ api, clock, log, identity })
-  const policies = keepPolicies({ api, clock, log, recorder, leads, changed: () => wake() })
+  const policies = keepPolicies({ api: endingApi, clock, log, recorder, leads, changed: () => wake() })
   const fences = fencePaths({
     clock, log, salt: settings.salt, nodes: () => observation.seen.nodes.keys(),
     changed: (node, config) => {
@@ -117,7 +123,7 @@ export async function startCoordinator(host: CoordinatorHost, settings: Coordina
     },
   })
   const reflectors = startReflectors()
-  const incidents = incidentWriter({ api, observation, log, leads })
+  const incidents = incidentWriter({ api, observation, log, leads, signal: () => leadership.signal })
   const runner = fenceRunner({ programs: host.programs, clock, secrets: fences.secrets, log })
   const rate = podRate(clock)
   const holds = holdKeeper({ clock, log, observation, incidents, recorder, leads })
@@ -125,7 +131,7 @@ export async function startCoordinator(host: CoordinatorHost, settings: Coordina
 
   loop = runLoop({
     clock, log, observation, policies: policies.inForce, drained: beats.drained,
-    look: looker({ api, beats, fences, runner, host, observation, log }),
+    look: looker({ api: endingApi, beats, fences, runner, host, observation, log, stopping: stopping.signal }),
     deed: doer({ api, host, observation, incidents, fences, runner, recorder, rate, log, replica: identity, leads, signal: () => leadership.signal }),
     holds: holds.now, refresh,
     decided: (span, actions) => {
@@ -134,7 +140,6 @@ export async function startCoordinator(host: CoordinatorHost, settings: Coordina
     },
   })
 
-  const listener = await host.listen(beats.accept)
   const stopReplicas = settings.replicas(listener.address, beats.setReplicas)
 
   return {
@@ -143,7 +148,9 @@ export async function startCoordinator(host: CoordinatorHost, settings: Coordina
     freshAt, wanted: () => wanted,
     async stop() {
       loop?.stop()
+      fences.stop()
       leadership.abort(new Error('this replica stops'))
+      stopping.abort(new Error('this replica stops'))
       stopReplicas()
       for (const reflector of reflectors) reflector.stop()
       await elector.stop()
@@ -162,6 +169,7 @@ export async function startCoordinator(host: CoordinatorHost, settings: Coordina
     self.podBudget = rate.available()
     if (paused === undefined) delete self.pause
     else self.pause = paused
+    if (term !== undefined) policies.settle()
   }
 
   function freshAt(): Ms {
@@ -176,7 +184,7 @@ export async function startCoordinator(host: CoordinatorHost, settings: Coordina
       changed({ type, object }) {
         if (type === 'deleted') observation.nodeGone(object.metadata.name)
         else observation.node(object)
-        if (type === 'added') fences.refresh()
+        if (type === 'added') fences.nodeAppeared(object.metadata.name)
         wake()
       },
     })
@@ -235,6 +243,17 @@ export async function startCoordinator(host: CoordinatorHost, settings: Coordina
     const read = readIncident(object)
     if (read.ok) observation.incident(read.incident)
     else log.error({ incident: object.metadata.name, faults: read.faults }, 'a NodeFence cannot be read')
+  }
+}
+
+/** Its calls are given up when the signal aborts, so that a replica that has stopped leaves nothing under way. */
+function endingWith(api: Api, signal: AbortSignal): Api {
+  const how = (wanted?: CallOptions): CallOptions => ({ ...wanted, signal: wanted?.signal ?? signal })
+  return {
+    ...api,
+    get: (path, wanted) => api.get(path, how(wanted)),
+    create: (path, body, wanted) => api.create(path, body, how(wanted)),
+    replace: (path, body, wanted) => api.replace(path, body, how(wanted)),
   }
 }
 

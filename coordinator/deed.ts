@@ -3,7 +3,7 @@
 // read just now. Recording comes before touching: no record, no deed.
 import type { Deed } from '../core/action.ts'
 import { hasTaint, outOfServiceKey, quarantineKey } from '../core/clear.ts'
-import type { Attempt, Evidence, Incident } from '../core/incident.ts'
+import type { Attempt, Evidence, Incident, ProofRecord } from '../core/incident.ts'
 import type { Ms, NodeName, NodeRecord, PodSeen, Taint } from '../core/model.ts'
 import { stillOff, type Proof } from '../core/proof.ts'
 import * as timeline from '../core/timeline.ts'
@@ -24,14 +24,14 @@ export interface DeedOptions {
   readonly host: Pick<CoordinatorHost, 'clock'>
   readonly observation: Observation
   readonly incidents: IncidentWriter
-  readonly fences: FencePaths
+  readonly fences: Pick<FencePaths, 'method'>
   readonly runner: FenceRunner
   readonly recorder: Recorder
   readonly rate: PodRate
   readonly log: Log
   readonly replica: string
   leads(): number | undefined
-  /** Aborts when the lease is lost: running programs are ended as groups. */
+  /** Aborts when the lease is lost: running programs are ended as groups, and what waits to be sent is not sent. */
   signal(): AbortSignal
 }
 
@@ -39,19 +39,24 @@ export interface DeedOptions {
 const batchWithin: Ms = 5_000
 const podsAtOnce = 5
 const writeDeadline: Ms = 4_000
+/** What must not be lost, though what it tells of is over, is written again after this, then after twice as long, and so on. */
+const againAfter: Ms = 250
+const againTries = 7
 
-export function doer(options: DeedOptions): (deed: Deed) => Promise<void> {
+/** The answer is false when a deed came to nothing: not written, not allowed any more, or nobody knows. */
+export function doer(options: DeedOptions): (deed: Deed) => Promise<boolean> {
   const { api, observation, incidents, fences, runner, recorder, rate, log, replica, leads } = options
   const { clock } = options.host
   const at = (): string => new Date(clock.wall()).toISOString()
+  const how = () => ({ deadline: writeDeadline, signal: options.signal() })
 
   return async (deed) => {
     switch (deed.do) {
       case 'open': return open(deed)
-      case 'adopt': return void await incidents.adopt(deed.incident, timeline.adopted(leads() ?? 0, replica, at()))
+      case 'adopt': return incidents.adopt(deed.incident, timeline.adopted(leads() ?? 0, replica, at()))
       case 'fence': return order(deed, 'off')
       case 'restore': return order(deed, 'on')
-      case 'settle': return void await incidents.change(deed.incident, timeline.settled(deed.attempt, at()))
+      case 'settle': return incidents.change(deed.incident, timeline.settled(deed.attempt, at()))
       case 'prove': return prove(deed)
       case 'void': return shownFalse(deed)
       case 'taint': return taint(deed)
@@ -63,80 +68,123 @@ export function doer(options: DeedOptions): (deed: Deed) => Promise<void> {
     }
   }
 
-  async function open(deed: Extract<Deed, { do: 'open' }>): Promise<void> {
+  async function open(deed: Extract<Deed, { do: 'open' }>): Promise<boolean> {
     const row = observation.row(deed.node)
     const term = leads()
-    if (row === undefined || term === undefined) return
+    if (row === undefined || term === undefined) return false
     const evidence: Evidence[] = deed.evidence.map((one) => ({ ...one, at: at() }))
     const { name, boot, cause, policy } = deed
     const draft = { name, nodeName: row.name, nodeUid: row.uid, boot, machine: row.machine, cause, policy }
-    if (!await incidents.open(draft, timeline.opened(term, replica, cause, evidence, at()))) return
+    if (!await incidents.open(draft, timeline.opened(term, replica, cause, evidence, at()))) return false
     log.warn({ node: row.name, incident: name, cause, evidence }, 'incident opened')
     say(row.name, name, 'IncidentOpened', 'Open', `${row.name} is taken for dead (${cause}): ${evidence.map((one) => `${one.source} ${one.word}`).join('; ')}`, 'Warning')
+    return true
   }
 
-  /** The attempt stands on the record before the device is touched, so that a crash leaves a trace; then the lease is looked
-   *  at once more, because this process may have slept since. */
-  async function order(deed: Extract<Deed, { do: 'fence' | 'restore' }>, action: 'off' | 'on'): Promise<void> {
+  /** The attempt stands on the record before the device is touched, so that a crash leaves a trace; then everything is looked
+   *  at once more, because that write may have taken seconds, or this process may have slept since. */
+  async function order(deed: Extract<Deed, { do: 'fence' | 'restore' }>, action: 'off' | 'on'): Promise<boolean> {
     const term = leads()
     const method = fences.method(deed.node, deed.method)
     const incident = observation.seen.incidents.get(deed.incident)
-    if (term === undefined || method === undefined || incident === undefined) return
-    const id = `${deed.incident}.${incident.status.attempts.length + 1}`
+    if (term === undefined || method === undefined || incident === undefined) return false
+    const beganAt = clock.now()
+    const id = attemptName(incident)
     const attempt: Attempt = {
       id, round: deed.round, level: deed.level, method: deed.method.name, agent: deed.method.agent, action, replica, term,
       startedAt: at(), within: deed.method.orderWithin, late: deed.method.late, result: 'running',
     }
-    if (!await incidents.change(deed.incident, timeline.ordered(attempt))) return
-    if (leads() !== term) return
+    if (!await incidents.change(deed.incident, timeline.ordered(attempt))) return false
+    if (leads() !== term) return false
+    const against = refuted(incident, deed.node, action, beganAt)
+    if (against !== undefined) {
+      log.warn({ node: deed.node, incident: deed.incident, method: method.name, action, attempt: id, because: against }, 'order not given')
+      await writeEnd(deed.incident, term, timeline.ended(id, 'failed', `not given: ${against}`, at()))
+      return true
+    }
     log.warn({ node: deed.node, incident: deed.incident, method: method.name, action, attempt: id }, 'order given')
     say(deed.node, deed.incident, action === 'off' ? 'FenceOrdered' : 'PowerOnOrdered', action, `${deed.method.name} is asked ${action}`, 'Normal')
     const end = await runner.runMethod({ node: deed.node, method, action, purpose: 'incident', boot: incident.boot, incident: deed.incident, attempt: id, signal: options.signal() })
     if (!end.gone) return never()
     const result = end.state === 'off' || end.state === 'on' ? (end.state === action ? action : 'failed') : end.state
-    await incidents.change(deed.incident, timeline.ended(id, result, end.reason, at()))
+    await writeEnd(deed.incident, term, timeline.ended(id, result, end.reason, at()))
     say(deed.node, deed.incident, 'OrderEnded', action, `${deed.method.name} ${action}: ${result}${end.reason === '' ? '' : `, ${end.reason}`}`, result === action ? 'Normal' : 'Warning')
+    return true
   }
 
-  async function prove(deed: Extract<Deed, { do: 'prove' }>): Promise<void> {
+  /** What spoke against an order while it was being written down. */
+  function refuted(incident: Incident, node: NodeName, action: 'off' | 'on', since: Ms): string | undefined {
+    const known = observation.seen.incidents.get(incident.name)
+    if (known === undefined || known.uid !== incident.uid || known.status.phase === 'Final') return 'the incident is over'
+    const row = observation.row(node)
+    if (row === undefined || row.gone === true || row.uid !== incident.nodeUid) return 'the Node is another one'
+    if (action === 'on') return undefined
+    if (known.status.phase === 'Done') return 'the incident is being withdrawn'
+    return incident.cause !== 'by-hand' && (row.beat?.at ?? -Infinity) > since ? 'the node is heard again' : undefined
+  }
+
+  /** An end that is not written becomes *unknown*, and a verified *off* would be ordered again. */
+  async function writeEnd(name: string, term: number, end: timeline.Change): Promise<void> {
+    for (let tries = 0; tries < againTries && leads() === term; tries += 1) {
+      if (await incidents.change(name, end)) return
+      await clock.wait(againAfter * 2 ** tries, options.signal())
+    }
+  }
+
+  async function prove(deed: Extract<Deed, { do: 'prove' }>): Promise<boolean> {
     const row = observation.row(deed.node)
-    if (row === undefined || row.uid !== deed.proof.nodeUid) return
-    if (!await incidents.change(deed.incident, (status) => timeline.volumesSeen(row.volumes, at())(timeline.proved(deed.proof, at())(status)))) return
+    if (row === undefined || row.uid !== deed.proof.nodeUid) return false
+    if (!await incidents.change(deed.incident, (status) => timeline.volumesSeen(row.volumes, at())(timeline.proved(deed.proof, at())(status)))) return false
     log.warn({ node: deed.node, incident: deed.incident, proof: deed.proof.kind, methods: deed.proof.methods }, 'proven')
     say(deed.node, deed.incident, 'Proven', 'Prove', `${deed.node} cannot write: ${deed.proof.kind} by ${deed.proof.methods.join(', ')}`, 'Normal')
+    return true
   }
 
-  async function shownFalse(deed: Extract<Deed, { do: 'void' }>): Promise<void> {
-    const row = observation.row(deed.node)
+  /** Nobody will want this again once the proof is off the record, so the path is marked at the same time, and until it is. */
+  async function shownFalse(deed: Extract<Deed, { do: 'void' }>): Promise<boolean> {
     const proof = observation.seen.incidents.get(deed.incident)?.status.proof
-    if (!await incidents.change(deed.incident, timeline.shownFalse(deed.evidence, at()))) return
-    log.error({ node: deed.node, incident: deed.incident, evidence: deed.evidence }, 'the fence path is wrong: a proof was shown false')
-    say(deed.node, deed.incident, 'ProofVoid', 'Void', `the fence path of ${deed.node} is wrong: ${deed.evidence}`, 'Warning')
-    if (row?.record === undefined || proof === undefined) return
-    const marked = row.record.paths.map((path) => (proof.methods.includes(path.method) ? { ...path, state: 'marked' as const, at: at(), evidence: deed.evidence } : path))
-    await record(deed.node, { ...row.record, paths: marked })
+    const marked = proof === undefined ? Promise.resolve() : mark(deed.node, proof.methods, deed.evidence)
+    const written = await incidents.change(deed.incident, timeline.shownFalse(deed.evidence, at()))
+    if (written) {
+      log.error({ node: deed.node, incident: deed.incident, evidence: deed.evidence }, 'the fence path is wrong: a proof was shown false')
+      say(deed.node, deed.incident, 'ProofVoid', 'Void', `the fence path of ${deed.node} is wrong: ${deed.evidence}`, 'Warning')
+    }
+    // Not waited for: out-of-service comes off first.
+    marked.catch((error: unknown) => log.error({ node: deed.node, error }, 'a path that is wrong could not be marked'))
+    return written
   }
 
-  async function taint(deed: Extract<Deed, { do: 'taint' }>): Promise<void> {
+  async function mark(node: NodeName, methods: readonly string[], evidence: string): Promise<void> {
+    for (let tries = 0; tries < againTries && leads() !== undefined; tries += 1) {
+      const known = observation.row(node)?.record
+      if (known === undefined || known.paths.every((path) => path.state === 'marked' || !methods.includes(path.method))) return
+      const paths = known.paths.map((path) => (methods.includes(path.method) ? { ...path, state: 'marked' as const, at: at(), evidence } : path))
+      if (await record(node, { ...known, paths })) return
+      await clock.wait(againAfter * 2 ** tries, options.signal())
+    }
+  }
+
+  async function taint(deed: Extract<Deed, { do: 'taint' }>): Promise<boolean> {
     const row = observation.row(deed.node)
     const incident = observation.seen.incidents.get(deed.incident)
-    if (row === undefined || incident === undefined) return
-    if (deed.outOfService && !holds(deed.proof, incident, row)) return
+    if (row === undefined || incident === undefined) return false
+    if (deed.outOfService && !holds(deed.proof, incident, row)) return false
     const wanted: Taint[] = [
       { key: quarantineKey, value: 'holdfast', effect: 'NoSchedule' } as const,
       ...(deed.outOfService ? [{ key: outOfServiceKey, value: 'holdfast', effect: 'NoSchedule' } as const] : []),
     ].filter((one) => !hasTaint(row, one.key))
-    if (wanted.length === 0 || !await writeTaints(row, [...row.taints, ...wanted])) return
+    if (wanted.length === 0 || !await writeTaints(row, [...row.taints, ...wanted])) return false
     await incidents.change(deed.incident, timeline.tainted(deed.outOfService, at()))
+    return true
   }
 
-  async function untaint(deed: Extract<Deed, { do: 'untaint' }>): Promise<void> {
+  async function untaint(deed: Extract<Deed, { do: 'untaint' }>): Promise<boolean> {
     const row = observation.row(deed.node)
-    if (row === undefined || !await writeTaints(row, row.taints.filter((one) => one.key !== deed.key))) return
+    if (row === undefined || !await writeTaints(row, row.taints.filter((one) => one.key !== deed.key))) return false
     log.info({ node: deed.node, incident: deed.incident, taint: deed.key, because: deed.because }, 'taint removed')
     say(deed.node, deed.incident, 'TaintRemoved', 'Untaint', `${deed.key}: ${deed.because}`, 'Normal')
-    if (deed.incident === undefined) return
-    await incidents.change(deed.incident, (status) => timeline.volumesSeen(row.volumes, at())(timeline.untainted(deed.key, deed.because, deed.recovers, at())(status)))
+    if (deed.incident === undefined) return true
+    return incidents.change(deed.incident, (status) => timeline.volumesSeen(row.volumes, at())(timeline.untainted(deed.key, deed.because, deed.recovers, at())(status)))
   }
 
   /** The whole list is one value to Kubernetes: it is written only over the very version it was read from. */
@@ -147,44 +195,55 @@ export function doer(options: DeedOptions): (deed: Deed) => Promise<void> {
       { op: 'test', path: '/metadata/resourceVersion', value: row.resourceVersion },
       { op: 'add', path: '/spec/taints', value: taints },
     ]
-    const answer = await api.patch<KubeObject>(paths.node(row.name), 'json', patch, { deadline: writeDeadline })
+    const answer = await api.patch<KubeObject>(paths.node(row.name), 'json', patch, how())
     if (answer.ok) {
-      observation.node(keepNode(answer.value))
+      observation.node(keepNode(answer.value), 'live')
       return true
     }
     log.info({ node: row.name, kind: answer.error.kind }, 'taints not written; the node is read again')
-    const newer = await api.get<KubeObject>(paths.node(row.name), { deadline: writeDeadline })
-    if (newer.ok) observation.node(keepNode(newer.value))
+    const newer = await api.get<KubeObject>(paths.node(row.name), how())
+    if (newer.ok) observation.node(keepNode(newer.value), 'live')
     return false
   }
 
   /** Status first (the lethal write: the owner acts on phase Failed at once), then the object, both under uid and version. */
-  async function free(deed: Extract<Deed, { do: 'delete' }>): Promise<void> {
+  async function free(deed: Extract<Deed, { do: 'delete' }>): Promise<boolean> {
     const row = observation.row(deed.node)
     const incident = observation.seen.incidents.get(deed.incident)
     const term = leads()
-    if (row === undefined || incident === undefined || term === undefined) return
+    if (row === undefined || incident === undefined || term === undefined) return false
     const pods = deed.pods.slice(0, rate.take(deed.pods.length))
-    if (pods.length === 0) return
+    if (pods.length === 0) return false
     const written = await incidents.change(deed.incident, (status) => timeline.volumesSeen(row.volumes, at())(timeline.freed(pods, at())(status)))
-    if (!written) return
     const startedAt = clock.now()
-    const queue = [...pods]
+    const may = (): boolean => leads() === term && clock.now() - startedAt < batchWithin && stillFenced(deed, row, startedAt)
+    const queue = written ? [...pods] : []
+    const freed: PodSeen[] = []
     const worker = async (): Promise<void> => {
-      for (let pod = queue.shift(); pod !== undefined; pod = queue.shift()) {
-        const known = observation.seen.incidents.get(deed.incident)
-        const within = clock.now() - startedAt < batchWithin
-        if (leads() !== term || !within || known === undefined || !holds(deed.proof, known, row, startedAt)) return
-        await freePod(pod, incident)
+      for (let pod = queue[0]; pod !== undefined && may(); pod = queue[0]) {
+        queue.shift()
+        if (await freePod(pod, incident, may)) freed.push(pod)
       }
     }
     await Promise.all(Array.from({ length: podsAtOnce }, worker))
+    rate.giveBack(written ? queue.length : pods.length)
+    if (!written) return false
     observation.listed(deed.node, undefined)
-    log.warn({ node: deed.node, incident: deed.incident, pods: pods.length - queue.length }, 'pods freed')
-    say(deed.node, deed.incident, 'PodsFreed', 'Clear', pods.map((pod) => `${pod.namespace}/${pod.name}`).join(', '), 'Normal')
+    if (freed.length === 0) return false
+    log.warn({ node: deed.node, incident: deed.incident, pods: freed.length }, 'pods freed')
+    say(deed.node, deed.incident, 'PodsFreed', 'Clear', freed.map((pod) => `${pod.namespace}/${pod.name}`).join(', '), 'Normal')
+    return true
   }
 
-  async function freePod(pod: PodSeen, incident: Incident): Promise<void> {
+  /** Asked before each pod: the very proof, the very Node, what its devices said just now, and nothing heard of it since. */
+  function stillFenced({ node, incident, proof }: Extract<Deed, { do: 'delete' }>, row: Row, startedAt: Ms): boolean {
+    const known = observation.seen.incidents.get(incident)
+    if (known === undefined || observation.row(node) !== row || row.gone === true) return false
+    return (row.beat?.at ?? -Infinity) <= startedAt && holds(proof, known, row, startedAt)
+  }
+
+  /** Whether it was doomed; that its object is gone as well is seen in the next list. */
+  async function freePod(pod: PodSeen, incident: Incident, may: () => boolean): Promise<boolean> {
     const path = paths.pod(pod.namespace, pod.name)
     const { uid, resourceVersion } = pod
     const condition = {
@@ -194,56 +253,76 @@ export function doer(options: DeedOptions): (deed: Deed) => Promise<void> {
     const over = pod.phase === 'Failed' || pod.phase === 'Succeeded'
     if (!over) {
       const body = { metadata: { uid, resourceVersion }, status: { phase: 'Failed', reason: 'NodeFenced', message: condition.message, conditions: [condition] } }
-      const answer = await api.patch<KubeObject>(`${path}/status`, 'strategic', body, { deadline: writeDeadline })
+      const answer = await api.patch<KubeObject>(`${path}/status`, 'strategic', body, how())
       // Anything but yes: it is gone, another one, changed, or unknown. The next list tells, and the next batch follows.
-      if (!answer.ok) return
+      if (!answer.ok) return false
+      if (!may()) return true
     }
-    const gone = await api.remove(path, { gracePeriodSeconds: 0, preconditions: { uid } }, { deadline: writeDeadline })
-    if (!gone.ok && gone.error.kind !== 'notFound' && gone.error.kind !== 'conflict') {
-      log.warn({ pod: `${pod.namespace}/${pod.name}`, kind: gone.error.kind, message: gone.error.message }, 'a pod could not be deleted')
-    }
+    // After our own write its owner may have changed it already: the uid says which pod it is, and it is doomed.
+    const preconditions = over ? { uid, resourceVersion } : { uid }
+    const gone = await api.remove(path, { gracePeriodSeconds: 0, preconditions }, how())
+    if (gone.ok || gone.error.kind === 'notFound') return true
+    if (gone.error.kind !== 'conflict') log.warn({ pod: `${pod.namespace}/${pod.name}`, kind: gone.error.kind, message: gone.error.message }, 'a pod could not be deleted')
+    return !over
   }
 
-  async function withdraw(deed: Extract<Deed, { do: 'withdraw' }>): Promise<void> {
-    if (!await incidents.change(deed.incident, timeline.withdrawn(deed.because, at()))) return
+  async function withdraw(deed: Extract<Deed, { do: 'withdraw' }>): Promise<boolean> {
+    if (!await incidents.change(deed.incident, timeline.withdrawn(deed.because, at()))) return false
     log.info({ node: deed.node, incident: deed.incident, because: deed.because }, 'incident withdrawn')
     say(deed.node, deed.incident, 'Withdrawn', 'Withdraw', deed.because, 'Normal')
+    return true
   }
 
-  async function close(deed: Extract<Deed, { do: 'close' }>): Promise<void> {
+  async function close(deed: Extract<Deed, { do: 'close' }>): Promise<boolean> {
     const volumes = observation.row(deed.node)?.volumes ?? []
-    if (!await incidents.change(deed.incident, (status) => timeline.closed(deed.outcome, deed.because, at())(timeline.volumesSeen(volumes, at())(status)))) return
+    if (!await incidents.change(deed.incident, (status) => timeline.closed(deed.outcome, deed.because, at())(timeline.volumesSeen(volumes, at())(status)))) return false
     log.info({ node: deed.node, incident: deed.incident, outcome: deed.outcome, because: deed.because }, 'incident closed')
     say(deed.node, deed.incident, 'IncidentClosed', 'Close', `${deed.outcome}: ${deed.because}`, 'Normal')
+    return true
   }
 
-  async function record(node: NodeName, facts: Omit<NodeRecord, 'resourceVersion'>): Promise<void> {
+  async function record(node: NodeName, facts: Omit<NodeRecord, 'resourceVersion'>): Promise<boolean> {
+    if (leads() === undefined) return false
     const version = observation.row(node)?.record?.resourceVersion
     const body = recordBody(node, facts, clock.wall(), version)
     const answer = version === undefined
-      ? await api.create<KubeObject>(recordsPath, body)
-      : await api.replace<KubeObject>(`${recordsPath}/${node}`, body)
-    const current = answer.ok ? answer : await api.get<KubeObject>(`${recordsPath}/${node}`)
+      ? await api.create<KubeObject>(recordsPath, body, how())
+      : await api.replace<KubeObject>(`${recordsPath}/${node}`, body, how())
+    const current = answer.ok ? answer : await api.get<KubeObject>(`${recordsPath}/${node}`, how())
     const read = current.ok ? readRecord(current.value) : undefined
-    if (read?.ok === true) observation.record(node, read.record)
+    if (read?.ok === true) observation.record(node, read.record, 'live')
+    return answer.ok
   }
 
+  /** On the Node, also when the incident outlived it. */
   function say(node: NodeName, incident: string | undefined, reason: string, action: string, note: string, type: 'Normal' | 'Warning'): void {
-    const row = observation.row(node)
-    if (row === undefined) return
     const related = incident === undefined ? undefined : observation.seen.incidents.get(incident)
+    const uid = observation.row(node)?.uid ?? related?.nodeUid
+    if (uid === undefined) return
     recorder.say({
-      regarding: { apiVersion: 'v1', kind: 'Node', name: node, uid: row.uid }, reason, action, note, type,
+      regarding: { apiVersion: 'v1', kind: 'Node', name: node, uid }, reason, action, note, type,
       ...(related === undefined ? {} : { related: { apiVersion: 'holdfast.dev/v1alpha1', kind: 'NodeFence', name: related.name, uid: related.uid } }),
     })
   }
 }
 
+/** The incident's name and a number above all it bears: old attempts leave a full record, and what is known of one must not be
+ *  taken for another's. */
+function attemptName({ name, status }: Incident): string {
+  const numbers = status.attempts.map((attempt) => Number(attempt.id.slice(name.length + 1))).filter(Number.isInteger)
+  return `${name}.${Math.max(0, ...numbers) + 1}`
+}
+
 /** The proof once more, before the call leaves: of this node, on this record, and still what the devices say. */
 function holds(proof: Proof | undefined, incident: Incident, row: Row, since?: Ms): boolean {
   const recorded = incident.status.proof
-  if (proof === undefined || recorded === undefined || recorded.boot !== proof.boot || recorded.nodeUid !== row.uid) return false
+  if (proof === undefined || recorded === undefined || !sameProof(proof, recorded) || recorded.nodeUid !== row.uid) return false
   return since === undefined || stillOff(proof, row, since)
+}
+
+function sameProof(one: Proof, other: ProofRecord): boolean {
+  return one.kind === other.kind && one.boot === other.boot && one.nodeUid === other.nodeUid && one.level === other.level
+    && one.methods.join() === other.methods.join() && one.digests?.join() === other.digests?.join()
 }
 
 /** Something of a program runs on and cannot be ended: the order stays under way, nothing follows it. */

@@ -1,10 +1,11 @@
-// Which fence path each node has, kept true to the ConfigMaps and Secrets it is written in. A change is taken in for all
-// nodes at once, a moment after it was seen, so that a dozen edited maps are one reading.
+// Which fence path each node has, kept true to the ConfigMaps and Secrets it is written in. A change is taken in a moment after it
+// was seen, so that a dozen edited maps are one reading; only the nodes it concerns are read anew, and of many nodes only so
+// many in one go: five thousand of them at once would be a third of a second in which nobody is heard.
 import type { Method, Ms, NodeName } from '../core/model.ts'
 import type { Clock } from '../edge/clock.ts'
 import type { Log } from '../edge/log.ts'
 import type { KubeObject } from './api.ts'
-import { isFenceConfigMap, readFenceConfigs, sentenceOf, type ConfiguredMethod, type FenceConfigMap, type NodeFenceConfig } from './fence-config.ts'
+import { isFenceConfigMap, readFenceConfigs, sentenceOf, type ConfigFault, type ConfiguredMethod, type FenceConfigMap, type NodeFenceConfig } from './fence-config.ts'
 import type { SecretLookup } from './fence-config-secret.ts'
 
 export interface FencePaths {
@@ -14,9 +15,11 @@ export interface FencePaths {
   configMapGone(name: string): void
   secret(object: KubeObject): void
   secretGone(name: string): void
-  /** A node appeared, or its name is needed: its path is worked out with the next reading. */
-  refresh(): void
+  /** A node appeared: its path is worked out with the next reading. */
+  nodeAppeared(node: NodeName): void
   readonly secrets: SecretLookup
+  /** Nothing is read any more. */
+  stop(): void
 }
 
 export interface FencePathsOptions {
@@ -31,14 +34,28 @@ export interface FencePathsOptions {
 }
 
 const settleFor: Ms = 200
+/** A few milliseconds of work. */
+const nodesAtOnce = 100
+const goOnAfter: Ms = 1
+const ownPrefix = 'fence-config-'
+const sharedMap = `${ownPrefix}default`
+/** No node is called so. */
+const everyNode = ''
+
+type Faults = ReadonlyMap<string, string>
 
 export function fencePaths(options: FencePathsOptions): FencePaths {
   const { clock } = options
   const maps = new Map<string, FenceConfigMap>()
   const secrets = new Map<string, ReadonlyMap<string, string>>()
   const configs = new Map<NodeName, NodeFenceConfig>()
+  /** Sentences, and the ConfigMap of each, by the name of the node they concern, or of all. */
+  const faults = new Map<string, Faults>()
+  let all = false
+  const due = new Set<NodeName>()
   let told = ''
-  let waiting = false
+  let cancel: (() => void) | undefined
+  let stopped = false
   const lookup: SecretLookup = ({ secret, key }) => secrets.get(secret)?.get(key)
 
   return {
@@ -51,50 +68,97 @@ export function fencePaths(options: FencePathsOptions): FencePaths {
       const { name } = object.metadata
       if (!isFenceConfigMap(name)) return
       maps.set(name, { name, data: textData(object) })
-      refresh()
+      concern(name)
     },
     configMapGone(name) {
-      if (maps.delete(name)) refresh()
+      if (maps.delete(name)) concern(name)
     },
     secret(object) {
       secrets.set(object.metadata.name, new Map(Object.entries(textData(object)).map(([key, text]) => [key, decoded(text)])))
-      refresh()
+      concern(undefined)
     },
     secretGone(name) {
-      if (secrets.delete(name)) refresh()
+      if (secrets.delete(name)) concern(undefined)
     },
-    refresh,
+    nodeAppeared(node) {
+      due.add(node)
+      arm(settleFor)
+    },
+    stop() {
+      stopped = true
+      cancel?.()
+    },
   }
 
-  function refresh(): void {
-    if (waiting) return
-    waiting = true
-    clock.after(settleFor, () => {
-      waiting = false
-      readAll()
+  /** A node's own map concerns that node; templates, the default and Secrets concern all. */
+  function concern(map: string | undefined): void {
+    if (map?.startsWith(ownPrefix) === true && map !== sharedMap) due.add(map.slice(ownPrefix.length))
+    else all = true
+    arm(settleFor)
+  }
+
+  function arm(span: Ms): void {
+    if (cancel !== undefined || stopped) return
+    cancel = clock.after(span, () => {
+      cancel = undefined
+      readSome()
     })
   }
 
-  function readAll(): void {
-    const read = readFenceConfigs([...maps.values()], lookup, options.salt)
-    const faults = new Map<string, string>(read.faults.map((fault) => [sentenceOf(fault), fault.map]))
-    for (const node of options.nodes()) {
-      const config = read.forNode(node, configs.get(node))
-      configs.set(node, config)
-      options.changed(node, config)
-      for (const fault of config.faults) faults.set(sentenceOf(fault), fault.map)
-    }
-    tell(faults)
+  function readSome(): void {
+    if (all) everybody()
+    const some = [...due].slice(0, nodesAtOnce)
+    for (const node of some) due.delete(node)
+    const known = new Set(options.nodes())
+    read(some, known)
+    if (due.size > 0) return arm(goOnAfter)
+    for (const node of [...configs.keys()]) if (!known.has(node)) configs.delete(node)
+    tell()
   }
 
-  function tell(faults: ReadonlyMap<string, string>): void {
-    const sentences = [...faults.keys()].toSorted()
+  function everybody(): void {
+    all = false
+    note(everyNode, readFenceConfigs(shared(), lookup, options.salt).faults)
+    for (const node of options.nodes()) due.add(node)
+    for (const map of maps.keys()) if (map.startsWith(ownPrefix)) due.add(map.slice(ownPrefix.length))
+  }
+
+  /** Every one by what all share and its own map. A map of which there is no node, not yet or not any more, is read for its
+   *  faults alone. */
+  function read(names: readonly NodeName[], known: ReadonlySet<NodeName>): void {
+    const own = names.flatMap((name) => maps.get(`${ownPrefix}${name}`) ?? [])
+    const from = readFenceConfigs([...new Set([...shared(), ...own])], lookup, options.salt)
+    for (const name of names) {
+      const wrong = from.faults.filter((fault) => fault.map === `${ownPrefix}${name}`)
+      if (!known.has(name)) {
+        note(name, wrong)
+        continue
+      }
+      const config = from.forNode(name, configs.get(name))
+      configs.set(name, config)
+      options.changed(name, config)
+      note(name, [...wrong, ...config.faults])
+    }
+  }
+
+  function shared(): FenceConfigMap[] {
+    return [...maps.values()].filter(({ name }) => name === sharedMap || !name.startsWith(ownPrefix))
+  }
+
+  function note(key: string, found: readonly ConfigFault[]): void {
+    if (found.length === 0) faults.delete(key)
+    else faults.set(key, new Map(found.map((fault) => [sentenceOf(fault), fault.map])))
+  }
+
+  function tell(): void {
+    const sentenceMaps = new Map([...faults.values()].flatMap((found) => [...found]))
+    const sentences = [...sentenceMaps.keys()].toSorted()
     const text = sentences.join('\n')
     if (text === told) return
     told = text
     if (sentences.length === 0) options.log.info({}, 'the fence configuration is without faults')
     else options.log.warn({ faults: sentences }, 'the fence configuration has faults; the last good one stays in force')
-    if (sentences.length > 0) options.faults(sentences, faults.get(sentences[0] ?? '') ?? '')
+    if (sentences.length > 0) options.faults(sentences, sentenceMaps.get(sentences[0] ?? '') ?? '')
   }
 }
 

@@ -1,6 +1,8 @@
 // Makes holds visible: on the NodeFence while one is open, as an Event when one begins, in the log when it begins and ends.
-// A hold is wanted anew at each tick; what is written is only that it began, and that it is over.
+// A hold is wanted anew at each tick; what is written is that it began, that it is over, and, unhurriedly, that its sentence has
+// become another one: who reads the record must not go and mend what was mended long ago.
 import { keyOf, type HoldAction } from '../core/action.ts'
+import type { Hold, Incident } from '../core/incident.ts'
 import type { Ms } from '../core/model.ts'
 import { held, sameHolds } from '../core/timeline.ts'
 import type { Clock } from '../edge/clock.ts'
@@ -19,19 +21,21 @@ export interface HoldKeeperOptions {
   readonly clock: Clock
   readonly log: Log
   readonly observation: Observation
-  readonly incidents: IncidentWriter
-  readonly recorder: Recorder
+  readonly incidents: Pick<IncidentWriter, 'change'>
+  readonly recorder: Pick<Recorder, 'say'>
   leads(): number | undefined
 }
 
 /** A hold that lasts shorter than this is the ordinary course of things and is not written. */
 const worthWriting: Ms = 1_000
-/** Writes of holds of one incident keep this distance. */
+/** Writes of holds of one incident keep this distance; those that only put another sentence there, this one. */
 const writeEvery: Ms = 1_000
+const rewordEvery: Ms = 10_000
 
 export function holdKeeper({ clock, log, observation, incidents, recorder, leads }: HoldKeeperOptions): HoldKeeper {
-  let standing = new Map<string, { hold: HoldAction; since: Ms; told: boolean }>()
-  const writtenAt = new Map<string, Ms>()
+  let standing = new Map<string, Standing>()
+  /** By incident, while it is open. */
+  let writtenAt = new Map<string, Ms>()
 
   return {
     standing: () => [...standing.values()].map((one) => one.hold),
@@ -66,12 +70,53 @@ export function holdKeeper({ clock, log, observation, incidents, recorder, leads
   }
 
   function write(now: Ms): void {
+    const own = ofIncidents(standing.values())
+    const written = new Map<string, Ms>()
     for (const incident of observation.seen.incidents.values()) {
-      if (incident.status.phase === 'Final' || observation.row(incident.nodeName)?.busy.has(`deed ${incident.nodeName}`) === true) continue
-      const told = [...standing.values()].filter((one) => one.told && one.hold.incident === incident.name).map((one) => one.hold)
-      if (sameHolds(told, incident.status) || now - (writtenAt.get(incident.name) ?? -Infinity) < writeEvery) continue
-      writtenAt.set(incident.name, now)
-      void incidents.change(incident.name, held(told, new Date(clock.wall()).toISOString()))
+      if (incident.status.phase === 'Final') continue
+      const { name } = incident
+      const before = writtenAt.get(name)
+      if (before !== undefined) written.set(name, before)
+      // What the leader before us wrote, and we hold to, goes on from when it began.
+      const wanted = (own.get(name) ?? []).filter((one) => one.told || incident.status.holds.some((other) => other.because === one.hold.because)).map((one) => one.hold)
+      const after = distance(wanted, incident)
+      if (after === undefined || now - (before ?? -Infinity) < after || observation.row(incident.nodeName)?.busy.has(`deed ${incident.nodeName}`) === true) continue
+      written.set(name, now)
+      incidents.change(name, held(wanted, new Date(clock.wall()).toISOString()))
+        .catch((error: unknown) => log.error({ incident: name, error }, 'the holds of an incident could not be written')) // they are wanted again at the next tick
     }
+    writtenAt = written
   }
 }
+
+interface Standing {
+  readonly hold: HoldAction
+  readonly since: Ms
+  told: boolean
+}
+
+function ofIncidents(standing: Iterable<Standing>): ReadonlyMap<string, readonly Standing[]> {
+  const own = new Map<string, Standing[]>()
+  for (const one of standing) {
+    const { incident } = one.hold
+    if (incident === undefined) continue
+    const others = own.get(incident)
+    if (others === undefined) own.set(incident, [one])
+    else others.push(one)
+  }
+  return own
+}
+
+/** From the last write to the next. Undefined: the record says what is so. */
+function distance(wanted: readonly HoldAction[], { status }: Incident): Ms | undefined {
+  if (wanted.length === 0 && status.holds.length === 0) return undefined
+  if (!sameHolds(wanted, status)) return writeEvery
+  return wanted.every((one) => status.holds.some((other) => sameSentence(one, other))) ? undefined : rewordEvery
+}
+
+/** But for its numbers, which count on, and for what the record has no room for. */
+function sameSentence(one: HoldAction, other: Hold): boolean {
+  return one.because === other.because && plain(one.detail) === plain(other.detail) && plain(one.lifts) === plain(other.lifts)
+}
+
+const plain = (sentence: string): string => sentence.slice(0, 500).replaceAll(/\d+(\.\d+)?/g, '#')

@@ -1,6 +1,7 @@
 // Writes on NodeFences. Each write carries the resourceVersion it was made from; on a conflict the newer copy is read, and
 // the change is applied again only if that copy still bears our term: a leader that slept meets its successor's term here
 // and touches nothing more.
+import type { Ms } from '../core/model.ts'
 import type { Change } from '../core/timeline.ts'
 import type { Log } from '../edge/log.ts'
 import type { Api, ApiError, KubeObject } from './api.ts'
@@ -21,19 +22,24 @@ export interface IncidentWriterOptions {
   readonly log: Log
   /** Our term, if we lead at this very instant. */
   leads(): number | undefined
+  /** Aborts when the lease is lost: what still waits for its turn to be sent is not sent. */
+  signal(): AbortSignal
 }
 
 const triesPerWrite = 3
+/** The lease lapses within four seconds, and a change that comes later comes too late. */
+const writeDeadline: Ms = 4_000
 
-export function incidentWriter({ api, observation, log, leads }: IncidentWriterOptions): IncidentWriter {
+export function incidentWriter({ api, observation, log, leads, signal }: IncidentWriterOptions): IncidentWriter {
   const queues = new Map<string, Promise<unknown>>()
+  const how = () => ({ deadline: writeDeadline, signal: signal() })
 
   return {
     change: (name, change) => inTurn(name, () => write(name, change, false)),
     adopt: (name, change) => inTurn(name, () => write(name, change, true)),
     async open(draft, change) {
       if (leads() === undefined) return false
-      const created = await api.create<KubeObject>(fencesPath, incidentBody(draft))
+      const created = await api.create<KubeObject>(fencesPath, incidentBody(draft), how())
       if (!created.ok) return refused(draft.name, created.error)
       take(created.value)
       return inTurn(draft.name, () => write(draft.name, change, true))
@@ -43,7 +49,8 @@ export function incidentWriter({ api, observation, log, leads }: IncidentWriterO
   /** Deeds and ends of attempts may want to write on one incident at once; one follows the other. */
   function inTurn(name: string, work: () => Promise<boolean>): Promise<boolean> {
     const before = queues.get(name) ?? Promise.resolve()
-    const turn = before.then(work)
+    // A fault of ours in one change is that change's own, and not the next one's.
+    const turn = before.then(work, work)
     queues.set(name, turn)
     return turn.finally(() => {
       if (queues.get(name) === turn) queues.delete(name)
@@ -60,10 +67,10 @@ export function incidentWriter({ api, observation, log, leads }: IncidentWriterO
       const status = change(incident.status)
       if (status === incident.status) return true
       const { uid, resourceVersion } = incident
-      const answer = await api.replace<KubeObject>(`${fencesPath}/${name}/status`, statusBody(name, resourceVersion, uid, status))
+      const answer = await api.replace<KubeObject>(`${fencesPath}/${name}/status`, statusBody(name, resourceVersion, uid, status), how())
       if (answer.ok) return take(answer.value)
       if (answer.error.kind !== 'conflict') return refused(name, answer.error)
-      const newer = await api.get<KubeObject>(`${fencesPath}/${name}`)
+      const newer = await api.get<KubeObject>(`${fencesPath}/${name}`, how())
       if (!newer.ok || !take(newer.value)) return false
     }
     return false
@@ -71,7 +78,7 @@ export function incidentWriter({ api, observation, log, leads }: IncidentWriterO
 
   function take(object: KubeObject): boolean {
     const read = readIncident(object)
-    if (read.ok) observation.incident(read.incident)
+    if (read.ok) observation.incident(read.incident, 'live')
     else log.error({ incident: object.metadata.name, faults: read.faults }, 'a NodeFence cannot be read')
     return read.ok
   }

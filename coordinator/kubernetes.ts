@@ -8,7 +8,9 @@ export const paths = {
   attachments: '/apis/storage.k8s.io/v1/volumeattachments',
   node: (name: string): string => `/api/v1/nodes/${name}`,
   lease: (node: string): string => `/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases/${node}`,
-  podsOf: (node: string): string => `/api/v1/pods?fieldSelector=spec.nodeName%3D${encodeURIComponent(node)}&limit=500`,
+  /** `after`: the next page of a list, by the word at the end of the page before. */
+  podsOf: (node: string, after = ''): string =>
+    `/api/v1/pods?fieldSelector=spec.nodeName%3D${encodeURIComponent(node)}&limit=500${after === '' ? '' : `&continue=${encodeURIComponent(after)}`}`,
   pod: (namespace: string, name: string): string => `/api/v1/namespaces/${namespace}/pods/${name}`,
   configMaps: (namespace: string): string => `/api/v1/namespaces/${namespace}/configmaps`,
   secrets: (namespace: string): string => `/api/v1/namespaces/${namespace}/secrets`,

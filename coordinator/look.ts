@@ -1,6 +1,7 @@
-// Carries out looks and puts the answers where the core sees them. A look that fails leaves things as they were: unknown.
+// Carries out looks and puts the answers where the core sees them. A look that fails leaves things as they were: unknown; it
+// answers false, and whoever wanted it waits a little before it is asked again.
 import type { Look } from '../core/action.ts'
-import type { Ms, NodeName, WitnessSeen } from '../core/model.ts'
+import type { Ms, NodeName, PodSeen, WitnessSeen } from '../core/model.ts'
 import type { Log } from '../edge/log.ts'
 import type { Api, KubeList, KubeObject } from './api.ts'
 import type { Beats } from './beats.ts'
@@ -12,82 +13,111 @@ import { paths, readPod } from './kubernetes.ts'
 import type { Observation } from './observe.ts'
 
 export interface LookOptions {
-  readonly api: Api
-  readonly beats: Beats
-  readonly fences: FencePaths
+  readonly api: Pick<Api, 'get'>
+  readonly beats: Pick<Beats, 'agent' | 'ask' | 'askReplica' | 'challenge' | 'check' | 'nonce'>
+  readonly fences: Pick<FencePaths, 'method'>
   readonly runner: FenceRunner
   readonly host: Pick<CoordinatorHost, 'clock' | 'probe'>
   readonly observation: Observation
   readonly log: Log
+  /** Aborts when the replica stops. */
+  readonly stopping: AbortSignal
 }
 
 /** A kubelet that has not answered a TCP connection by then is silent for this time. */
 const probeSpan: Ms = 800
 const leaseDeadline: Ms = 2_000
 const podsDeadline: Ms = 5_000
+/** The API server keeps at most 12,500 pods that are over; all of them could have been of one node. */
+const mostPages = 30
 
-export function looker(options: LookOptions): (look: Look) => Promise<void> {
-  const { api, beats, fences, runner, host, observation } = options
+export function looker(options: LookOptions): (look: Look) => Promise<boolean> {
+  const { api, beats, fences, runner, host, observation, stopping } = options
   const { clock } = host
 
-  return (look) => {
+  return async (look) => {
     switch (look.do) {
       case 'probe': return probe(look.node)
       case 'askWitnesses': return askWitnesses(look)
       case 'readLease': return readLease(look.node)
-      case 'listPods': return listPods(look.node)
+      case 'listPods': return await listPods(look.node) !== undefined
       case 'askDevice': return askDevice(look)
-      case 'challenge': return beats.challenge(look.node).then(() => undefined)
+      case 'challenge': return await beats.challenge(look.node) !== undefined
       case 'askClean': return askClean(look.node)
     }
   }
 
-  async function probe(node: NodeName): Promise<void> {
+  async function probe(node: NodeName): Promise<boolean> {
     const row = observation.row(node)
-    if (row === undefined || row.address === '') return
+    if (row === undefined || row.address === '') return false
+    const { address } = row
     const askedAt = clock.now()
-    const word = await host.probe(row.address, row.kubeletPort, probeSpan)
+    const word = await host.probe(address, row.kubeletPort, probeSpan)
+    // Another Node of this name, or another address: what was asked was not this one.
+    if (observation.row(node) !== row || row.address !== address) return false
     observation.probed(node, { askedAt, answeredAt: clock.now(), word })
+    return true
   }
 
-  async function askWitnesses(look: Extract<Look, { do: 'askWitnesses' }>): Promise<void> {
+  async function askWitnesses(look: Extract<Look, { do: 'askWitnesses' }>): Promise<boolean> {
+    const row = observation.row(look.node)
     const address = beats.agent(look.node)?.whisperAddress
     const askedAt = clock.now()
-    await Promise.all(look.witnesses.map(async ({ name, kind }) => {
+    const answered = await Promise.all(look.witnesses.map(async ({ name, kind }) => {
       const word = kind === 'replica' ? await beats.askReplica(name, look.node)
         : address === undefined ? undefined : await beats.ask(name, look.node, address, beats.nonce())
       // A witness that did not answer says nothing, neither way.
-      if (word === undefined) return
+      if (word === undefined || observation.row(look.node) !== row) return false
       const seen: WitnessSeen = { witness: name, kind, askedAt, answeredAt: clock.now(), word: word.word, proven: word.proven }
       observation.witnessed(look.node, [seen])
+      return true
     }))
+    return answered.includes(true)
   }
 
-  async function readLease(node: NodeName): Promise<void> {
+  async function readLease(node: NodeName): Promise<boolean> {
+    const row = observation.row(node)
     const askedAt = clock.now()
     const answer = await api.get<{ spec?: { renewTime?: string } }>(paths.lease(node), { deadline: leaseDeadline })
-    if (answer.ok) observation.leased(node, askedAt, answer.value.spec?.renewTime ?? '')
+    if (!answer.ok || observation.row(node) !== row) return false
+    observation.leased(node, askedAt, answer.value.spec?.renewTime ?? '')
+    return true
   }
 
-  async function listPods(node: NodeName): Promise<void> {
+  /** All of them, or nothing: a list that is not whole is not used. */
+  async function listPods(node: NodeName): Promise<readonly PodSeen[] | undefined> {
+    const row = observation.row(node)
     const askedAt = clock.now()
-    const answer = await api.get<KubeList<KubeObject>>(paths.podsOf(node), { deadline: podsDeadline })
-    // A node has at most some hundreds of pods; a list that would not fit in one page is not whole, and not used.
-    if (!answer.ok || (answer.value.metadata.continue ?? '') !== '') return
-    observation.listed(node, { askedAt, listedAt: clock.now(), items: answer.value.items.map(readPod) })
+    const objects: KubeObject[] = []
+    let after: string | undefined
+    for (let page = 0; page < mostPages && after !== ''; page += 1) {
+      const deadline = podsDeadline - (clock.now() - askedAt)
+      if (deadline <= 0) return undefined
+      const answer = await api.get<KubeList<KubeObject>>(paths.podsOf(node, after), { deadline })
+      if (!answer.ok) return undefined
+      objects.push(...answer.value.items)
+      after = answer.value.metadata.continue ?? ''
+    }
+    if (after !== '' || observation.row(node) !== row) return undefined
+    const items = objects.map(readPod)
+    observation.listed(node, { askedAt, listedAt: clock.now(), items })
+    return items
   }
 
-  async function askDevice(look: Extract<Look, { do: 'askDevice' }>): Promise<void> {
+  async function askDevice(look: Extract<Look, { do: 'askDevice' }>): Promise<boolean> {
     const method = fences.method(look.node, look.method)
-    if (method === undefined) return
-    const run = { node: look.node, method, action: 'status', purpose: look.purpose } as const
-    observation.read(look.node, readingOf(run, await runner.runMethod(run)))
+    if (method === undefined) return false
+    const run = { node: look.node, method, action: 'status', purpose: look.purpose, signal: stopping } as const
+    const end = await runner.runMethod(run)
+    // An audit that an incident ended says nothing of the device.
+    if (end.gaveWay) return false
+    observation.read(look.node, readingOf(run, end))
+    return true
   }
 
-  /** The pods that belong are told first; without them the agent could not say what is left over. */
-  async function askClean(node: NodeName): Promise<void> {
-    await listPods(node)
-    const pods = observation.row(node)?.pods
-    if (pods !== undefined) beats.check(node, pods.items.map((pod) => pod.folder ?? pod.uid))
+  /** The pods that belong are told first; without them, or with those of a while ago, the agent could not say what is left over. */
+  async function askClean(node: NodeName): Promise<boolean> {
+    const belong = await listPods(node)
+    return belong !== undefined && beats.check(node, belong.map((pod) => pod.folder ?? pod.uid))
   }
 }

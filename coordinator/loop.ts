@@ -1,13 +1,18 @@
 // Observe, decide, act, again and again: on events, and four times a second anyway, because silence is no event. What is
-// under way is not begun twice; what was decided is not remembered.
+// under way is not begun twice; what was decided is not remembered. What came to nothing rests a little before it is begun
+// again, longer each time: an API server that refuses must not be asked fifty times a second what it has just refused.
 //
 // Ticks keep a distance of ten times what the last one cost, at least 20 ms: a small cluster is answered at once, a large one
 // spends a tenth of a core at worst. A tick that comes half a second late means that this process stood still: then the
 // sockets are drained first, and every silence begins anew, because it was ours.
+//
+// Silence is no event, and neither is it one that a second word of a device counts from now on: a proof takes two of them, a
+// second apart, so a tick is set for that very instant.
 import { isLook, keyOf, type Action, type Deed, type HoldAction, type Look } from '../core/action.ts'
 import { decide } from '../core/decide.ts'
 import type { Ms } from '../core/model.ts'
 import type { Policy } from '../core/policy.ts'
+import { apart } from '../core/proof.ts'
 import type { Clock } from '../edge/clock.ts'
 import type { Log } from '../edge/log.ts'
 import type { Observation } from './observe.ts'
@@ -25,39 +30,61 @@ export interface LoopOptions {
   /** Brings the replica's own facts (term, freshness, other replicas) up to this instant. */
   refresh(): void
   drained(): Promise<void>
-  look(look: Look): Promise<void>
-  deed(deed: Deed): Promise<void>
+  /** False: it came to nothing. */
+  look(look: Look): Promise<unknown>
+  deed(deed: Deed): Promise<unknown>
   holds(holds: readonly HoldAction[]): void
   /** How long the decision took, and what was wanted. */
   decided(span: Ms, actions: readonly Action[]): void
+  /** The core's own; another one in tests. */
+  readonly decide?: typeof decide
 }
 
 const tickEvery: Ms = 250
 const stallAfter: Ms = 500
 const shortestDistance: Ms = 20
 const distancePerCost = 10
+/** From the beginning of a look to the beginning of the same one. */
+const lookEvery: Ms = 100
+/** From the beginning of what came to nothing, the second time in a row, to its next one; then doubled. */
+const firstRest: Ms = 250
+const longestRest: Readonly<Record<'look' | 'deed', Ms>> = { look: 1_000, deed: 4_000 }
+/** A failure is remembered so long after its rest. */
+const rememberedFor: Ms = 60_000
+
+/** When an action may be begun again, and how often in a row it came to nothing. */
+interface Pace {
+  readonly until: Ms
+  readonly failures: number
+}
 
 export function runLoop(options: LoopOptions): Loop {
   const { clock, log, observation } = options
+  const paces = new Map<string, Pace>()
+  /** What is under way on nodes of which there is no row: their incidents are open still. */
+  const busyElsewhere = new Set<string>()
+  /** Instants from which on a device's next word counts. */
+  let secondWords: Ms[] = []
   let dueAt = clock.now()
   let lastAt = -Infinity
   let cost: Ms = 0
+  let fault = ''
   let cancel = clock.after(0, () => void turn())
   let stopped = false
   let turning = false
 
   return {
-    wake,
+    wake: () => wake(),
     stop() {
       stopped = true
       cancel()
     },
   }
 
-  function wake(): void {
-    const at = Math.max(clock.now(), lastAt + Math.min(tickEvery, Math.max(shortestDistance, distancePerCost * cost)))
+  function wake(at: Ms = clock.now()): void {
+    const soonest = Math.max(at, lastAt + Math.min(tickEvery, Math.max(shortestDistance, distancePerCost * cost)))
     // A turn under way arms the next one itself.
-    if (!stopped && !turning && at < dueAt) arm(at)
+    if (!stopped && !turning && soonest < dueAt) arm(soonest)
   }
 
   function arm(at: Ms): void {
@@ -71,33 +98,77 @@ export function runLoop(options: LoopOptions): Loop {
     turning = true
     if (late > stallAfter) {
       log.warn({ late }, 'this replica stood still; every silence begins anew')
-      await options.drained()
+      await options.drained().catch((error: unknown) => log.error({ error }, 'what arrived meanwhile could not be awaited')) // we are blind for a second anyway
       observation.seen.self.awakeSince = clock.now()
     }
     turning = false
     if (stopped) return
     lastAt = clock.now()
     arm(lastAt + tickEvery)
+    secondWords = secondWords.filter((at) => at > lastAt)
+    for (const at of secondWords) wake(at)
+    try {
+      act()
+      fault = ''
+    } catch (error) {
+      // A fault of ours in one decision: the next one is made of other facts. It must not end the process, because the next
+      // leader would meet the same facts.
+      const text = String(error)
+      if (text !== fault) log.error({ error }, 'a decision could not be made; nothing is begun')
+      fault = text
+    }
+  }
+
+  function act(): void {
     options.refresh()
-    const actions = decide(observation.seen, clock.now(), options.policies())
+    const actions = (options.decide ?? decide)(observation.seen, clock.now(), options.policies())
     cost = clock.now() - lastAt
     options.decided(cost, actions)
+    forgetPaces()
     for (const action of actions) begin(action)
     options.holds(actions.filter((action) => action.do === 'hold'))
   }
 
   function begin(action: Action): void {
     if (action.do === 'hold') return
-    const row = observation.row(action.node)
+    const busy = observation.row(action.node)?.busy ?? busyElsewhere
     const key = keyOf(action)
-    if (row === undefined || row.busy.has(key)) return
-    row.busy.add(key)
+    const paceKey = `${action.do} ${key}`
+    const began = clock.now()
+    if (busy.has(key) || began < (paces.get(paceKey)?.until ?? -Infinity)) return
+    busy.add(key)
+    if (isLook(action)) paces.set(paceKey, { until: began + lookEvery, failures: paces.get(paceKey)?.failures ?? 0 })
     const work = isLook(action) ? options.look(action) : options.deed(action)
     void work
-      .catch((error: unknown) => log.error({ node: action.node, action: action.do, error }, 'an action ended by a fault of its own'))
-      .finally(() => {
-        row.busy.delete(key)
-        wake()
+      .catch((error: unknown) => {
+        log.error({ node: action.node, action: action.do, error }, 'an action ended by a fault of its own')
+        return false
       })
+      .then((answer) => {
+        busy.delete(key)
+        const well = answer !== false
+        if (action.do === 'askDevice' && well) secondWord(clock.now() + apart)
+        if (pace(action, paceKey, began, well)) wake()
+      })
+  }
+
+  function secondWord(at: Ms): void {
+    secondWords.push(at)
+    wake(at)
+  }
+
+  /** Whether it may be begun again at once. A first failure is in the course of things: another one wrote, or was faster. */
+  function pace(action: Look | Deed, key: string, began: Ms, well: boolean): boolean {
+    const failures = well ? 0 : (paces.get(key)?.failures ?? 0) + 1
+    const [kind, shortest] = isLook(action) ? ['look', lookEvery] as const : ['deed', 0] as const
+    const rest = failures < 2 ? shortest : Math.max(shortest, Math.min(longestRest[kind], firstRest * 2 ** Math.min(failures - 2, 10)))
+    if (failures === 0 && kind === 'deed') paces.delete(key)
+    else paces.set(key, { until: began + rest, failures })
+    return failures < 2
+  }
+
+  function forgetPaces(): void {
+    const now = clock.now()
+    for (const [key, { until, failures }] of paces) if (now - until > (failures === 0 ? 0 : rememberedFor)) paces.delete(key)
   }
 }

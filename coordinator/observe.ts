@@ -1,15 +1,24 @@
 // Builds what the core sees, and keeps it true: reflectors for what is cheap to watch, the beats server for what agents
 // say, and a row a node for the answers to our own looks. The core reads it in place, between two turns of the event loop
 // in which nothing changes; it is never copied, because five thousand rows four times a second would be the whole budget.
+//
+// Answers to our own reads and writes run ahead of the watch, which goes on bringing older copies for a moment; and an answer
+// may be longer on its way than the watch. So the newer version counts. Not for ever: a server that has gone back in time
+// (restored from a copy) and insists is believed by the reflectors after a minute, and then here.
 import type { FencePath, LeaseSeen, Ms, NodeName, NodeRecord, NodeSeen, Observed, PodsSeen, ProbeSeen, Reading, Self, VolumeSeen, WitnessSeen } from '../core/model.ts'
 import { outOfServiceKey } from '../core/clear.ts'
 import type { Incident } from '../core/incident.ts'
 import type { Beats } from './beats.ts'
 import type { KeptAttachment, KeptNode } from './kubernetes.ts'
+import { compareVersions } from './reflector-store.ts'
 import type { Clock } from '../edge/clock.ts'
 
 /** Readings kept of each method: enough for two offs and what was before. */
 const readingsKept = 6
+/** Five are asked at once, and every other replica; the rest is history. */
+const wordsKept = 32
+/** A watch that is further behind than this is no watch any more. */
+const watchCatchesUp: Ms = 90_000
 
 type Changing<T> = { -readonly [Key in keyof T]: T[Key] }
 
@@ -23,17 +32,21 @@ export interface Row extends Changing<NodeSeen> {
   volumes: VolumeSeen[]
 }
 
+/** `live`: the answer to a read or a write of our own, not what the watch brought. */
+export type From = 'watch' | 'live'
+
 export interface Observation {
   readonly seen: Omit<Observed, 'self'> & { readonly self: Changing<Self> }
   row(node: NodeName): Row | undefined
-  node(kept: KeptNode): void
+  node(kept: KeptNode, from?: From): void
   nodeGone(name: NodeName): void
   attachment(kept: KeptAttachment): void
   attachmentGone(kept: KeptAttachment): void
-  record(name: NodeName, record: NodeRecord | undefined): void
-  /** Older copies than the one held are ignored: our own writes are seen before the watch brings them. */
-  incident(incident: Incident): void
+  record(name: NodeName, record: NodeRecord | undefined, from?: From): void
+  incident(incident: Incident, from?: From): void
   incidentGone(name: string): void
+  /** Of every incident ever seen: terms are never given out below it. */
+  highestTerm(): number
   path(node: NodeName, path: FencePath): void
   probed(node: NodeName, probe: Omit<ProbeSeen, 'spokeAt'>): void
   witnessed(node: NodeName, words: readonly WitnessSeen[]): void
@@ -45,9 +58,12 @@ export interface Observation {
 export function createObservation(clock: Clock, replica: string, beats: Pick<Beats, 'heard' | 'forget'>): Observation {
   const rows = new Map<NodeName, Row>()
   const incidents = new Map<string, Incident>()
+  const incidentsOf = new Map<NodeName, Set<string>>()
   const volumes = new Map<NodeName, Map<string, VolumeSeen>>()
   const records = new Map<NodeName, NodeRecord>()
   const paths = new Map<NodeName, FencePath>()
+  const aheads = { nodes: ahead(clock), incidents: ahead(clock), records: ahead(clock) }
+  let highestTerm = 0
   const self: Changing<Self> = {
     replica, freshAt: -Infinity, apiAnsweredAt: -Infinity, awakeSince: clock.now(), replicas: [], podBudget: 0,
   }
@@ -55,18 +71,21 @@ export function createObservation(clock: Clock, replica: string, beats: Pick<Bea
   return {
     seen: { self, nodes: rows, incidents },
     row: (node) => rows.get(node),
-    node: (kept) => {
-      const before = rows.get(kept.metadata.name)
-      const row = before?.uid === kept.metadata.uid && before !== undefined ? before : newRow(kept)
+    node(kept, from = 'watch') {
+      const { name, uid, resourceVersion = '' } = kept.metadata
+      const before = rows.get(name)
+      if (aheads.nodes.outdated(name, before?.resourceVersion, resourceVersion, from)) return
+      const row = before !== undefined && before.uid === uid ? before : newRow(kept, before)
       refresh(row, kept, clock.now())
-      rows.set(row.name, row)
+      rows.set(name, row)
+      if (row !== before) for (const incident of ofNode(name)) noticeAttempts(incident)
     },
     nodeGone(name) {
       const row = rows.get(name)
       if (row === undefined) return
       // While an incident is open the row stays, marked: the core must say what becomes of it.
-      if ([...incidents.values()].some((incident) => incident.nodeName === name && incident.status.phase !== 'Final')) row.gone = true
-      else forget(name)
+      row.gone = true
+      forgetIfOver(name)
     },
     attachment(kept) {
       const held = volumes.get(kept.node) ?? new Map<string, VolumeSeen>()
@@ -75,10 +94,13 @@ export function createObservation(clock: Clock, replica: string, beats: Pick<Bea
       showVolumes(kept.node)
     },
     attachmentGone(kept) {
-      volumes.get(kept.node)?.delete(kept.seen.attachment)
+      const held = volumes.get(kept.node)
+      held?.delete(kept.seen.attachment)
+      if (held?.size === 0) volumes.delete(kept.node)
       showVolumes(kept.node)
     },
-    record(name, record) {
+    record(name, record, from = 'watch') {
+      if (record !== undefined && aheads.records.outdated(name, records.get(name)?.resourceVersion, record.resourceVersion, from)) return
       if (record === undefined) records.delete(name)
       else records.set(name, record)
       const row = rows.get(name)
@@ -86,17 +108,29 @@ export function createObservation(clock: Clock, replica: string, beats: Pick<Bea
       if (record === undefined) delete row.record
       else row.record = record
     },
-    incident(incident) {
-      const held = incidents.get(incident.name)
-      if (held !== undefined && held.uid === incident.uid && newer(held, incident)) return
-      incidents.set(incident.name, incident)
+    incident(incident, from = 'watch') {
+      const { name, nodeName, resourceVersion } = incident
+      const before = incidents.get(name)
+      if (aheads.incidents.outdated(name, before?.resourceVersion, resourceVersion, from)) return
+      if (before !== undefined) dropTimes(before, incident)
+      incidents.set(name, incident)
+      incidentsOf.set(nodeName, (incidentsOf.get(nodeName) ?? new Set<string>()).add(name))
+      highestTerm = Math.max(highestTerm, incident.status.term)
       noticeAttempts(incident)
+      forgetIfOver(nodeName)
     },
     incidentGone(name) {
       const incident = incidents.get(name)
+      if (incident === undefined) return
       incidents.delete(name)
-      if (incident !== undefined && rows.get(incident.nodeName)?.gone === true) forget(incident.nodeName)
+      aheads.incidents.forget(name)
+      const siblings = incidentsOf.get(incident.nodeName)
+      siblings?.delete(name)
+      if (siblings?.size === 0) incidentsOf.delete(incident.nodeName)
+      dropTimes(incident)
+      forgetIfOver(incident.nodeName)
     },
+    highestTerm: () => highestTerm,
     path(node, path) {
       paths.set(node, path)
       const row = rows.get(node)
@@ -105,13 +139,13 @@ export function createObservation(clock: Clock, replica: string, beats: Pick<Bea
     probed(node, probe) {
       const row = rows.get(node)
       if (row === undefined) return
-      const spokeAt = probe.word === 'silent' ? row.probe?.spokeAt : probe.answeredAt
-      row.probe = { ...probe, ...(spokeAt === undefined ? {} : { spokeAt }) }
+      const spokeAt = Math.max(row.probe?.spokeAt ?? -Infinity, probe.word === 'silent' ? -Infinity : probe.answeredAt)
+      const latest = row.probe !== undefined && row.probe.askedAt > probe.askedAt ? row.probe : probe
+      row.probe = { ...latest, ...(spokeAt === -Infinity ? {} : { spokeAt }) }
     },
     witnessed(node, words) {
       const row = rows.get(node)
-      if (row === undefined) return
-      row.witnesses = [...row.witnesses.filter((old) => !words.some((word) => word.witness === old.witness)), ...words]
+      if (row !== undefined) row.witnesses = words.reduce(wordsAfter, row.witnesses)
     },
     leased(node, askedAt, renewTime) {
       const row = rows.get(node)
@@ -131,7 +165,8 @@ export function createObservation(clock: Clock, replica: string, beats: Pick<Bea
     },
   }
 
-  function newRow(kept: KeptNode): Row {
+  /** `before`: another Node of this name. What is under way goes by the name, and goes on. */
+  function newRow(kept: KeptNode, before: Row | undefined): Row {
     const name = kept.metadata.name
     const now = clock.now()
     const record = records.get(name)
@@ -140,7 +175,7 @@ export function createObservation(clock: Clock, replica: string, beats: Pick<Bea
       labels: {}, taints: [], resourceVersion: '', ready: { status: 'Unknown', postedAt: -Infinity, since: now, bootId: kept.bootId },
       get beat() { return beats.heard(name) },
       seenAt: now, witnesses: [], readings: [], path: paths.get(name) ?? { levels: [], faults: [] },
-      volumes: [...(volumes.get(name)?.values() ?? [])], busy: new Set(), firstSeen: new Map(),
+      volumes: [...(volumes.get(name)?.values() ?? [])], busy: before?.busy ?? new Set(), firstSeen: new Map(),
       ...(record === undefined ? {} : { record }),
     }
   }
@@ -150,26 +185,62 @@ export function createObservation(clock: Clock, replica: string, beats: Pick<Bea
     if (row !== undefined) row.volumes = [...(volumes.get(node)?.values() ?? [])]
   }
 
+  function ofNode(node: NodeName): Incident[] {
+    return [...(incidentsOf.get(node) ?? [])].flatMap((name) => incidents.get(name) ?? [])
+  }
+
   /** Times of a record written by anybody are counted here from when this process first saw them. */
   function noticeAttempts(incident: Incident): void {
     const row = rows.get(incident.nodeName)
     if (row === undefined) return
     const now = clock.now()
-    const first = (key: string): void => {
-      if (!row.firstSeen.has(key)) row.firstSeen.set(key, now)
-    }
-    for (const attempt of incident.status.attempts) {
-      first(`began ${attempt.id}`)
-      if (attempt.result !== 'running') first(`ended ${attempt.id}`)
-    }
-    if (incident.status.proof !== undefined) first(`proof ${incident.name} ${incident.status.voided.length}`)
+    for (const key of timesOf(incident)) if (!row.firstSeen.has(key)) row.firstSeen.set(key, now)
   }
 
-  function forget(name: NodeName): void {
+  /** What the record does not bear any more has no times either. */
+  function dropTimes(before: Incident, after?: Incident): void {
+    const row = rows.get(before.nodeName)
+    if (row === undefined) return
+    const kept = new Set(after === undefined ? [] : timesOf(after))
+    for (const key of timesOf(before)) if (!kept.has(key)) row.firstSeen.delete(key)
+  }
+
+  function forgetIfOver(name: NodeName): void {
+    if (rows.get(name)?.gone !== true || ofNode(name).some((incident) => incident.status.phase !== 'Final')) return
     rows.delete(name)
     records.delete(name)
     paths.delete(name)
+    aheads.nodes.forget(name)
+    aheads.records.forget(name)
     beats.forget(name)
+  }
+}
+
+/** What is counted from when it was first seen: each order, its end, each proof. */
+function timesOf({ name, status }: Incident): string[] {
+  const attempts = status.attempts.flatMap(({ id, result }) => (result === 'running' ? [`began ${id}`] : [`began ${id}`, `ended ${id}`]))
+  const proofs = status.voided.map((_, index) => `proof ${name} ${index}`)
+  return [...attempts, ...proofs, ...(status.proof === undefined ? [] : [`proof ${name} ${status.voided.length}`])]
+}
+
+interface Ahead {
+  /** Whether this copy is older than the one held. */
+  outdated(key: string, held: string | undefined, version: string, from: From): boolean
+  forget(key: string): void
+}
+
+/** Where an answer of our own runs ahead of the watch, and since when. */
+function ahead(clock: Clock): Ahead {
+  const liveAt = new Map<string, Ms>()
+  return {
+    outdated(key, held, version, from) {
+      const older = held !== undefined && (compareVersions(version, held) ?? 0) < 0
+      if (older && (from === 'live' || clock.now() - (liveAt.get(key) ?? -Infinity) < watchCatchesUp)) return true
+      if (from === 'live') liveAt.set(key, clock.now())
+      else liveAt.delete(key)
+      return false
+    },
+    forget: (key) => void liveAt.delete(key),
   }
 }
 
@@ -203,9 +274,19 @@ function leaseAfter(before: LeaseSeen | undefined, askedAt: Ms, readAt: Ms, rene
   return { askedAt, readAt, renewTime, unmovedSince: readAt, moved: true, movedAfter: before.askedAt }
 }
 
-/** Versions are comparable numbers on every server we support; where they are not, the later word is taken. */
-function newer(held: Incident, other: Incident): boolean {
-  const [one, two] = [Number(held.resourceVersion), Number(other.resourceVersion)]
-  return Number.isFinite(one) && Number.isFinite(two) && one > two
+/** The latest word of each witness, by when it was asked; two questions may be under way, and the first be answered last. A
+ *  seal is a word of the node itself: the latest one stays, whatever its witness says afterwards. */
+function wordsAfter(words: WitnessSeen[], word: WitnessSeen): WitnessSeen[] {
+  const own = words.filter((old) => old.witness === word.witness)
+  if (own.some((old) => old.askedAt > word.askedAt)) return sealed(word) ? keptWords([...words, word]) : words
+  return keptWords([...words.filter((old) => old.witness !== word.witness || sealed(old)), word])
 }
 
+function keptWords(words: WitnessSeen[]): WitnessSeen[] {
+  const lastSeal = words.filter(sealed).toSorted((one, other) => other.answeredAt - one.answeredAt)[0]
+  const latest = new Map(words.toSorted((one, other) => one.askedAt - other.askedAt).map((word) => [word.witness, word]))
+  const kept = words.filter((word) => latest.get(word.witness) === word).slice(-wordsKept)
+  return lastSeal === undefined || kept.includes(lastSeal) ? kept : [lastSeal, ...kept]
+}
+
+const sealed = (word: WitnessSeen): boolean => word.word === 'hears' && word.proven

@@ -7,6 +7,8 @@ export interface PodRate {
   available(): number
   /** Takes up to so many, and says how many. */
   take(wanted: number): number
+  /** So many were taken and not freed. */
+  giveBack(untouched: number): void
 }
 
 const burst = 150
@@ -30,6 +32,9 @@ export function podRate(clock: Clock): PodRate {
       const taken = Math.min(wanted, Math.floor(tokens))
       tokens -= taken
       return taken
+    },
+    giveBack(untouched) {
+      tokens = Math.min(burst, tokens + untouched)
     },
   }
 }

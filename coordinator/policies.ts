@@ -1,5 +1,6 @@
 // The policies in force. A malformed one never takes a good one's place: its faults are told, all of them at once, and the
 // last good text goes on, across restarts from `status.inForce`.
+import type { Ms } from '../core/model.ts'
 import type { Policy } from '../core/policy.ts'
 import type { Clock } from '../edge/clock.ts'
 import type { Log } from '../edge/log.ts'
@@ -12,7 +13,7 @@ export interface Policies {
   inForce(): readonly Policy[]
   seen(object: KubeObject): void
   gone(name: string): void
-  /** The leader writes what is in force onto the objects. */
+  /** The leader writes what is in force onto the objects, where it does not stand there yet. Cheap when it does. */
   settle(): void
 }
 
@@ -25,11 +26,15 @@ export interface PoliciesOptions {
   changed(): void
 }
 
+/** A status that could not be written is written again. */
+const againAfter: Ms = 5_000
+
 export function keepPolicies({ api, clock, log, recorder, leads, changed }: PoliciesOptions): Policies {
   const good = new Map<string, Policy>()
   const objects = new Map<string, KubeObject>()
   const told = new Map<string, string>()
   const settled = new Map<string, number>()
+  const notBefore = new Map<string, Ms>()
   let list: readonly Policy[] = []
 
   return {
@@ -53,6 +58,7 @@ export function keepPolicies({ api, clock, log, recorder, leads, changed }: Poli
       good.delete(name)
       told.delete(name)
       settled.delete(name)
+      notBefore.delete(name)
       list = [...good.values()]
       changed()
     },
@@ -72,15 +78,18 @@ export function keepPolicies({ api, clock, log, recorder, leads, changed }: Poli
     })
   }
 
-  /** Once for each generation; lost writes are made up for at the next change or the next leader. */
+  /** Once for each generation. What is in force must outlive us: after a restart a faulty text has nothing else behind it. */
   function settle(object: KubeObject): void {
     const { name, generation } = object.metadata
-    if (leads() === undefined || generation === undefined || settled.get(name) === generation) return
+    if (leads() === undefined || generation === undefined || settled.get(name) === generation || clock.now() < (notBefore.get(name) ?? -Infinity)) return
     settled.set(name, generation)
     const read = readPolicy(object)
     const body = policyStatusBody(object, { inForce: good.get(name), faults: read.ok ? [] : read.faults, at: new Date(clock.wall()).toISOString() })
     void api.replace(`${policiesPath}/${name}/status`, body).then((answer) => {
-      if (!answer.ok) log.info({ policy: name, kind: answer.error.kind }, 'the status of a policy was not written')
+      if (answer.ok) return
+      log.info({ policy: name, kind: answer.error.kind }, 'the status of a policy was not written')
+      if (settled.get(name) === generation) settled.delete(name)
+      notBefore.set(name, clock.now() + againAfter)
     })
   }
 }

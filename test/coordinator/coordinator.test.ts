@@ -1,0 +1,276 @@
+// The whole replica on the in-memory API server, with real agents on a network in memory, on a clock turned by hand: how it begins,
+// how it ends, and what it leaves behind.
+import { suite } from 'uvu'
+import * as assert from 'uvu/assert'
+import { startAgent, type Agent } from '../../agent/agent.ts'
+import { createApi, type KubeObject } from '../../coordinator/api.ts'
+import { audience } from '../../coordinator/beats-review.ts'
+import { startCoordinator, type Coordinator } from '../../coordinator/coordinator.ts'
+import type { ProgramEnd, ProgramRun } from '../../coordinator/host.ts'
+import { fencesPath, incidentBody, readIncident } from '../../coordinator/node-fence.ts'
+import type { ApiRequest, Transport } from '../../coordinator/transport.ts'
+import type { Incident } from '../../core/incident.ts'
+import type { Ms } from '../../core/model.ts'
+import { customResourceDefinitions } from '../../deploy/crd.ts'
+import { silentLog } from '../../edge/log.ts'
+import { admin, createApiServer, type ApiServer } from '../../sim/api-server/server.ts'
+import { seededChance } from '../../sim/chance.ts'
+import { virtualClock, type VirtualClock } from '../../sim/clock.ts'
+import { boot, policy } from '../core/world.ts'
+import { memoryNetwork } from '../edge/link-pair.ts'
+import { turned } from './edge-world.ts'
+
+const test = suite('coordinator')
+
+const namespace = 'holdfast-system'
+
+interface Cluster {
+  readonly clock: VirtualClock
+  readonly server: ApiServer
+  readonly requests: { readonly replica: string; readonly at: Ms; readonly request: ApiRequest }[]
+  readonly programs: ProgramRun[]
+  /** What a device says; by default it never answers. */
+  run: (run: ProgramRun) => Promise<ProgramEnd>
+  start(name: string): Promise<Coordinator>
+  agent(node: string): Agent
+  watches(): number
+  incidents(): readonly Incident[]
+}
+
+const nodes = ['node-1', 'node-2', 'node-3']
+
+function cluster(): Cluster {
+  const clock = virtualClock()
+  const chance = seededChance(7)
+  const server = createApiServer({ clock, chance: () => chance.next() })
+  const network = memoryNetwork(clock)
+  const addresses: string[] = []
+  const ears = new Set<(addresses: readonly string[]) => void>()
+  for (const definition of customResourceDefinitions()) server.plant(definition as unknown as KubeObject) // as a person would apply it
+  server.plant({ apiVersion: 'v1', kind: 'Namespace', metadata: { name: namespace } })
+  const plant = (object: object): unknown => server.plant(object as KubeObject) // written as a person would
+  plant({ apiVersion: 'holdfast.dev/v1alpha1', kind: 'HoldfastPolicy', metadata: { name: 'all' }, spec: { profile: 'fast', nodeDownPodDeletionPolicy: 'DeleteAllPods' } })
+  for (const [index, name] of nodes.entries()) {
+    plant({
+      apiVersion: 'v1', kind: 'Node', metadata: { name },
+      status: { addresses: [{ type: 'InternalIP', address: `10.0.0.${index}` }], nodeInfo: { bootID: `b007-000${index + 1}`, systemUUID: name }, conditions: [{ type: 'Ready', status: 'True', lastHeartbeatTime: '2026-01-01T00:00:00Z' }] },
+    })
+    plant({
+      apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: `fence-config-${name}`, namespace },
+      data: { 'config.properties': `node_name=${name}\npower_management=bmc\n`, 'fence-method-bmc': `agent_name=redfish\nip=10.2.0.${index}\nplug=1\naction=off\n` },
+    })
+  }
+
+  const world: Cluster = {
+    clock, server, requests: [], programs: [],
+    run: () => new Promise(() => undefined),
+    async start(name) {
+      const inner = server.transportFor({ ...admin, name: 'system:serviceaccount:holdfast-system:holdfast-coordinator' })
+      const transport: Transport = async (request, signal) => {
+        world.requests.push({ replica: name, at: clock.now(), request })
+        return request.path.endsWith('/tokenreviews') ? reviewed(request) : await inner(request, signal)
+      }
+      const address = `${name}:7443`
+      const own = chance.fork(name)
+      return await turned(clock, startCoordinator({
+        clock, transport, log: silentLog, chance: () => own.next(), secret: (bytes) => own.bytes(bytes), dialer: network.dialer(name),
+        async listen(accept) {
+          const shut = network.listen(address, accept)
+          return { address, close: async () => shut() }
+        },
+        programs: {
+          run(run) {
+            world.programs.push(run)
+            const ended = new Promise<ProgramEnd>((resolve) => {
+              run.signal?.addEventListener('abort', () => resolve({ stdout: '', stderr: '', late: false, gone: true }), { once: true })
+            })
+            return Promise.race([world.run(run), ended])
+          },
+        },
+        probe: async () => 'answered',
+      }, {
+        namespace, agentNamespace: namespace, identity: name, salt: 'salt', token: async () => `replica ${name}`,
+        replicas(given, changed) {
+          addresses.push(given)
+          ears.add(changed)
+          for (const ear of ears) ear([...addresses])
+          return () => void ears.delete(changed)
+        },
+      }))
+    },
+    agent(node) {
+      const disk = new Map<string, string>()
+      return startAgent({
+        clock, chance: () => 0.5, log: silentLog, dialer: network.dialer(node), whispers: network.whispers(node),
+        disk: { load: async (name) => disk.get(name), save: async (name, text) => void disk.set(name, text) },
+        read: async (file) => ({ 'boot-id': `b007-000${node.slice(-1)}\n`, 'pid-1-stat': '1 (init) S 0 1 1 0 -1 4194560 1 2 3 4 5 6 7 8 20 0 1 0 4711 9 9', uptime: '100.00 200.00\n', machine: `${node}\n`, mounts: '22 1 8:1 / / rw - ext4 /dev/sda1 rw\n', token: `agent ${node}` }[file]),
+        podFolders: async () => [], kubeletHealth: async () => 'ok', resolveReplicas: async () => [...addresses],
+      }, { version: 'test', kubeletRoot: '/var/lib/kubelet', whisperPort: 7_000 })
+    },
+    watches() {
+      let count = 0
+      server.faults.breakWatches(() => {
+        count += 1
+        return false
+      })
+      return count
+    },
+    incidents: () => server.peek('nodefences.holdfast.dev').flatMap((object) => {
+      const read = readIncident(object)
+      return read.ok ? [read.incident] : []
+    }),
+  }
+  return world
+}
+
+async function reviewed(request: ApiRequest): ReturnType<Transport> {
+  const { token } = (JSON.parse(request.body ?? '') as { spec: { token: string } }).spec // a TokenReview
+  const [kind, name = ''] = token.split(' ')
+  const key = (what: string): string => `authentication.kubernetes.io/${what}`
+  const user = kind === 'agent'
+    ? { username: `system:serviceaccount:${namespace}:holdfast-agent`, extra: { [key('node-name')]: [name], [key('node-uid')]: [`uid-${name}`], [key('pod-name')]: [`agent-${name}`], [key('pod-uid')]: [`pod-${name}`] } }
+    : { username: `system:serviceaccount:${namespace}:holdfast-coordinator`, extra: { [key('pod-uid')]: [`pod-${name}`] } }
+  async function* body(): AsyncGenerator<string> {
+    yield JSON.stringify({ status: { authenticated: true, audiences: [audience], user } })
+  }
+  return { status: 201, headers: {}, body: body() }
+}
+
+const end = (exitCode: number, stdout: string): ProgramEnd => ({ exitCode, stdout, stderr: '', late: false, gone: true })
+
+async function fence(world: Cluster, name: string, nodeName: string): Promise<void> {
+  const person = createApi({ clock: world.clock, transport: world.server.transportFor(admin) })
+  const made = await person.create(fencesPath, incidentBody({ name, nodeName, nodeUid: 'uid-of-old', boot, machine: '', cause: 'silence', policy }))
+  if (!made.ok) throw new Error(made.error.message)
+}
+
+test('a replica that is stopped in the middle of everything leaves no timer, no watch and no program', async () => {
+  const world = cluster()
+  const { clock } = world
+  await fence(world, 'node-1-abc-1', 'node-1')
+  const one = await world.start('replica-1')
+  const agents = nodes.map((node) => world.agent(node))
+  await clock.runFor(12_000)
+  assert.ok(one.leads() !== undefined && one.ready())
+  assert.is(one.beats.linked(), 3)
+  assert.ok(world.programs.length > 0, 'devices are being asked')
+  world.server.faults.set([{ does: 'slow', by: 2_500, strikes: (call) => !call.path.includes('leases') }])
+  await clock.runFor(1_000)
+  await turned(clock, one.stop())
+  world.server.faults.clear()
+  await Promise.all(agents.map((agent) => agent.stop('shutdown')))
+  await clock.runFor(5)
+  assert.is(world.watches(), 0)
+  const asked = world.requests.length
+  await clock.runFor(120_000)
+  assert.is(world.requests.length, asked, 'nothing is asked of the server any more')
+  assert.is(clock.pending(), 0)
+})
+
+test('no timer is left at the very moment at which the stop is done, whatever was under way', async () => {
+  const world = cluster()
+  await fence(world, 'gone-abc-1', 'gone')
+  world.server.faults.set([{ does: 'slow', by: 9_000, strikes: (call) => !call.watch && !call.path.includes('leases') }])
+  const one = await world.start('replica-1')
+  await world.clock.runFor(8_000)
+  assert.ok(one.leads() !== undefined)
+  world.server.plant({ apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: 'fence-config-node-9', namespace } })
+  await world.clock.runFor(20)
+  await turned(world.clock, one.stop())
+  assert.is(world.clock.pending(), 0)
+})
+
+test('a replica that cannot listen does not begin: it stands for no election and watches nothing', async () => {
+  const world = cluster()
+  const failed = await startCoordinator({
+    clock: world.clock, log: silentLog, chance: () => 0.5, secret: (bytes) => new Uint8Array(bytes), dialer: { dial: () => Promise.reject(new Error('no')) },
+    transport: (request, signal) => {
+      world.requests.push({ replica: 'x', at: 0, request })
+      return world.server.transportFor(admin)(request, signal)
+    },
+    listen: () => Promise.reject(new Error('the port is taken')), programs: { run: world.run }, probe: async () => 'silent',
+  }, { namespace, agentNamespace: namespace, identity: 'x', salt: 's', token: async () => undefined, replicas: () => () => undefined }).then(() => undefined, (error: unknown) => String(error))
+  assert.ok(failed?.includes('the port is taken'))
+  await world.clock.runFor(30_000)
+  assert.equal([world.requests, world.watches(), world.clock.pending()], [[], 0, 0])
+})
+
+test('a leader that stops gives up its lease, and the other one leads at once, warm', async () => {
+  const world = cluster()
+  const { clock } = world
+  const [one, two] = [await world.start('replica-1'), await world.start('replica-2')]
+  const agents = nodes.map((node) => world.agent(node))
+  await clock.runFor(10_000)
+  const [leader, other] = one.leads() === undefined ? [two, one] : [one, two]
+  assert.is(other.leads(), undefined)
+  assert.is(other.beats.linked(), 3)
+  await turned(clock, leader.stop())
+  const began = clock.now()
+  assert.ok(await clock.runWhen(() => other.leads() !== undefined, 3_000), 'within three seconds')
+  assert.ok(clock.now() - began < 1_500)
+  await turned(clock, other.stop())
+  await Promise.all(agents.map((agent) => agent.stop('shutdown')))
+})
+
+test('who does not lead writes nothing but its bid for the lease, and runs nothing', async () => {
+  const world = cluster()
+  world.run = async () => end(0, 'Status: ON\n')
+  const [one, two] = [await world.start('replica-1'), await world.start('replica-2')]
+  const agents = nodes.map((node) => world.agent(node))
+  await world.clock.runFor(20_000)
+  const follower = one.leads() === undefined ? 'replica-1' : 'replica-2'
+  const programs = world.programs.length
+  assert.ok(programs > 0, 'the leader audits')
+  const written = world.requests.filter(({ replica, request }) => replica === follower && request.method !== 'GET' && !request.path.endsWith('/tokenreviews')).map(({ request }) => request.path)
+  assert.equal(written.filter((path) => !path.includes('/leases')), [])
+  await turned(world.clock, Promise.all([one.stop(), two.stop()]))
+  await Promise.all(agents.map((agent) => agent.stop('shutdown')))
+})
+
+test('an incident whose Node was deleted before this leader ever saw it is closed all the same', async () => {
+  const world = cluster()
+  await fence(world, 'gone-abc-1', 'gone')
+  const one = await world.start('replica-1')
+  await world.clock.runFor(15_000)
+  assert.equal(world.incidents().map((incident) => [incident.status.phase, incident.status.outcome]), [['Final', 'NodeDeleted']])
+  await turned(world.clock, one.stop())
+})
+
+test('a server that refuses every NodeRecord is asked a few times, not a hundred times a second', async () => {
+  const world = cluster()
+  world.run = async () => end(0, 'Status: ON\n')
+  world.server.faults.set([{ does: 'answer', status: 500, strikes: (call) => call.path.includes('noderecords') && !call.watch }])
+  const one = await world.start('replica-1')
+  const agents = nodes.map((node) => world.agent(node))
+  await world.clock.runFor(60_000)
+  const asked = world.requests.filter(({ request }) => request.path.includes('noderecords') && request.method === 'POST').length
+  assert.ok(asked > 5 && asked < 80, `${asked} in a minute`)
+  await turned(world.clock, one.stop())
+  await Promise.all(agents.map((agent) => agent.stop('shutdown')))
+})
+
+test('what is in force of a policy is written in the end though the first writes were refused', async () => {
+  const world = cluster()
+  world.server.faults.set([{ does: 'answer', status: 429, times: 3, strikes: (call) => call.method === 'PUT' && call.path.includes('holdfastpolicies') }])
+  const one = await world.start('replica-1')
+  await world.clock.runFor(40_000)
+  const [kept] = world.server.peek('holdfastpolicies.holdfast.dev') as (KubeObject & { status?: { inForce?: { profile?: string } } })[] // a kind of ours
+  assert.is(kept?.status?.inForce?.profile, 'fast')
+  await turned(world.clock, one.stop())
+})
+
+test('when nothing happens a replica asks little: its lease, and short watches', async () => {
+  const world = cluster()
+  world.run = async () => end(0, 'Status: ON\n')
+  const one = await world.start('replica-1')
+  const agents = nodes.map((node) => world.agent(node))
+  await world.clock.runFor(60_000)
+  const before = world.requests.length
+  await world.clock.runFor(60_000)
+  const paths = world.requests.slice(before).map(({ request }) => request.path.split('?')[0] ?? '').filter((path) => !path.includes('/leases'))
+  assert.ok(paths.length <= 60, `${paths.length} in a minute: ${[...new Set(paths)].join(' ')}`)
+  await turned(world.clock, one.stop())
+  await Promise.all(agents.map((agent) => agent.stop('shutdown')))
+})
+
+test.run()

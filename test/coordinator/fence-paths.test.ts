@@ -1,0 +1,188 @@
+import { suite } from 'uvu'
+import * as assert from 'uvu/assert'
+import type { KubeObject } from '../../coordinator/api.ts'
+import { fencePaths, type FencePaths } from '../../coordinator/fence-paths.ts'
+import type { FencePath, Method } from '../../core/model.ts'
+import { silentLog } from '../../edge/log.ts'
+import { virtualClock, type VirtualClock } from '../../sim/clock.ts'
+
+const test = suite('fence paths')
+
+interface Small {
+  readonly clock: VirtualClock
+  readonly paths: FencePaths
+  readonly nodes: Set<string>
+  readonly inForce: Map<string, FencePath>
+  readonly changed: string[]
+  readonly told: { sentences: readonly string[]; map: string }[]
+  readonly logged: string[]
+}
+
+function small(...nodes: readonly string[]): Small {
+  const clock = virtualClock()
+  const on: Omit<Small, 'paths'> = { clock, nodes: new Set(nodes), inForce: new Map(), changed: [], told: [], logged: [] }
+  const note = (_facts: object, message: string): void => void on.logged.push(message)
+  const paths = fencePaths({
+    clock, log: { ...silentLog, info: note, warn: note }, salt: 'salt', nodes: () => on.nodes,
+    changed(node, config) {
+      on.inForce.set(node, config.path)
+      on.changed.push(node)
+    },
+    faults: (sentences, map) => on.told.push({ sentences, map }),
+  })
+  return { ...on, paths }
+}
+
+const map = (name: string, data: Record<string, string>): KubeObject => ({ apiVersion: 'v1', kind: 'ConfigMap', metadata: { name }, data } as KubeObject) // a ConfigMap has data
+const own = (node: string, plug = '1'): KubeObject => map(`fence-config-${node}`, {
+  'config.properties': `node_name=${node}\npower_management=bmc-off\n`, 'fence-method-bmc-off': `template=fence-method-template-bmc\nip=10.2.0.1\nplug=${plug}\naction=off\n`,
+})
+const template = (password = 'secret:bmc/password'): KubeObject => map('fence-method-template-bmc', { 'template.properties': `agent_name=redfish\nusername=admin\npassword=${password}\n` })
+const secret = (text: string): KubeObject => map('bmc', { password: Buffer.from(text).toString('base64') })
+const only = (path: FencePath | undefined): Method => path?.levels[0]?.[0] as Method // asserted by whoever uses it
+
+test('a dozen edited maps are one reading, a moment after they were seen', async () => {
+  const { clock, paths, changed, inForce } = small('node-1')
+  paths.configMap(template())
+  paths.secret(secret('x'))
+  for (let edit = 1; edit <= 12; edit += 1) paths.configMap(own('node-1', String(edit)))
+  await clock.runFor(100)
+  assert.equal(changed, [])
+  await clock.runFor(400)
+  assert.equal(changed, ['node-1'])
+  assert.is(only(inForce.get('node-1')).name, 'bmc-off')
+})
+
+test('a node\'s own map concerns that node; a template and a Secret concern all', async () => {
+  const { clock, paths, changed } = small('node-1', 'node-2')
+  for (const object of [template(), own('node-1'), own('node-2')]) paths.configMap(object)
+  paths.secret(secret('x'))
+  await clock.runFor(1_000)
+  changed.length = 0
+  paths.configMap(own('node-2', '4'))
+  await clock.runFor(1_000)
+  assert.equal(changed, ['node-2'])
+  changed.length = 0
+  paths.configMap(template())
+  await clock.runFor(1_000)
+  assert.equal(changed.toSorted(), ['node-1', 'node-2'])
+  changed.length = 0
+  paths.secret(secret('y'))
+  await clock.runFor(1_000)
+  assert.equal(changed.toSorted(), ['node-1', 'node-2'])
+})
+
+test('another password is another configuration: a method that the core saw before is not run with it', async () => {
+  const { clock, paths, inForce } = small('node-1')
+  for (const object of [template(), own('node-1')]) paths.configMap(object)
+  paths.secret(secret('old'))
+  await clock.runFor(1_000)
+  const before = only(inForce.get('node-1'))
+  assert.is(paths.method('node-1', before)?.name, 'bmc-off')
+  paths.secret(secret('new'))
+  await clock.runFor(1_000)
+  assert.is(paths.method('node-1', before), undefined)
+  assert.is(paths.method('node-1', only(inForce.get('node-1')))?.name, 'bmc-off')
+})
+
+test('a method of another node is not found', async () => {
+  const { clock, paths, inForce } = small('node-1', 'node-2')
+  for (const object of [template('plain'), own('node-1')]) paths.configMap(object)
+  await clock.runFor(1_000)
+  assert.is(paths.method('node-2', only(inForce.get('node-1'))), undefined)
+})
+
+test('a node that appears later has its path, and so has one that went and came back', async () => {
+  const { clock, paths, nodes, inForce } = small()
+  for (const object of [template('plain'), own('node-1')]) paths.configMap(object)
+  await clock.runFor(1_000)
+  for (let times = 0; times < 2; times += 1) {
+    nodes.add('node-1')
+    paths.nodeAppeared('node-1')
+    await clock.runFor(1_000)
+    assert.is(inForce.get('node-1')?.levels.length, 1)
+    nodes.delete('node-1')
+    inForce.clear()
+  }
+})
+
+test('a map that is deleted takes its path with it; maps and Secrets of other names are none of ours', async () => {
+  const { clock, paths, inForce, changed } = small('node-1')
+  for (const object of [template('plain'), own('node-1')]) paths.configMap(object)
+  await clock.runFor(1_000)
+  paths.configMapGone('fence-config-node-1')
+  await clock.runFor(1_000)
+  assert.equal(inForce.get('node-1'), { levels: [], faults: [] })
+  changed.length = 0
+  paths.configMap(map('kube-root-ca.crt', { 'ca.crt': 'x' }))
+  paths.configMapGone('kube-root-ca.crt')
+  paths.secretGone('never seen')
+  await clock.runFor(1_000)
+  assert.equal(changed, [])
+})
+
+test('the faults of all maps are told at once and once, the last good path stays in force, and their end is told', async () => {
+  const { clock, paths, inForce, told, logged } = small('node-1', 'node-2')
+  for (const object of [template('plain'), own('node-1'), own('node-2')]) paths.configMap(object)
+  await clock.runFor(1_000)
+  const good = only(inForce.get('node-1'))
+  for (const node of ['node-1', 'node-2']) paths.configMap(map(`fence-config-${node}`, { 'config.properties': `node_name=${node}\npower_management=nothing\n` }))
+  await clock.runFor(1_000)
+  assert.is(told.length, 1)
+  assert.ok(told[0]?.sentences.some((one) => one.includes('fence-config-node-1')))
+  assert.ok(told[0]?.sentences.some((one) => one.includes('fence-config-node-2')))
+  assert.is(only(inForce.get('node-1')).digest, good.digest)
+  assert.ok((inForce.get('node-1')?.faults.length ?? 0) > 0)
+  paths.configMap(map('fence-config-default', {}))
+  await clock.runFor(1_000)
+  assert.is(told.length, 1)
+  for (const node of ['node-1', 'node-2']) paths.configMap(own(node))
+  await clock.runFor(1_000)
+  assert.is(logged.at(-1), 'the fence configuration is without faults')
+})
+
+test('a faulty map of no node, and a faulty template in a cluster without nodes, are told all the same', async () => {
+  const { clock, paths, told } = small()
+  paths.configMap(map('fence-config-node-9', { 'config.properties': 'no equals sign' }))
+  paths.configMap(map('fence-method-template-bmc', { 'template.properties': 'nor here' }))
+  await clock.runFor(1_000)
+  const sentences = told.at(-1)?.sentences.join() ?? ''
+  assert.ok(sentences.includes('fence-config-node-9') && sentences.includes('fence-method-template-bmc'), sentences)
+})
+
+test('no password stands in a told fault', async () => {
+  const { clock, paths, told } = small('node-1')
+  paths.configMap(map('fence-method-template-bmc', { 'template.properties': 'agent_name=redfish\npassword=hunter2\npassword=hunter2\npasswd hunter2\n' }))
+  paths.configMap(own('node-1'))
+  await clock.runFor(1_000)
+  assert.is(told.length, 1)
+  assert.not.ok(JSON.stringify(told).includes('hunter2'), JSON.stringify(told))
+})
+
+test('of five thousand nodes only some are read in one go, and in the end all', async () => {
+  const names = Array.from({ length: 5_000 }, (_, index) => `node-${index}`)
+  const { clock, paths, changed } = small(...names)
+  paths.configMap(template('plain'))
+  for (const name of names) paths.configMap(own(name))
+  let most = 0
+  let before = 0
+  while (changed.length < names.length && clock.now() < 10_000) {
+    await clock.runFor(1)
+    most = Math.max(most, changed.length - before)
+    before = changed.length
+  }
+  assert.is(new Set(changed).size, names.length)
+  assert.ok(most <= 200, `${most} at once`)
+})
+
+test('after the stop nothing is read and no timer is left', async () => {
+  const { clock, paths, changed } = small('node-1')
+  paths.configMap(template('plain'))
+  paths.stop()
+  paths.configMap(own('node-1'))
+  assert.is(clock.pending(), 0)
+  await clock.runFor(5_000)
+  assert.equal(changed, [])
+})
+
+test.run()

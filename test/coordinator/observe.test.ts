@@ -1,0 +1,343 @@
+import { suite } from 'uvu'
+import * as assert from 'uvu/assert'
+import { keepNode, keepAttachment } from '../../coordinator/kubernetes.ts'
+import { createObservation, type Observation } from '../../coordinator/observe.ts'
+import { outOfServiceKey } from '../../core/clear.ts'
+import type { IncidentStatus } from '../../core/incident.ts'
+import type { BeatSeen, WitnessSeen } from '../../core/model.ts'
+import { virtualClock, type VirtualClock } from '../../sim/clock.ts'
+import { attempt, beat, incident as incidentOf, proofRecord, record, reading } from '../core/world.ts'
+
+const test = suite('observe')
+
+interface Small { readonly clock: VirtualClock; readonly observation: Observation; readonly beats: Map<string, BeatSeen>; readonly forgotten: string[] }
+
+function small(): Small {
+  const clock = virtualClock(100_000)
+  const beats = new Map<string, BeatSeen>()
+  const forgotten: string[] = []
+  return { clock, beats, forgotten, observation: createObservation(clock, 'replica-0', { heard: (name) => beats.get(name), forget: (name) => forgotten.push(name) }) }
+}
+
+function node(version: string, { name = 'node-2', uid = 'uid-node-2', heartbeat = 'h1', bootId = 'boot-1', taints = [] as { key: string; effect: 'NoSchedule' }[], ready = 'True' } = {}) {
+  return keepNode({
+    apiVersion: 'v1', kind: 'Node', metadata: { name, uid, resourceVersion: version }, spec: { taints },
+    status: { nodeInfo: { bootID: bootId, systemUUID: 'machine-2' }, conditions: [{ type: 'Ready', status: ready, lastHeartbeatTime: heartbeat }] },
+  } as never) // a Node is more than the common type tells
+}
+
+const fenced = (status: Partial<IncidentStatus>, version: string, changes = {}) => incidentOf(status, { resourceVersion: version, ...changes })
+
+const attachment = (name: string, uid = `uid-${name}`) => keepAttachment({ metadata: { name, uid }, spec: { nodeName: 'node-2', attacher: 'd', source: { persistentVolumeName: name } }, status: { attached: true } } as never) // likewise
+
+const out = { key: outOfServiceKey, effect: 'NoSchedule' as const }
+
+test('a node stays one row as long as its uid stays', () => {
+  const { observation } = small()
+  observation.node(node('1'))
+  const row = observation.row('node-2')
+  observation.read('node-2', reading('on', 99_000))
+  observation.node(node('2'))
+  assert.is(observation.row('node-2'), row)
+  assert.is(row?.readings.length, 1)
+  assert.is(row?.resourceVersion, '2')
+})
+
+test('of a node made again under its name nothing is kept that was learned of the one before', () => {
+  const { observation } = small()
+  observation.node(node('1'))
+  observation.read('node-2', reading('off', 99_000))
+  observation.probed('node-2', { askedAt: 99_000, answeredAt: 99_100, word: 'silent' })
+  observation.leased('node-2', 99_000, 't')
+  observation.listed('node-2', { askedAt: 1, listedAt: 2, items: [] })
+  observation.node(node('5', { uid: 'uid-other' }))
+  const row = observation.row('node-2')
+  assert.is(row?.uid, 'uid-other')
+  assert.equal([row?.readings, row?.probe, row?.lease, row?.pods, row?.witnesses], [[], undefined, undefined, undefined, []])
+})
+
+test('what is under way on a node goes on being under way when the Node is made again under its name', () => {
+  const { observation } = small()
+  observation.node(node('1'))
+  observation.row('node-2')?.busy.add('order node-2 bmc-off')
+  const before = observation.row('node-2')
+  observation.node(node('5', { uid: 'uid-other' }))
+  assert.ok(observation.row('node-2')?.busy.has('order node-2 bmc-off'))
+  before?.busy.delete('order node-2 bmc-off')
+  assert.is(observation.row('node-2')?.busy.size, 0)
+})
+
+test('the times of an incident are counted from when its record was first seen, and never anew', async () => {
+  const { observation, clock } = small()
+  observation.node(node('1'))
+  observation.incident(fenced({ attempts: [attempt({ result: 'running' })] }, '9'))
+  await clock.runFor(5_000)
+  observation.incident(fenced({ attempts: [attempt({ result: 'off' })], proof: proofRecord() }, '10'))
+  await clock.runFor(5_000)
+  observation.incident(fenced({ attempts: [attempt({ result: 'off' })], proof: proofRecord() }, '11'))
+  const seen = observation.row('node-2')?.firstSeen
+  assert.is(seen?.get('began node-2-abc-1.1'), 100_000)
+  assert.is(seen?.get('ended node-2-abc-1.1'), 105_000)
+  assert.is(seen?.get('proof node-2-abc-1 0'), 105_000)
+})
+
+test('the times of an incident that was read before its node are counted from when the node appears', async () => {
+  const { observation, clock } = small()
+  observation.incident(fenced({ attempts: [attempt({ result: 'off' })], proof: proofRecord() }, '9'))
+  await clock.runFor(3_000)
+  observation.node(node('1'))
+  const seen = observation.row('node-2')?.firstSeen
+  assert.is(seen?.get('began node-2-abc-1.1'), 103_000)
+  assert.is(seen?.get('ended node-2-abc-1.1'), 103_000)
+  assert.is(seen?.get('proof node-2-abc-1 0'), 103_000)
+})
+
+test('the times of an incident are counted on for a node made again under its name, so that what may land has an end', async () => {
+  const { observation, clock } = small()
+  observation.node(node('1'))
+  observation.incident(fenced({ attempts: [attempt({ result: 'unknown' })] }, '9'))
+  await clock.runFor(3_000)
+  observation.node(node('20', { uid: 'uid-other' }))
+  assert.is(observation.row('node-2')?.firstSeen.get('began node-2-abc-1.1'), 103_000)
+})
+
+test('attempts that left the record, and incidents that are not kept any more, leave no times behind', () => {
+  const { observation } = small()
+  observation.node(node('1'))
+  const size = (): number => observation.row('node-2')?.firstSeen.size ?? 0
+  const before = size()
+  for (let round = 0; round < 500; round += 1) {
+    observation.incident(fenced({ attempts: [attempt({ id: `a.${round}` }), attempt({ id: `a.${round + 1}` })] }, String(10 + round)))
+  }
+  assert.is(size(), before + 4)
+  observation.incident(fenced({ attempts: [attempt({ id: 'a.9' })], proof: proofRecord() }, '900'))
+  observation.incidentGone('node-2-abc-1')
+  assert.is(size(), before)
+})
+
+test('our own write is seen before the watch brings it, and what the watch brings late does not undo it', () => {
+  const { observation } = small()
+  observation.node(node('5'))
+  observation.node(node('8', { taints: [out] }), 'live')
+  observation.node(node('7'))
+  assert.equal(observation.row('node-2')?.taints.map((taint) => taint.key), [outOfServiceKey])
+  observation.node(node('9'))
+  assert.equal(observation.row('node-2')?.taints, [])
+})
+
+test('the same of an incident and of a NodeRecord', () => {
+  const { observation } = small()
+  observation.node(node('1'))
+  observation.incident(fenced({ phase: 'New' }, '5'))
+  observation.incident(fenced({ phase: 'Running' }, '8'), 'live')
+  observation.incident(fenced({ phase: 'New' }, '7'))
+  assert.is(observation.seen.incidents.get('node-2-abc-1')?.status.phase, 'Running')
+  observation.record('node-2', record({ resourceVersion: '8', machine: 'new' }), 'live')
+  observation.record('node-2', record({ resourceVersion: '7', machine: 'old' }))
+  assert.is(observation.row('node-2')?.record?.machine, 'new')
+})
+
+test('an answer that was long on its way does not undo what the watch brought meanwhile', () => {
+  const { observation } = small()
+  observation.node(node('9', { taints: [out] }))
+  observation.node(node('8'), 'live')
+  assert.is(observation.row('node-2')?.taints.length, 1)
+  observation.incident(fenced({ phase: 'Running' }, '9'))
+  observation.incident(fenced({ phase: 'New' }, '8'), 'live')
+  assert.is(observation.seen.incidents.get('node-2-abc-1')?.status.phase, 'Running')
+})
+
+test('versions are compared as numbers of any length', () => {
+  const { observation } = small()
+  observation.node(node('1'))
+  observation.incident(fenced({ phase: 'Running' }, '90071992547409931'), 'live')
+  observation.incident(fenced({ phase: 'New' }, '90071992547409930'))
+  assert.is(observation.seen.incidents.get('node-2-abc-1')?.status.phase, 'Running')
+})
+
+test('a server that has gone back in time and insists is believed', async () => {
+  const { observation, clock } = small()
+  observation.node(node('1'))
+  observation.incident(fenced({ phase: 'Running' }, '900'), 'live')
+  observation.node(node('901', { taints: [out] }), 'live')
+  await clock.runFor(120_000)
+  observation.incident(fenced({ phase: 'New' }, '30'))
+  observation.node(node('31'))
+  assert.is(observation.seen.incidents.get('node-2-abc-1')?.resourceVersion, '30')
+  assert.is(observation.row('node-2')?.resourceVersion, '31')
+})
+
+test('an older copy is no word of kubelet: only a status posted since is', async () => {
+  const { observation, clock } = small()
+  observation.node(node('5', { heartbeat: 'h1' }))
+  await clock.runFor(1_000)
+  observation.node(node('8', { heartbeat: 'h2' }), 'live')
+  await clock.runFor(1_000)
+  observation.node(node('7', { heartbeat: 'h1' }))
+  await clock.runFor(1_000)
+  observation.node(node('9', { heartbeat: 'h2' }))
+  assert.is(observation.row('node-2')?.ready.postedAt, 101_000)
+})
+
+test('the first sight of a node is no word of kubelet, a changed heartbeat is; what Ready was since stays while it stays', async () => {
+  const { observation, clock } = small()
+  observation.node(node('1'))
+  const ready = () => observation.row('node-2')?.ready
+  assert.is(ready()?.postedAt, -Infinity)
+  await clock.runFor(1_000)
+  observation.node(node('2', { heartbeat: 'h2' }))
+  assert.is(ready()?.postedAt, 101_000)
+  assert.is(ready()?.since, 100_000)
+  await clock.runFor(1_000)
+  observation.node(node('3', { heartbeat: 'h2', ready: 'Unknown' }))
+  assert.is(ready()?.postedAt, 101_000)
+  assert.is(ready()?.since, 102_000)
+})
+
+test('out-of-service is gone since it was first seen gone, and begins anew when it comes back', async () => {
+  const { observation, clock } = small()
+  const gone = () => observation.row('node-2')?.firstSeen.get(`gone ${outOfServiceKey}`)
+  observation.node(node('1', { taints: [out] }))
+  assert.is(gone(), undefined)
+  await clock.runFor(1_000)
+  observation.node(node('2'))
+  await clock.runFor(1_000)
+  observation.node(node('3'))
+  assert.is(gone(), 101_000)
+  observation.node(node('4', { taints: [out] }))
+  assert.is(gone(), undefined)
+})
+
+test('a Lease counts as unmoved since the first read that showed it so, and as moved only between two reads', async () => {
+  const { observation, clock } = small()
+  observation.node(node('1'))
+  observation.leased('node-2', 99_950, 't1')
+  assert.equal(observation.row('node-2')?.lease, { askedAt: 99_950, readAt: 100_000, renewTime: 't1', unmovedSince: 100_000, moved: false })
+  await clock.runFor(2_000)
+  observation.leased('node-2', 101_900, 't1')
+  assert.equal(observation.row('node-2')?.lease, { askedAt: 101_900, readAt: 102_000, renewTime: 't1', unmovedSince: 100_000, moved: false })
+  await clock.runFor(2_000)
+  observation.leased('node-2', 103_900, 't2')
+  assert.equal(observation.row('node-2')?.lease, { askedAt: 103_900, readAt: 104_000, renewTime: 't2', unmovedSince: 104_000, moved: true, movedAfter: 101_900 })
+})
+
+const word = (askedAt: number, answeredAt: number, said: WitnessSeen['word'], proven = false, witness = 'node-1'): WitnessSeen =>
+  ({ witness, kind: 'agent', askedAt, answeredAt, word: said, proven })
+
+test('of two questions to one witness the later one counts, whichever was answered last', () => {
+  const { observation } = small()
+  observation.node(node('1'))
+  observation.witnessed('node-2', [word(500, 600, 'hears')])
+  observation.witnessed('node-2', [word(0, 950, 'deaf')])
+  assert.equal(observation.row('node-2')?.witnesses, [word(500, 600, 'hears')])
+  observation.witnessed('node-2', [word(700, 800, 'deaf')])
+  assert.equal(observation.row('node-2')?.witnesses, [word(700, 800, 'deaf')])
+})
+
+test('that the node itself sealed an answer stays known, though the same witness is deaf a second later', () => {
+  const { observation } = small()
+  observation.node(node('1'))
+  observation.witnessed('node-2', [word(0, 100, 'hears', true)])
+  observation.witnessed('node-2', [word(1_000, 1_900, 'deaf')])
+  const words = observation.row('node-2')?.witnesses ?? []
+  assert.ok(words.some((one) => one.word === 'hears' && one.proven && one.answeredAt === 100))
+  assert.ok(words.some((one) => one.word === 'deaf'))
+})
+
+test('however many witnesses come and go, only the latest words are kept', () => {
+  const { observation } = small()
+  observation.node(node('1'))
+  for (let at = 0; at < 500; at += 1) observation.witnessed('node-2', [word(at, at + 1, 'deaf', false, `replica-${at}`)])
+  const words = observation.row('node-2')?.witnesses ?? []
+  assert.ok(words.length <= 32, `${words.length}`)
+  assert.ok(words.some((one) => one.askedAt === 499))
+})
+
+test('of two probes the later one counts, and that the port spoke stays known', () => {
+  const { observation } = small()
+  observation.node(node('1'))
+  observation.probed('node-2', { askedAt: 500, answeredAt: 510, word: 'answered' })
+  observation.probed('node-2', { askedAt: 0, answeredAt: 800, word: 'silent' })
+  assert.equal(observation.row('node-2')?.probe, { askedAt: 500, answeredAt: 510, word: 'answered', spokeAt: 510 })
+  observation.probed('node-2', { askedAt: 1_000, answeredAt: 1_800, word: 'silent' })
+  assert.equal(observation.row('node-2')?.probe, { askedAt: 1_000, answeredAt: 1_800, word: 'silent', spokeAt: 510 })
+})
+
+test('a few readings of each method are kept, the latest', () => {
+  const { observation } = small()
+  observation.node(node('1'))
+  for (let at = 0; at < 50; at += 1) {
+    observation.read('node-2', reading('off', at))
+    observation.read('node-2', reading('on', at, at, { method: 'other' }))
+  }
+  const own = observation.row('node-2')?.readings.filter((one) => one.method === 'bmc-off').map((one) => one.startedAt) ?? []
+  assert.equal(own, [44, 45, 46, 47, 48, 49])
+})
+
+test('a Node that is deleted is forgotten, with its agent\'s link; while an incident of it is open it is only marked', () => {
+  const { observation, forgotten } = small()
+  observation.node(node('1'))
+  observation.nodeGone('node-2')
+  assert.is(observation.row('node-2'), undefined)
+  assert.equal(forgotten, ['node-2'])
+  observation.node(node('2'))
+  observation.incident(fenced({ phase: 'Running' }, '9'))
+  observation.nodeGone('node-2')
+  assert.is(observation.row('node-2')?.gone, true)
+})
+
+test('a deleted Node is forgotten once its last open incident has ended', () => {
+  const { observation, forgotten } = small()
+  observation.node(node('2'))
+  observation.incident(fenced({ phase: 'Running' }, '9'))
+  observation.incident(fenced({ phase: 'Running' }, '9', { name: 'node-2-abc-2' }))
+  observation.nodeGone('node-2')
+  observation.incident(fenced({ phase: 'Final' }, '10'))
+  assert.is(observation.row('node-2')?.gone, true)
+  observation.incident(fenced({ phase: 'Final' }, '11', { name: 'node-2-abc-2' }))
+  assert.is(observation.row('node-2'), undefined)
+  assert.equal(forgotten, ['node-2'])
+})
+
+test('a Node whose incident was deleted after it is forgotten', () => {
+  const { observation } = small()
+  observation.node(node('2'))
+  observation.incident(fenced({ phase: 'Running' }, '9'))
+  observation.nodeGone('node-2')
+  observation.incidentGone('node-2-abc-1')
+  assert.is(observation.row('node-2'), undefined)
+})
+
+test('volumes, records and paths that were read before their node are there when it appears', () => {
+  const { observation } = small()
+  observation.attachment(attachment('pv-1'))
+  observation.record('node-2', record())
+  observation.path('node-2', { levels: [], faults: ['none'] })
+  observation.node(node('1'))
+  const row = observation.row('node-2')
+  assert.is(row?.volumes.length, 1)
+  assert.is(row?.record?.boot, 'boot-1/100')
+  assert.equal(row?.path.faults, ['none'])
+  observation.attachmentGone(attachment('pv-1'))
+  assert.equal(observation.row('node-2')?.volumes, [])
+})
+
+test('the beat of a row is what is heard now, not what was when the row was made', () => {
+  const { observation, beats } = small()
+  observation.node(node('1'))
+  assert.is(observation.row('node-2')?.beat, undefined)
+  beats.set('node-2', beat())
+  assert.is(observation.row('node-2')?.beat?.boot, 'boot-1/100')
+})
+
+test('the highest term that any incident ever bore is known, also when that incident is gone', () => {
+  const { observation } = small()
+  assert.is(observation.highestTerm(), 0)
+  observation.incident(fenced({ term: 7 }, '9'))
+  observation.incident(fenced({ term: 4 }, '9', { name: 'other' }))
+  assert.is(observation.highestTerm(), 7)
+  observation.incidentGone('node-2-abc-1')
+  assert.is(observation.highestTerm(), 7)
+})
+
+test.run()
