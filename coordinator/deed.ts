@@ -158,8 +158,8 @@ export function doer(options: DeedOptions): (deed: Deed) => Promise<boolean> {
     for (let tries = 0; tries < againTries && leads() !== undefined; tries += 1) {
       const known = observation.row(node)?.record
       if (known === undefined || known.paths.every((path) => path.state === 'marked' || !methods.includes(path.method))) return
-      const paths = known.paths.map((path) => (methods.includes(path.method) ? { ...path, state: 'marked' as const, at: at(), evidence } : path))
-      if (await record(node, { ...known, paths })) return
+      const marked = known.paths.map((path) => (methods.includes(path.method) ? { ...path, state: 'marked' as const, at: at(), evidence } : path))
+      if (await record(node, { ...known, paths: marked })) return
       await clock.wait(againAfter * 2 ** tries, options.signal())
     }
   }

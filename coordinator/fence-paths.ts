@@ -112,7 +112,7 @@ export function fencePaths(options: FencePathsOptions): FencePaths {
     const known = new Set(options.nodes())
     read(some, known)
     if (due.size > 0) return arm(goOnAfter)
-    for (const node of [...configs.keys()]) if (!known.has(node)) configs.delete(node)
+    for (const node of configs.keys()) if (!known.has(node)) configs.delete(node)
     tell()
   }
 

@@ -14,16 +14,17 @@ const transports: HttpsTransport[] = []
 
 test('a real API server is there', async () => {
   const plane = await startControlPlane()
-  const kept = (transport: HttpsTransport): HttpsTransport => {
-    transports.push(transport)
-    return transport
-  }
   const ground = await openGround({
     admin: kept(transportTo(plane, 'admin')), node: (name) => kept(transportTo(plane, `system:node:${name}`)),
     bearer: (token) => kept(bearerTransport(plane, token)), prefix: 'real', clock: machineClock,
   })
   opened = { plane, ground }
 })
+
+function kept(transport: HttpsTransport): HttpsTransport {
+  transports.push(transport)
+  return transport
+}
 
 for (const one of allCases) {
   test(one.name, async () => {

@@ -67,10 +67,9 @@ test('describe tells of nodes, pods, volumes and fences', async () => {
 })
 
 test('apply creates, changes, and changes nothing that is the same', async () => {
-  const map = (value: string) => ({ apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: 'chart', namespace: 'work' }, data: { depth: value } })
-  assert.match(await kubectl(['apply', '-f', '-'], map('10')), /configmap\/chart created/)
-  assert.match(await kubectl(['apply', '-f', '-'], map('10')), /configmap\/chart unchanged/)
-  assert.match(await kubectl(['apply', '-f', '-'], map('20')), /configmap\/chart configured/)
+  assert.match(await kubectl(['apply', '-f', '-'], chart('10')), /configmap\/chart created/)
+  assert.match(await kubectl(['apply', '-f', '-'], chart('10')), /configmap\/chart unchanged/)
+  assert.match(await kubectl(['apply', '-f', '-'], chart('20')), /configmap\/chart configured/)
   assert.is(await kubectl(['get', 'cm', 'chart', '-o', 'jsonpath={.data.depth}']), '20')
   assert.match(await kubectl(['apply', '-f', '-'], policy('usual', 'fast')), /holdfastpolicy.holdfast.dev\/usual configured/)
 })
@@ -123,6 +122,10 @@ test('it stops and leaves nothing', async () => {
 
 function policy(name: string, profile = 'balanced'): object {
   return { apiVersion: 'holdfast.dev/v1alpha1', kind: 'HoldfastPolicy', metadata: { name }, spec: { profile, nodeDownPodDeletionPolicy: 'DeleteAllPods' } }
+}
+
+function chart(depth: string): object {
+  return { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: 'chart', namespace: 'work' }, data: { depth } }
 }
 
 function nodeFence(name: string, nodeName: string): unknown {

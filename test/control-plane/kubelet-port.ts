@@ -42,7 +42,9 @@ export function kubeletPort(options: KubeletPortOptions): KubeletPort {
   let component: Component | undefined
   let stuffed: Socket[] = []
   let turn: Promise<void> = Promise.resolve()
-  const inTurn = (work: () => Promise<void>) => () => (turn = turn.then(work))
+  let listens = false
+  // What failed was told to whoever asked for it; the next one starts from what there is.
+  const inTurn = (work: () => Promise<void>) => () => (turn = turn.catch(() => undefined).then(work))
   const signal = (name: NodeJS.Signals) => {
     if (component !== undefined && component.end() === undefined) process.kill(component.pid, name)
   }
@@ -61,8 +63,10 @@ export function kubeletPort(options: KubeletPortOptions): KubeletPort {
     }),
     silence() {
       // At once: what is asked of a machine in the moment of its death must not be answered because of a queue of ours.
-      signal('SIGSTOP')
-      if (component !== undefined && component.end() === undefined) fill()
+      if (listens) {
+        signal('SIGSTOP')
+        fill()
+      }
       return inTurn(async () => {
         await start()
         signal('SIGSTOP')
@@ -72,6 +76,7 @@ export function kubeletPort(options: KubeletPortOptions): KubeletPort {
     },
     close: inTurn(async () => {
       empty()
+      listens = false
       await component?.crash()
       component = undefined
     }),
@@ -84,6 +89,7 @@ export function kubeletPort(options: KubeletPortOptions): KubeletPort {
       args: [import.meta.filename, options.name, host, String(port), String(options.healthPort)],
     })
     await until('answered')
+    listens = true
   }
 
   function fill(): void {

@@ -16,8 +16,13 @@ export interface LabNode {
   agent(): ProductProcess | undefined
   /** The container of the agent's pod starts: the product's program as a process, with the pod's own token. */
   runAgent(host: AgentHost, container: Process): { stop(): Promise<void> }
+  /** The agent's process alone ends, by SIGKILL; its container knows nothing of it. */
+  killAgent(): Promise<void>
+  startAgent(): Promise<void>
   /** What the world notes of this node. */
   happened(entry: TruthEntry): void
+  /** Nothing of it is on its way to another state. */
+  calm(): boolean
   /** The cable is out until the answer is called. */
   cutCable(): () => void
   close(): Promise<void>
@@ -47,6 +52,7 @@ export function createLabNode(options: LabNodeOptions): LabNode {
   const port = kubeletPort({ name, host: address, port: options.kubeletPort, healthPort: options.healthPort, logFile: join(folder, 'kubelet-port.log') })
   const mutes = new Set<Mute>()
   let agent: ProductProcess | undefined
+  let startAgain: (() => Promise<void>) | undefined
   let kubeletRuns = false
   let closing = false
   const spawned = new Set<Promise<unknown>>()
@@ -81,6 +87,7 @@ export function createLabNode(options: LabNodeOptions): LabNode {
         // Of a machine without power nothing reaches the wire, not even the end of a connection: it goes with the next boot.
         if (own !== undefined && machine.state() !== 'off') carefully(own.kill())
       })
+      startAgain = start
       carefully(start())
       return { stop: async () => await own?.stop() }
 
@@ -114,6 +121,8 @@ export function createLabNode(options: LabNodeOptions): LabNode {
         return await bring()
       }
     },
+    killAgent: async () => await agent?.kill(),
+    startAgent: async () => await startAgain?.(),
     happened({ what }) {
       switch (what) {
         case 'machine lost its power':
@@ -136,6 +145,7 @@ export function createLabNode(options: LabNodeOptions): LabNode {
           return show()
       }
     },
+    calm: () => spawned.size === 0,
     cutCable() {
       mute('cable')
       return () => unmute('cable')

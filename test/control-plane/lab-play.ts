@@ -19,6 +19,8 @@ export interface Play {
   readonly before: ReadonlySet<string>
   readonly beganAt: Ms
   readonly beganWall: number
+  /** Nothing else is under way: whatever happens anywhere is of this story. */
+  readonly alone: boolean
 }
 
 interface Pod extends KubeObject {
@@ -35,6 +37,8 @@ interface Node extends KubeObject {
 export interface LabKeeper {
   /** A settled cluster, whatever was before. */
   peace(): Promise<Play>
+  /** A victim that is well, while others may still be on their way back. */
+  next(): Promise<Play>
   stop(): Promise<void>
 }
 
@@ -47,20 +51,25 @@ export function keepLab(settings: Partial<LabSettings> = {}): LabKeeper {
     await Promise.all([0, 1].map((number) => lab.replicas.start(number)))
     return lab
   }
+  const begin = async (alone: boolean): Promise<Play> => {
+    if (kept !== undefined) {
+      const again = kept.broken() === undefined ? await settle(kept, settledWithin, alone) : undefined
+      if (again !== undefined) return again
+      console.log('the lab is in disorder after the last story: a new one is built')
+      await kept.stop()
+      kept = undefined
+    }
+    kept = await fresh()
+    const play = await settle(kept, settledWithin, alone)
+    if (play === undefined) throw new Error('a new lab does not settle')
+    return play
+  }
   return {
     async peace() {
-      if (kept !== undefined) {
-        const again = kept.broken() === undefined ? await settle(kept, settledWithin) : undefined
-        if (again !== undefined) return again
-        console.log('the lab is in disorder after the last story: a new one is built')
-        await kept.stop()
-        kept = undefined
-      }
-      kept = await fresh()
-      const play = await settle(kept, settledWithin)
-      if (play === undefined) throw new Error(`a new lab does not settle: ${await disorder(kept) ?? 'it does now'}`)
-      return play
+      kept?.heal()
+      return await begin(true)
     },
+    next: () => begin(false),
     async stop() {
       await kept?.stop()
       kept = undefined
@@ -68,11 +77,11 @@ export function keepLab(settings: Partial<LabSettings> = {}): LabKeeper {
   }
 }
 
-export async function settle(lab: Lab, within: Ms): Promise<Play | undefined> {
+export async function settle(lab: Lab, within: Ms, alone = true): Promise<Play | undefined> {
   const limit = clock.now() + within
-  while (await disorder(lab) !== undefined) {
+  for (let why = await disorder(lab, alone); why !== undefined; why = await disorder(lab, alone)) {
     if (clock.now() > limit) {
-      console.log(`not settled: ${await disorder(lab)}`)
+      console.log(`not settled: ${why}`)
       return undefined
     }
     await clock.wait(250)
@@ -82,28 +91,43 @@ export async function settle(lab: Lab, within: Ms): Promise<Play | undefined> {
   const boot = bootOfNode(lab, victim)
   if (boot === undefined) return undefined
   return {
-    lab, victim, boot, pods: pods.filter((pod) => pod.spec.nodeName === victim).map((pod) => pod.metadata.uid ?? ''),
+    lab, victim, boot, pods: pods.filter((pod) => pod.spec.nodeName === victim).map((pod) => pod.metadata.uid ?? ''), alone,
     before: new Set(lab.incidents().map(({ name }) => name)), beganAt: clock.now(), beganWall: clock.wall(),
   }
 }
 
+/** Besides its victim a story needs somebody to ask, and a node for the pods to go to. */
+const othersNeeded = 2
+
 /** What keeps a story from beginning. */
-async function disorder(lab: Lab): Promise<string | undefined> {
+async function disorder(lab: Lab, alone: boolean): Promise<string | undefined> {
   if (lab.replicas.running.size < 2 || ![...lab.replicas.running.values()].every((one) => one.alive())) return 'a replica is not there'
-  const open = lab.incidents().find((incident) => incident.status.phase !== 'Final')
-  if (open !== undefined) return `${open.name} is open: ${open.status.holds.map((hold) => hold.because).join() || open.status.step}`
-  const taints = await ourTaints(lab)
-  if (taints.length > 0) return taints.join(', ')
-  for (const [name, node] of lab.nodes) {
-    const [record, boot] = [lab.records().get(name), bootOfNode(lab, name)]
-    if (boot === undefined || record === undefined || !sameBoot(record.boot, boot)) return `${name} is not on record in this boot`
-    if (record.probe?.answered !== true || !record.paths.every((path) => path.state === 'verified')) return `${name} is not audited`
-    if (node.agent() === undefined) return `${name} has no agent`
-  }
-  const unready = (await nodesOf(lab)).find((node) => node.status?.conditions?.find(({ type }) => type === 'Ready')?.status !== 'True')
-  if (unready !== undefined) return `${unready.metadata.name} is not Ready`
+  if (await lab.replicas.leader() === undefined) return 'nobody leads'
   if (!await workloadRuns(lab)) return 'the workload does not run'
-  return await lab.replicas.leader() === undefined ? 'nobody leads' : undefined
+  const nodes = await nodesOf(lab)
+  const ill = nodes.flatMap((node) => illness(lab, node) ?? [])
+  if (alone) return ill[0]
+  const victim = (await workload(lab)).find((pod) => pod.metadata.name === 'db-0')?.spec.nodeName
+  const dead = [...lab.world.nodes.values()].find(({ machine }) => machine.state() !== 'running')
+  if (dead !== undefined) return `${dead.machine.name} is not on`
+  return ill.find((one) => one.startsWith(`${victim} `)) ?? (nodes.length - ill.length > othersNeeded ? undefined : ill.join(', '))
+}
+
+/** What is not as it should be with a node, its own name first. */
+function illness(lab: Lab, { metadata: { name }, spec, status }: Node): string | undefined {
+  const taint = spec?.taints?.find(ours)
+  if (taint !== undefined) return `${name} bears ${taint.key}`
+  const open = lab.incidents().find((incident) => incident.nodeName === name && incident.status.phase !== 'Final')
+  if (open !== undefined) return `${name} has an open incident: ${open.status.holds.map((hold) => hold.because).join() || open.status.step}`
+  const [record, boot, node] = [lab.records().get(name), bootOfNode(lab, name), lab.nodes.get(name)]
+  if (boot === undefined || record === undefined || !sameBoot(record.boot, boot)) return `${name} is not on record in this boot`
+  if (record.probe?.answered !== true || !record.paths.every((path) => path.state === 'verified')) return `${name} is not audited`
+  if (node?.agent() === undefined || !node.calm()) return `${name} has no agent, or is changing`
+  return status?.conditions?.find(({ type }) => type === 'Ready')?.status === 'True' ? undefined : `${name} is not Ready`
+}
+
+function ours({ key }: { key: string }): boolean {
+  return key.startsWith('holdfast.dev/') || key === 'node.kubernetes.io/out-of-service'
 }
 
 function bootOfNode(lab: Lab, name: string): Boot | undefined {
@@ -128,9 +152,7 @@ export async function workloadRuns(lab: Lab, notOn?: string): Promise<boolean> {
 
 /** Taints of ours that stand on any node. */
 export async function ourTaints(lab: Lab): Promise<readonly string[]> {
-  return (await nodesOf(lab)).flatMap((node) => (node.spec?.taints ?? [])
-    .filter(({ key }) => key.startsWith('holdfast.dev/') || key === 'node.kubernetes.io/out-of-service')
-    .map(({ key }) => `${node.metadata.name} ${key}`))
+  return (await nodesOf(lab)).flatMap((node) => (node.spec?.taints ?? []).filter(ours).map(({ key }) => `${node.metadata.name} ${key}`))
 }
 
 export async function until(what: string, so: () => boolean | Promise<boolean>, within: Ms): Promise<void> {
@@ -142,8 +164,8 @@ export async function until(what: string, so: () => boolean | Promise<boolean>, 
 }
 
 /** Incidents that were opened since the play began. */
-export function incidents({ lab, before }: Play): readonly Incident[] {
-  return lab.incidents().filter(({ name }) => !before.has(name))
+export function incidents({ lab, before, alone, victim, boot }: Play): readonly Incident[] {
+  return lab.incidents().filter((incident) => !before.has(incident.name) && (alone || (incident.nodeName === victim && sameBoot(incident.boot, boot))))
 }
 
 export function theIncident(play: Play): Incident | undefined {
@@ -162,8 +184,8 @@ export async function ended(play: Play, within: Ms): Promise<Incident> {
   return incident
 }
 
-export function happened({ lab, beganAt }: Play, what: string): readonly TruthEntry[] {
-  return lab.world.truth.entries.filter((entry) => entry.at >= beganAt && entry.what === what)
+export function happened({ lab, beganAt, alone, victim }: Play, what: string): readonly TruthEntry[] {
+  return lab.world.truth.entries.filter((entry) => entry.at >= beganAt && entry.what === what && (alone || entry.facts['node'] === victim))
 }
 
 /** What the world's own judges found since the play began. Empty: no promise was broken. */
@@ -195,8 +217,8 @@ export async function nothingFreed(play: Play): Promise<void> {
 export async function comesBack(play: Play, incident: Incident): Promise<void> {
   assert.is(incident.status.outcome, 'Recovered', transcript(incident))
   assert.equal(findings(play), [])
-  assert.equal(await ourTaints(play.lab), [])
-  await until('the workload runs', () => workloadRuns(play.lab), 60_000)
+  assert.equal((await ourTaints(play.lab)).filter((taint) => play.alone || taint.startsWith(`${play.victim} `)), [])
+  if (play.alone) await until('the workload runs', () => workloadRuns(play.lab), 60_000)
   assert.is(happened(play, 'machine booted').length, 1, 'the machine booted once')
   assert.is(happened(play, 'machine lost its power').length, 1, 'it lost its power once')
   const freed = incident.status.pods.filter((pod) => pod.fate === 'freed').map((pod) => pod.uid)

@@ -64,6 +64,8 @@ export interface Lab {
   listen(ear: () => void): () => void
   /** The node's cable: its kubelet loses the API server, nobody hears its agent or its port; what runs on it runs on. */
   isolate(node: string): () => void
+  /** Whatever was done to devices, cables and replicas is undone; machines stay as they are. */
+  heal(): void
   /** Every line that every replica has logged. */
   replicaLog(): readonly Readonly<Record<string, unknown>>[]
   /** What made this lab untrustworthy, if anything. */
@@ -130,6 +132,7 @@ export async function startLab(wanted: Partial<LabSettings> = {}): Promise<Lab> 
     if (typeof node === 'string') nodes.get(node)?.happened(entry)
   })
 
+  const cut: (() => void)[] = []
   const ears = new Set<() => void>()
   const tell = () => {
     for (const ear of ears) ear()
@@ -176,10 +179,22 @@ export async function startLab(wanted: Partial<LabSettings> = {}): Promise<Lab> 
     },
     isolate(node) {
       const [cable, real] = [world.isolate(node), nodes.get(node)?.cutCable()]
-      return () => {
+      const end = (): void => {
         cable()
         real?.()
       }
+      cut.push(end)
+      return end
+    },
+    heal() {
+      for (const [name, controller] of controllers.of) {
+        controller.fault(undefined)
+        controller.lie(false)
+        const device = world.devices.get(`bmc-${name}`)
+        if (device !== undefined) device.fault = undefined
+      }
+      for (const end of cut.splice(0)) end()
+      for (const replica of replicas.running.values()) replica.resume()
     },
     replicaLog: () => replicas.logs.flatMap((file) => readFileSync(file, 'utf8').split('\n').flatMap(lineOf)),
     broken: () => broke,

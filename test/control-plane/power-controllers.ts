@@ -66,7 +66,7 @@ export async function openPowerControllers(nodes: readonly string[], status: Ms)
       },
       {
         apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: 'fence-method-template-redfish', namespace },
-        data: { 'template.properties': 'agent_name=redfish\nusername=secret:redfish/username\npassword=secret:redfish/password\nplug=1\ntimeout=20s\npower_timeout=10\n' },
+        data: { 'template.properties': 'agent_name=redfish\nusername=secret:redfish/username\npassword=secret:redfish/password\nplug=1\ntimeout=20s\nlate=10s\npower_timeout=10\n' },
       },
       ...[...services].map(([node, { redfish: { host, port, fingerprint } }]) => ({
         apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: `fence-config-${node}`, namespace },

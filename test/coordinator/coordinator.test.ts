@@ -123,10 +123,11 @@ function cluster(): Cluster {
   return world
 }
 
+const key = (what: string): string => `authentication.kubernetes.io/${what}`
+
 async function reviewed(request: ApiRequest): ReturnType<Transport> {
   const { token } = (JSON.parse(request.body ?? '') as { spec: { token: string } }).spec // a TokenReview
   const [kind, name = ''] = token.split(' ')
-  const key = (what: string): string => `authentication.kubernetes.io/${what}`
   const user = kind === 'agent'
     ? { username: `system:serviceaccount:${namespace}:holdfast-agent`, extra: { [key('node-name')]: [name], [key('node-uid')]: [`uid-${name}`], [key('pod-name')]: [`agent-${name}`], [key('pod-uid')]: [`pod-${name}`] } }
     : { username: `system:serviceaccount:${namespace}:holdfast-coordinator`, extra: { [key('pod-uid')]: [`pod-${name}`] } }

@@ -13,7 +13,7 @@ import { edgeWorld, fence, turned, victim, type EdgeWorld, type Write } from './
 const test = suite('deed')
 
 const off: Deed = { do: 'fence', node: victim, incident: fence, method, level: 0, round: 1 }
-const on: Deed = { do: 'restore', node: victim, incident: fence, method, level: 0, round: 1 }
+const switchOn: Deed = { do: 'restore', node: victim, incident: fence, method, level: 0, round: 1 }
 /** As the core makes them: the edge adds the time. */
 function record(changes: Partial<NodeRecord> = {}): NodeRecord {
   const made = recordOf(changes)
@@ -187,7 +187,7 @@ test('the incident was withdrawn while its order waited to be written: no device
 })
 
 test('another Node came under the name while the order was being written: no device is touched, neither off nor on', async () => {
-  for (const deed of [off, on]) {
+  for (const deed of [off, switchOn]) {
     const world = await opened()
     const other = keepNode({ metadata: { name: victim, uid: 'another', resourceVersion: '9999' } })
     world.asked = (request) => {
@@ -210,7 +210,7 @@ test('what came of an order is written: off, failed where the device says otherw
 
 test('an order on is verified by on, and takes the incident into recovery', async () => {
   const world = await opened()
-  assert.ok(await world.do(on))
+  assert.ok(await world.do(switchOn))
   assert.is(attempts(world)[0]?.result, 'on')
   assert.is(world.stored().status.step, 'recovery')
 })
@@ -329,9 +329,9 @@ test('quarantine and out-of-service go on in one write, over the very version th
   assert.ok(await world.do({ do: 'taint', node: victim, incident: fence, outOfService: true, proof: proofOf(world) }))
   assert.equal(world.taints(), [quarantineKey, outOfServiceKey])
   assert.equal(world.story, ['PATCH nodes/node-2', 'PUT node-2-abc-1/status'])
-  const [uidTest, versionTest, added] = world.writes[0]?.body as { op: string; path: string; value: unknown }[] // a JSON patch
+  const [uidTest, versionTest, added] = (world.writes[0]?.body ?? []) as { op: string; path: string; value: unknown }[] // a JSON patch
   assert.equal([uidTest, versionTest], [{ op: 'test', path: '/metadata/uid', value: uid }, { op: 'test', path: '/metadata/resourceVersion', value: version }])
-  assert.equal((added?.value as { effect: string }[]).map((taint) => taint.effect), ['NoSchedule', 'NoSchedule']) // taints
+  assert.equal(((added?.value ?? []) as { effect: string }[]).map((taint) => taint.effect), ['NoSchedule', 'NoSchedule']) // taints
   assert.is(world.observation.row(victim)?.taints.length, 2, 'seen before the watch brings it')
 })
 

@@ -35,7 +35,7 @@ test('a change is written over the version it was made from, and seen before the
   const world = await opened()
   const { resourceVersion, uid } = world.stored()
   assert.ok(await world.incidents.change(fence, moment('one')))
-  assert.equal((world.writes[0]?.body as KubeObject).metadata, { name: fence, resourceVersion, uid }) // a NodeFence
+  assert.equal((world.writes[0]?.body as KubeObject | undefined)?.metadata, { name: fence, resourceVersion, uid }) // a NodeFence
   assert.equal([moments(world), seen(world)?.timeline.length], [['one'], 1])
 })
 

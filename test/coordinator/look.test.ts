@@ -219,12 +219,13 @@ test('without a list of this moment the agent is not asked whether it is clean: 
   assert.equal(on.checked, [])
 })
 
+const pod = (changes: object, annotations = {}): Parameters<typeof readPod>[0] => ({
+  metadata: { name: 'p', namespace: 'work', uid: 'u', resourceVersion: '4', annotations, ...changes },
+  spec: { priority: 7, volumes: [{ name: 'v', persistentVolumeClaim: { claimName: 'c' } }, { name: 'e', ephemeral: {} }, { name: 's', secret: {} }] },
+} as never) // a Pod is more
+const owner = (kind: string, controller = true) => ({ ownerReferences: [{ apiVersion: 'v1', kind, name: 'o', uid: 'o', controller }] })
+
 test('of a pod is kept what a decision needs: owner, priority, claims, generic ephemeral ones too, and why it is left alone', () => {
-  const pod = (changes: object, annotations = {}): Parameters<typeof readPod>[0] => ({
-    metadata: { name: 'p', namespace: 'work', uid: 'u', resourceVersion: '4', annotations, ...changes },
-    spec: { priority: 7, volumes: [{ name: 'v', persistentVolumeClaim: { claimName: 'c' } }, { name: 'e', ephemeral: {} }, { name: 's', secret: {} }] },
-  } as never) // a Pod is more
-  const owner = (kind: string, controller = true) => ({ ownerReferences: [{ apiVersion: 'v1', kind, name: 'o', uid: 'o', controller }] })
   assert.equal(readPod(pod(owner('StatefulSet'))), {
     namespace: 'work', name: 'p', uid: 'u', resourceVersion: '4', owner: 'StatefulSet', priority: 7, terminating: false, phase: 'Unknown', finalizers: [], claims: ['work/c', 'work/p-e'],
   })

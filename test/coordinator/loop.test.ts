@@ -300,11 +300,11 @@ test('sockets that cannot be drained hold up no decision', async () => {
 test('after the stop no timer is left, whatever ends or wakes it then', async () => {
   const on = hand()
   on.wanted = [withdraw()]
-  let end: (well: boolean) => void = () => undefined
+  let end: ((well: boolean) => void) | undefined
   on.does = () => new Promise((resolve) => { end = resolve })
   await on.clock.runFor(1_000)
   on.loop.stop()
-  end(true)
+  end?.(true)
   on.loop.wake()
   await on.clock.runFor(1)
   assert.is(on.clock.pending(), 0)
