@@ -8,7 +8,7 @@ import { argv, execPath, exit } from 'node:process'
 export interface Tally { passed: number; failed: number; skipped: number }
 
 const fileDeadline = 110_000
-const longOnes = ['test/stories/', 'test/fence-agents/']
+const longOnes = ['test/sim/start', 'test/stories/', 'test/fence-agents/', 'test/cli/']
 const slowTiers = ['test/control-plane/', 'test/devices/', 'test/nodes/', 'test/bench/']
 
 if (import.meta.main) {
