@@ -75,6 +75,7 @@ export async function keepAuthority(options: AuthorityOptions): Promise<Authorit
   let holding = await firstHolding()
   let serving = issue()
   let servingSince = clock.wall()
+  let turnedAt = servingSince
   let own: string | undefined
   let refreshedAt = 0
   let told = ''
@@ -90,7 +91,12 @@ export async function keepAuthority(options: AuthorityOptions): Promise<Authorit
       own = address
       changed = ear
       void publish()
-      return () => { changed = undefined }
+      // Agents would go on dialling an address at which nobody is any more, for two days.
+      return () => {
+        changed = undefined
+        own = undefined
+        void publish()
+      }
     },
     stop: () => stopping.abort(),
   }
@@ -100,7 +106,7 @@ export async function keepAuthority(options: AuthorityOptions): Promise<Authorit
       await clock.wait(options.lookEvery ?? usualLook, stopping.signal)
       if (stopping.signal.aborted) return
       await publish()
-      if (clock.wall() - servingSince > day || due(holding, clock.wall())) await turn()
+      if (clock.wall() - turnedAt > day || due(holding, clock.wall())) await turn()
     }
   }
 
@@ -108,8 +114,11 @@ export async function keepAuthority(options: AuthorityOptions): Promise<Authorit
   async function turn(): Promise<void> {
     const read = await api.get<Kept>(`${secrets}/${authorityName}`)
     if (!read.ok) return
+    turnedAt = clock.wall()
     const before = holding
-    holding = holdingOf(read.value) ?? holding
+    const found = holdingOf(read.value)
+    if (found === undefined) log.error({}, 'the Secret of the certificate authority holds something else; what was known of it goes on')
+    holding = found ?? holding
     const wanted = movedOn(holding, clock.wall())
     if (wanted !== undefined) {
       const written = await api.replace<Kept>(`${secrets}/${authorityName}`, secretOf(wanted, read.value))
@@ -225,6 +234,14 @@ function movedOn(holding: Holding, wall: number): Holding | undefined {
   return { salt, current, next: newAuthority(wall), nextSince: wall, ...(previous === undefined ? {} : { previous }) }
 }
 
+function isCertificate(pem: string): boolean {
+  try {
+    return new X509Certificate(pem).subject !== ''
+  } catch {
+    return false // whoever asked goes on with what it has
+  }
+}
+
 function secretOf(holding: Holding, before?: Kept): Kept & { type: string } {
   const { salt, current, next, nextSince, previous } = holding
   const plain: Record<string, string> = {
@@ -244,6 +261,8 @@ function holdingOf(secret: Kept): Holding | undefined {
   const [salt, certificate, key] = [text('salt'), text('current.crt'), text('current.key')]
   const [nextCertificate, nextKey, previous] = [text('next.crt'), text('next.key'), text('previous.crt')]
   if (salt === undefined || certificate === undefined || key === undefined) return undefined
+  // What is no certificate must reach nobody who would believe it, and replace none that is one.
+  if (![certificate, nextCertificate, previous].every((one) => one === undefined || isCertificate(one))) return undefined
   return {
     salt, current: { certificate, key },
     ...(nextCertificate === undefined || nextKey === undefined ? {} : { next: { certificate: nextCertificate, key: nextKey }, nextSince: Number(text('next.since')) }),

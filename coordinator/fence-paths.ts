@@ -35,7 +35,7 @@ export interface FencePathsOptions {
 
 const settleFor: Ms = 200
 /** A few milliseconds of work. */
-const nodesAtOnce = 100
+const nodesAtOnce = 50
 const goOnAfter: Ms = 1
 const ownPrefix = 'fence-config-'
 const sharedMap = `${ownPrefix}default`

@@ -4,18 +4,21 @@ import { readFile } from 'node:fs/promises'
 import process, { env, exit } from 'node:process'
 import pino from 'pino'
 import { machineClock } from '../edge/clock.ts'
+import type { Log } from '../edge/log.ts'
 import { createApi } from './api.ts'
 import { keepAuthority } from './authority.ts'
-import { startCoordinator } from './coordinator.ts'
+import { startCoordinator, type Coordinator } from './coordinator.ts'
 import { serveHealth } from './health.ts'
 import { clusterTransport } from './kubeconfig.ts'
-import { machineHost } from './machine-host.ts'
+import { machineHost, type MachineHost } from './machine-host.ts'
 import { measures } from './measures.ts'
 import { createPage } from './page.ts'
 import { readSettings, type ReplicaSettings } from './settings.ts'
 
 /** Who is asked to end and does not within this span is ended. */
 const stopWithin = 20_000
+/** Programs that are ended at once. */
+const endWithin = 2_000
 
 const read = readSettings(env)
 if (!read.ok) {
@@ -30,50 +33,69 @@ await run(read.settings).catch((error: unknown) => {
 async function run(settings: ReplicaSettings): Promise<void> {
   const log = pino({ level: settings.logLevel, base: { replica: settings.name } }, pino.destination({ sync: true }))
   const clock = machineClock
-  const transport = await clusterTransport()
   // A pod that returns under its name is another replica: its old self may still be on its way out.
   const identity = `${settings.name}-${randomBytes(4).toString('hex')}`
   const { namespace, agentNamespace, address } = settings
   const measured = measures('0.1.0')
-  let host: ReturnType<typeof machineHost> | undefined
+  let host: MachineHost | undefined
+  let coordinator: Coordinator | undefined
+  const ends: (() => void | Promise<void>)[] = []
+  endings(log, ends, () => host)
+  const transport = await clusterTransport()
+  ends.push(() => transport.close())
+  // First of all, because a start waits as long as the API server is away, and must not be taken for dead meanwhile.
+  const health = await serveHealth({
+    address: `${settings.bind === '::' ? '' : settings.bind}:${settings.httpPort}`, log, metrics: measured.metrics.render, live: {},
+    ready: {
+      started: () => (coordinator === undefined ? 'it waits for the API server' : undefined),
+      watches: () => (coordinator?.ready() === false ? 'not every watch has been read yet' : undefined),
+    },
+  })
+  ends.push(() => health.close())
+  log.info({ http: health.address, server: transport.server }, 'replica starts')
   const authority = await keepAuthority({
     api: createApi({ transport, clock, userAgent: 'holdfast-coordinator' }), clock, log, namespace, agentNamespace, identity, address,
     renewed: (serving) => host?.renew(serving),
   })
-  host = machineHost({
+  ends.push(() => authority.stop())
+  const machine = machineHost({
     log, transport, address, port: settings.beatsPort, bind: settings.bind, serving: authority.serving(), fenceAgents: settings.fenceAgents,
     authorities: async () => authority.authorities(),
   })
-  const coordinator = await startCoordinator(host, {
+  host = machine
+  ends.push(() => machine.close())
+  const started = await startCoordinator(machine, {
     namespace, agentNamespace, identity, salt: authority.salt, token: () => readToken(settings.tokenFile), replicas: authority.replicas,
     decided: (span) => measured.decision.observe({}, span / 1000),
     requested: (verb, answer, span) => measured.request.observe({ verb, answer }, span / 1000),
   })
-  measured.watch(coordinator, clock)
-  const page = createPage({ source: coordinator, clock })
-  const health = await serveHealth({
-    address: `${settings.bind === '::' ? '' : settings.bind}:${settings.httpPort}`, log, metrics: measured.metrics.render,
-    live: {}, ready: { watches: () => (coordinator.ready() ? undefined : 'not every watch has been read yet') },
-  })
+  coordinator = started
+  measured.watch(started, clock)
+  const page = createPage({ source: started, clock })
   health.route('/', page.handle)
-  log.info({ beats: coordinator.address, http: health.address, server: transport.server }, 'replica runs')
+  ends.push(() => started.stop(), () => page.close())
+  log.info({ beats: started.address, http: health.address, server: transport.server }, 'replica runs')
+}
 
+/** Asked to end, what was begun is ended, the latest first. By a fault of ours: at least the fence programs, which would outlive us. */
+function endings(log: Log, ends: readonly (() => void | Promise<void>)[], host: () => MachineHost | undefined): void {
   let stopping = false
   const stop = async (): Promise<void> => {
     if (stopping) return
     stopping = true
     log.info({}, 'replica stops')
-    clock.after(stopWithin, () => exit(1))
-    page.close()
-    await coordinator.stop()
-    authority.stop()
-    await host.close()
-    await health.close()
-    await transport.close()
+    machineClock.after(stopWithin, () => exit(1))
+    for (const end of ends.toReversed()) await end()
     exit(0)
   }
   process.on('SIGTERM', () => void stop())
   process.on('SIGINT', () => void stop())
+  process.on('uncaughtException', (error) => {
+    log.error({ error: error.stack }, 'a fault of its own ends this replica')
+    machineClock.after(endWithin, () => exit(1))
+    void host()?.close().finally(() => exit(1))
+    if (host() === undefined) exit(1)
+  })
 }
 
 /** The kubelet renews it in place. No token is no reason to stop: only the links to other replicas need it. */

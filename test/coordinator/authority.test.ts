@@ -31,7 +31,7 @@ function cluster() {
     const found = server.peek('configmaps').find((object) => object.metadata.name === 'holdfast-authority')
     return (found as KubeObject & { data?: Record<string, string> } | undefined)?.data ?? {} // it is a ConfigMap
   }
-  return { clock, keep, map, renewed }
+  return { clock, keep, map, renewed, server, api }
 }
 
 test('two replicas that come first together end with one authority', async () => {
@@ -79,6 +79,48 @@ test('a replica that returns under the same address takes its old entry\'s place
   await clock.runFor(1_000)
   assert.is(map()['replicas']?.match(/10\.0\.0\.1:7414/g)?.length, 1)
   again.stop()
+})
+
+test('a replica that stops is dialled by nobody any more', async () => {
+  const { keep, map, clock } = cluster()
+  const [one, two] = [await keep('a', '10.0.0.1'), await keep('b', '10.0.0.2')]
+  const end = one.replicas('10.0.0.1:7414', () => undefined)
+  two.replicas('10.0.0.2:7414', () => undefined)
+  await clock.runFor(30_000)
+  end()
+  await clock.runFor(5)
+  one.stop()
+  await clock.runFor(30_000)
+  assert.not.ok(map()['replicas']?.includes('10.0.0.1'))
+  assert.ok(map()['replicas']?.includes('10.0.0.2:7414'))
+  two.stop()
+})
+
+test('the Secret is looked at once a day, not every ten seconds', async () => {
+  const { keep, clock, server } = cluster()
+  const one = await keep('a', '10.0.0.1', 60_000)
+  await clock.runFor(2 * day)
+  let reads = 0
+  server.faults.set([{ does: 'slow', by: 0, strikes: (call) => {
+    if (call.path.includes('/secrets/')) reads += 1
+    return false
+  } }])
+  await clock.runFor(day)
+  assert.ok(reads <= 2, `${reads} in a day`)
+  one.stop()
+})
+
+test('a Secret that somebody spoiled ends no replica: it serves by what it has', async () => {
+  const { keep, map, clock, server, api } = cluster()
+  const one = await keep('a', '10.0.0.1', day / 8)
+  const [before, believed] = [one.serving().certificate, one.authorities()]
+  const secret = server.peek('secrets').find((object) => object.metadata.name === 'holdfast-authority') as KubeObject & { data: Record<string, string> } // it was made above
+  const spoiled = api.replace('/api/v1/namespaces/system/secrets/holdfast-authority', { ...secret, data: { ...secret.data, 'current.crt': Buffer.from('nothing').toString('base64') } })
+  await clock.runFor(1_000)
+  assert.ok((await spoiled).ok)
+  await clock.runFor(5 * day)
+  assert.equal([one.serving().certificate, one.authorities(), map()['ca.crt']], [before, believed, believed])
+  one.stop()
 })
 
 test('a new authority is believed two days before anybody serves by it, and the old one as long after', async () => {

@@ -5,6 +5,7 @@ import type { Occasion } from '../../coordinator/events.ts'
 import { keepPolicies } from '../../coordinator/policies.ts'
 import { machineClock } from '../../edge/clock.ts'
 import { silentLog } from '../../edge/log.ts'
+import { virtualClock } from '../../sim/clock.ts'
 
 const test = suite('policies')
 
@@ -62,6 +63,40 @@ test('what is in force is written on the object, once for each generation', () =
   policies.seen(policy({ profile: 'fast' }))
   policies.seen(policy({ profile: 'fast' }, {}, 2))
   assert.is(written.length, 2)
+})
+
+test('a status that could not be written is written again after a while, also when nothing changes', async () => {
+  const clock = virtualClock()
+  let refused = 3
+  let writes = 0
+  const api = {
+    async replace(_path: string, body: unknown) {
+      writes += 1
+      refused -= 1
+      return refused >= 0 ? { ok: false, error: { kind: 'throttled', message: 'x' } } : { ok: true, value: body }
+    },
+  } as unknown as Api // only this call is made
+  const policies = keepPolicies({ api, clock, log: silentLog, recorder: { say: () => undefined, close: async () => undefined }, leads: () => 3, changed: () => undefined })
+  policies.seen(policy({ profile: 'fast' }))
+  for (let tick = 0; tick < 400; tick += 1) {
+    policies.settle()
+    await clock.runFor(250)
+  }
+  assert.is(writes, 4)
+})
+
+test('who does not lead writes no status; the next leader does', () => {
+  let term: number | undefined
+  const written: unknown[] = []
+  const api = { replace: async (_path: string, body: unknown) => { written.push(body); return { ok: true, value: body } } } as unknown as Api // likewise
+  const policies = keepPolicies({ api, clock: machineClock, log: silentLog, recorder: { say: () => undefined, close: async () => undefined }, leads: () => term, changed: () => undefined })
+  policies.seen(policy({ profile: 'fast' }))
+  policies.settle()
+  assert.equal(written, [])
+  term = 3
+  policies.settle()
+  policies.settle()
+  assert.is(written.length, 1)
 })
 
 test.run()

@@ -1,0 +1,146 @@
+// A replica as a process of its own: what it says of a bad start, how it waits, how it ends.
+import { spawn, type ChildProcess } from 'node:child_process'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import http from 'node:http'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import process, { execPath } from 'node:process'
+import { fileURLToPath } from 'node:url'
+import { suite } from 'uvu'
+import * as assert from 'uvu/assert'
+import type { KubeObject } from '../../coordinator/api.ts'
+import { customResourceDefinitions } from '../../deploy/crd.ts'
+import { machineClock } from '../../edge/clock.ts'
+import { admin, createApiServer } from '../../sim/api-server/server.ts'
+import { serve } from '../../sim/api-server/https-server.ts'
+
+const test = suite('main')
+
+const program = fileURLToPath(new URL('../../coordinator/main.ts', import.meta.url))
+const patience = 30_000
+
+interface Replica {
+  readonly child: ChildProcess
+  output(): string
+  /** Undefined: ended by a signal. */
+  readonly ended: Promise<number | undefined>
+  /** The first log line with this message. */
+  line(message: string): Promise<Record<string, unknown>>
+}
+
+function start(environment: Record<string, string>): Replica {
+  const child = spawn(execPath, [program], { env: { PATH: process.env['PATH'] ?? '', HOME: '/nonexistent', ...environment }, stdio: ['ignore', 'pipe', 'pipe'] })
+  let output = ''
+  const waiting = new Set<() => void>()
+  const hear = (piece: Buffer): void => {
+    output += piece.toString()
+    for (const look of waiting) look()
+  }
+  child.stdout.on('data', hear)
+  child.stderr.on('data', hear)
+  const guard = setTimeout(() => child.kill('SIGKILL'), patience)
+  const ended = new Promise<number | undefined>((resolve) => {
+    child.on('close', (code) => {
+      clearTimeout(guard)
+      for (const look of waiting) look()
+      resolve(code ?? undefined)
+    })
+  })
+  return {
+    child, ended, output: () => output,
+    line: (message) => new Promise((resolve, reject) => {
+      const look = (): void => {
+        const found = output.split('\n').find((line) => line.includes(`"msg":"${message}"`))
+        if (found === undefined && child.exitCode === null && child.signalCode === null) return
+        waiting.delete(look)
+        if (found === undefined) reject(new Error(`it ended without saying ${message}: ${output}`))
+        else resolve(JSON.parse(found) as Record<string, unknown>) // pino writes objects
+      }
+      waiting.add(look)
+      look()
+    }),
+  }
+}
+
+function ask(address: string, path: string): Promise<{ status: number; text: string }> {
+  return new Promise((resolve, reject) => {
+    http.get(`http://${address}${path}`, (response) => {
+      let text = ''
+      response.on('data', (piece: Buffer) => { text += piece.toString() })
+      response.on('end', () => resolve({ status: response.statusCode ?? 0, text }))
+    }).on('error', reject)
+  })
+}
+
+const settings = {
+  HOLDFAST_NAMESPACE: 'holdfast-system', HOLDFAST_AGENT_NAMESPACE: 'holdfast-system', HOLDFAST_IDENTITY: 'replica-0', HOLDFAST_ADDRESS: '127.0.0.1', HOLDFAST_BIND: '127.0.0.1',
+  HOLDFAST_BEATS_PORT: '0', HOLDFAST_HTTP_PORT: '0', HOLDFAST_TOKEN_FILE: '/nonexistent/token', HOLDFAST_FENCE_AGENTS: '/nonexistent',
+}
+
+async function withKubeconfig(url: string, ca: string, run: (file: string) => Promise<void>): Promise<void> {
+  const folder = mkdtempSync(join(tmpdir(), 'holdfast-main-'))
+  const file = join(folder, 'kubeconfig')
+  writeFileSync(file, JSON.stringify({
+    apiVersion: 'v1', kind: 'Config', 'current-context': 'c', contexts: [{ name: 'c', context: { cluster: 'c', user: 'u' } }],
+    clusters: [{ name: 'c', cluster: { server: url, 'certificate-authority-data': Buffer.from(ca).toString('base64') } }], users: [{ name: 'u', user: { token: 'the-token' } }],
+  }))
+  try {
+    await run(file)
+  } finally {
+    rmSync(folder, { recursive: true })
+  }
+}
+
+test('settings that are wrong end the start, every fault of them told', async () => {
+  const replica = start({ HOLDFAST_BEATS_PORT: 'many', HOLDFAST_LOG_LEVEL: 'loud' })
+  assert.is(await replica.ended, 2)
+  for (const name of ['HOLDFAST_IDENTITY', 'HOLDFAST_ADDRESS', 'HOLDFAST_BEATS_PORT', 'HOLDFAST_LOG_LEVEL']) assert.ok(replica.output().includes(name), replica.output())
+})
+
+test('no cluster to speak to ends the start with a sentence, not with a stack', async () => {
+  const replica = start(settings)
+  assert.is(await replica.ended, 1)
+  assert.ok(replica.output().includes('holdfast coordinator: no cluster'), replica.output())
+  assert.not.ok(replica.output().includes('    at '), replica.output())
+})
+
+test('while the API server is away a replica lives, is not ready and says why, and ends at once when asked', async () => {
+  await withKubeconfig('https://127.0.0.1:9', '', async (file) => {
+    const replica = start({ ...settings, KUBECONFIG: file })
+    const address = String((await replica.line('replica starts'))['http'])
+    assert.is((await ask(address, '/livez')).status, 200)
+    const ready = await ask(address, '/readyz')
+    assert.is(ready.status, 503)
+    assert.ok(ready.text.includes('it waits for the API server'), ready.text)
+    replica.child.kill('SIGTERM')
+    assert.is(await replica.ended, 0)
+  })
+})
+
+test('a replica leads, is measured, and asked to end gives up its lease and its address', async () => {
+  const server = createApiServer({ clock: machineClock, chance: Math.random })
+  for (const definition of customResourceDefinitions()) server.plant(definition as unknown as KubeObject) // as a person would apply it
+  server.plant({ apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'holdfast-system' } })
+  const served = await serve(server, { tokens: { 'the-token': admin }, wall: Date.now() })
+  try {
+    await withKubeconfig(served.url, served.ca, async (file) => {
+      const replica = start({ ...settings, KUBECONFIG: file })
+      const address = String((await replica.line('replica runs'))['http'])
+      await replica.line('this replica leads')
+      const metrics = (await ask(address, '/metrics')).text
+      for (const line of ['holdfast_leader 1', 'holdfast_nodes 0', 'holdfast_build_info{version=']) assert.ok(metrics.includes(line), line)
+      replica.child.kill('SIGTERM')
+      replica.child.kill('SIGTERM')
+      assert.is(await replica.ended, 0)
+      const [lease] = server.peek('leases.coordination.k8s.io').filter((one) => one.metadata.name === 'holdfast-coordinator') as (KubeObject & { spec: { holderIdentity?: string } })[] // a Lease
+      assert.is(lease?.spec.holderIdentity ?? '', '')
+      const [map] = server.peek('configmaps').filter((one) => one.metadata.name === 'holdfast-authority') as (KubeObject & { data: Record<string, string> })[] // a ConfigMap
+      assert.is(map?.data['replicas'], '[]')
+      for (const secret of ['the-token', 'PRIVATE KEY']) assert.not.ok(replica.output().includes(secret), secret)
+    })
+  } finally {
+    await served.close()
+  }
+})
+
+test.run()

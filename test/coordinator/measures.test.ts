@@ -1,0 +1,52 @@
+import { suite } from 'uvu'
+import * as assert from 'uvu/assert'
+import type { Coordinator } from '../../coordinator/coordinator.ts'
+import { measures } from '../../coordinator/measures.ts'
+import type { HoldAction } from '../../core/action.ts'
+import { incident, node, now, proofRecord, seen } from '../core/world.ts'
+
+const test = suite('measures')
+
+const clock = { now: () => now, wall: () => 0, wait: async () => undefined, after: () => () => undefined }
+const hold = (because: HoldAction['because'], name = 'node-2'): HoldAction => ({ do: 'hold', node: name, because, detail: '', lifts: '' })
+
+function scraped(changes: Partial<Coordinator> = {}): string {
+  const measured = measures('1.2.3')
+  const coordinator = {
+    seen: seen([node({ name: 'node-1' }), node()], [
+      incident({ phase: 'Running' }), incident({ phase: 'Final' }, { name: 'a' }), incident({ phase: 'Final', voided: [{ proof: proofRecord(), at: '', evidence: '' }] }, { name: 'b' }),
+    ]),
+    leads: () => 3, beats: { linked: () => 2 }, freshAt: () => now - 4_000, holds: () => [hold('storm'), hold('storm', 'node-3'), hold('blind')], ...changes,
+  } as unknown as Coordinator // what is not measured is left out
+  measured.watch(coordinator, clock)
+  measured.decision.observe({}, 0.004)
+  measured.request.observe({ verb: 'get', answer: '2xx' }, 0.02)
+  return measured.metrics.render()
+}
+
+test('what a replica measures of itself, by name', () => {
+  const text = scraped()
+  for (const line of [
+    'holdfast_build_info{version="1.2.3"} 1', 'holdfast_leader 1', 'holdfast_agents_linked 2', 'holdfast_nodes 2', 'holdfast_watch_age_seconds 4',
+    'holdfast_incidents{phase="Running"} 1', 'holdfast_incidents{phase="Final"} 2', 'holdfast_holds{because="storm"} 2', 'holdfast_holds{because="blind"} 1', 'holdfast_proofs_void 1',
+    'holdfast_decision_seconds_count 1', 'holdfast_api_request_seconds_count{verb="get",answer="2xx"} 1',
+  ]) assert.ok(text.split('\n').includes(line), `${line} in:\n${text}`)
+})
+
+test('who does not lead says so; a watch that was never fresh is old, and no series is without a number', () => {
+  const text = scraped({ leads: () => undefined, freshAt: () => -Infinity, holds: () => [] })
+  assert.ok(text.includes('holdfast_leader 0\n'))
+  assert.ok(text.includes('holdfast_watch_age_seconds 86400\n'))
+  assert.not.ok(/NaN|Inf\b(?!")/.test(text.replaceAll('le="+Inf"', '')))
+})
+
+test('a hold or a phase that is over is not shown any more', () => {
+  const measured = measures('1')
+  let holds: HoldAction[] = [hold('storm')]
+  measured.watch({ seen: seen([]), leads: () => 3, beats: { linked: () => 0 }, freshAt: () => now, holds: () => holds } as unknown as Coordinator, clock) // as above
+  assert.ok(measured.metrics.render().includes('holdfast_holds{because="storm"}'))
+  holds = []
+  assert.not.ok(measured.metrics.render().includes('because="storm"'))
+})
+
+test.run()
