@@ -11,12 +11,12 @@ import { fencePaths } from './fence-paths.ts'
 import { fenceRunner } from './fence.ts'
 import { holdKeeper } from './hold.ts'
 import type { CoordinatorHost } from './host.ts'
-import { incidentWriter } from './incident.ts'
+import { incidentWriter, takeIncident } from './incident.ts'
 import { keepAttachment, keepNode, paths } from './kubernetes.ts'
 import { elect } from './lease.ts'
 import { looker } from './look.ts'
 import { runLoop, type Loop } from './loop.ts'
-import { fencesPath, readIncident } from './node-fence.ts'
+import { fencesPath } from './node-fence.ts'
 import { readRecord, recordsPath } from './node-record.ts'
 import { createObservation } from './observe.ts'
 import { podRate } from './pod-rate.ts'
@@ -192,7 +192,7 @@ export async function startCoordinator(host: CoordinatorHost, settings: Coordina
       ...common, path: fencesPath, freshWithin,
       changed({ type, object }) {
         if (type === 'deleted') observation.incidentGone(object.metadata.name)
-        else takeIncident(object)
+        else takeIncident(object, observation, log, 'watch')
         wake()
       },
     })
@@ -237,12 +237,6 @@ export async function startCoordinator(host: CoordinatorHost, settings: Coordina
     })
     // Their items differ; what is asked of them here (synced, freshAt, stop) does not.
     return [nodes, fenceObjects, attachments, records, policyObjects, configMaps, secrets, pods] as unknown as Reflector<KubeObject>[]
-  }
-
-  function takeIncident(object: KubeObject): void {
-    const read = readIncident(object)
-    if (read.ok) observation.incident(read.incident)
-    else log.error({ incident: object.metadata.name, faults: read.faults }, 'a NodeFence cannot be read')
   }
 }
 

@@ -51,6 +51,8 @@ export function doer(options: DeedOptions): (deed: Deed) => Promise<boolean> {
   const how = () => ({ deadline: writeDeadline, signal: options.signal() })
 
   return async (deed) => {
+    // The core goes on with the last copy that could be read, and its facts may be over.
+    if (deed.do !== 'record' && observation.unreadable(deed.node) !== undefined) return false
     switch (deed.do) {
       case 'open': return open(deed)
       case 'adopt': return incidents.adopt(deed.incident, timeline.adopted(leads() ?? 0, replica, at()))

@@ -6,7 +6,7 @@ import type { Change } from '../core/timeline.ts'
 import type { Log } from '../edge/log.ts'
 import type { Api, ApiError, KubeObject } from './api.ts'
 import { incidentBody, readIncident, statusBody, fencesPath } from './node-fence.ts'
-import type { Observation } from './observe.ts'
+import type { From, Observation } from './observe.ts'
 
 export interface IncidentWriter {
   /** False: it was not written, or nobody knows; what is true will be seen. */
@@ -29,6 +29,19 @@ export interface IncidentWriterOptions {
 const triesPerWrite = 3
 /** The lease lapses within four seconds, and a change that comes later comes too late. */
 const writeDeadline: Ms = 4_000
+
+/** What this version cannot read it must not act on: another one wrote something about it that we do not understand. */
+export function takeIncident(object: KubeObject, observation: Observation, log: Log, from: From): boolean {
+  const read = readIncident(object)
+  if (read.ok) {
+    observation.incident(read.incident, from)
+    return true
+  }
+  const { spec } = object as KubeObject & { spec?: { nodeName?: unknown } } // nothing of it is relied on
+  log.error({ incident: object.metadata.name, node: spec?.nodeName, faults: read.faults }, 'a NodeFence cannot be read; nothing is done on its node')
+  observation.incidentUnreadable(object.metadata.name, String(spec?.nodeName ?? ''))
+  return false
+}
 
 export function incidentWriter({ api, observation, log, leads, signal }: IncidentWriterOptions): IncidentWriter {
   const queues = new Map<string, Promise<unknown>>()
@@ -77,10 +90,7 @@ export function incidentWriter({ api, observation, log, leads, signal }: Inciden
   }
 
   function take(object: KubeObject): boolean {
-    const read = readIncident(object)
-    if (read.ok) observation.incident(read.incident, 'live')
-    else log.error({ incident: object.metadata.name, faults: read.faults }, 'a NodeFence cannot be read')
-    return read.ok
+    return takeIncident(object, observation, log, 'live')
   }
 
   function refused(name: string, error: ApiError): false {

@@ -45,6 +45,10 @@ export interface Observation {
   record(name: NodeName, record: NodeRecord | undefined, from?: From): void
   incident(incident: Incident, from?: From): void
   incidentGone(name: string): void
+  /** A NodeFence stands there that this version cannot read. What was known of it is history. */
+  incidentUnreadable(name: string, node: NodeName): void
+  /** Its name, while there is one of this node: nothing is done on the node meanwhile. */
+  unreadable(node: NodeName): string | undefined
   /** Of every incident ever seen: terms are never given out below it. */
   highestTerm(): number
   path(node: NodeName, path: FencePath): void
@@ -58,6 +62,7 @@ export interface Observation {
 export function createObservation(clock: Clock, replica: string, beats: Pick<Beats, 'heard' | 'forget'>): Observation {
   const rows = new Map<NodeName, Row>()
   const incidents = new Map<string, Incident>()
+  const unreadable = new Map<string, NodeName>()
   const incidentsOf = new Map<NodeName, Set<string>>()
   const volumes = new Map<NodeName, Map<string, VolumeSeen>>()
   const records = new Map<NodeName, NodeRecord>()
@@ -114,12 +119,14 @@ export function createObservation(clock: Clock, replica: string, beats: Pick<Bea
       if (aheads.incidents.outdated(name, before?.resourceVersion, resourceVersion, from)) return
       if (before !== undefined) dropTimes(before, incident)
       incidents.set(name, incident)
+      unreadable.delete(name)
       incidentsOf.set(nodeName, (incidentsOf.get(nodeName) ?? new Set<string>()).add(name))
       highestTerm = Math.max(highestTerm, incident.status.term)
       noticeAttempts(incident)
       forgetIfOver(nodeName)
     },
     incidentGone(name) {
+      unreadable.delete(name)
       const incident = incidents.get(name)
       if (incident === undefined) return
       incidents.delete(name)
@@ -130,6 +137,8 @@ export function createObservation(clock: Clock, replica: string, beats: Pick<Bea
       dropTimes(incident)
       forgetIfOver(incident.nodeName)
     },
+    incidentUnreadable: (name, node) => void unreadable.set(name, node),
+    unreadable: (node) => [...unreadable].find(([, of]) => of === node)?.[0],
     highestTerm: () => highestTerm,
     path(node, path) {
       paths.set(node, path)

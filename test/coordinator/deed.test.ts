@@ -1,12 +1,14 @@
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
 import type { KubeObject } from '../../coordinator/api.ts'
+import { takeIncident } from '../../coordinator/incident.ts'
 import { keepNode } from '../../coordinator/kubernetes.ts'
 import type { Deed } from '../../core/action.ts'
 import { outOfServiceKey, quarantineKey } from '../../core/clear.ts'
 import type { Attempt, IncidentStatus } from '../../core/incident.ts'
 import type { NodeRecord, PodSeen } from '../../core/model.ts'
 import { recall, type Proof } from '../../core/proof.ts'
+import { silentLog } from '../../edge/log.ts'
 import { attempt, beat, boot, method, policy, proofRecord, record as recordOf } from '../core/world.ts'
 import { edgeWorld, fence, turned, victim, type EdgeWorld, type Write } from './edge-world.ts'
 
@@ -581,6 +583,25 @@ test('the incident of a Node that is gone, or was never seen here, is closed all
     assert.is(world.stored().status.phase, 'Final')
     assert.equal(world.said.map((one) => [one.reason, one.regarding.uid]), [['IncidentClosed', nodeUid]])
   }
+})
+
+// what cannot be read
+
+test('a NodeFence that another version wrote, and this one cannot read: nothing at all is done on its node until it can', async () => {
+  const world = await fenced()
+  const proof = proofOf(world)
+  const pod = world.plantPod('db-0')
+  const stored = world.server.peek('nodefences.holdfast.dev')[0] as KubeObject & { status: object } // as planted
+  takeIncident({ ...stored, status: { ...stored.status, phase: 'Thinking' } } as KubeObject, world.observation, silentLog, 'watch')
+  const deeds: Deed[] = [
+    off, { ...off, do: 'restore' }, freeing(world, [pod], proof), { do: 'taint', node: victim, incident: fence, outOfService: true, proof }, { do: 'untaint', node: victim, key: quarantineKey, because: 'x', recovers: false },
+    { do: 'open', node: victim, name: 'node-2-abc-2', boot, cause: 'silence', policy, evidence: [] }, { do: 'withdraw', node: victim, incident: fence, because: 'x' },
+    { do: 'close', node: victim, incident: fence, outcome: 'Withdrawn', because: 'x' }, { do: 'adopt', node: victim, incident: fence }, { do: 'prove', node: victim, incident: fence, proof },
+  ]
+  for (const deed of deeds) assert.is(await world.do(deed), false, deed.do)
+  assert.equal([world.writes, world.runs], [[], []])
+  takeIncident(stored, world.observation, silentLog, 'watch')
+  assert.ok(await world.do({ do: 'withdraw', node: victim, incident: fence, because: 'x' }))
 })
 
 // records
