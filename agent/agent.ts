@@ -1,7 +1,7 @@
 // The agent of one node: it beats to every replica, says what the machine is and whether it is clean, answers challenges and
 // peers, and remembers where the replicas are. It decides nothing and writes nothing to the API server.
-import type { Goodbye, Hello, ReplicaWord } from '../core/beat.ts'
-import { mostReplicas } from '../core/frame.ts'
+import type { Check, Goodbye, Hello, ReplicaWord } from '../core/beat.ts'
+import { mostPods, mostReplicas } from '../core/frame.ts'
 import type { Boot, Ms } from '../core/model.ts'
 import { sealOf } from '../edge/link-seal.ts'
 import { watchCleanliness } from './cleanliness.ts'
@@ -117,11 +117,18 @@ export function startAgent(host: AgentHost, settings: AgentSettings): Agent {
         void witness.ask(word, line.replica).then((said) => (said === undefined ? undefined : line.send(said)))
         return
       case 'check':
-        return cleanliness.check(word.pods)
+        return check(line, word)
       case 'welcome':
       case 'refused':
         return // the keeper of the links has seen to it
     }
+  }
+
+  /** A list too long to be kept is none: what is said of it would accuse the pods that are missing. */
+  function check(line: Line, { pods, more }: Check): void {
+    const all = [...line.pods, ...pods].slice(0, mostPods + 1)
+    line.pods = more === true ? all : []
+    if (more !== true && all.length <= mostPods) cleanliness.check(all)
   }
 
   function challenged(line: Line, nonce: string, replica: string): void {

@@ -11,6 +11,8 @@ export interface Line {
   readonly replica: string
   leads: boolean
   permittedUntil?: Ms
+  /** Of a list of pods that comes in parts: what has come so far. It ends with the link. */
+  pods: readonly string[]
   send(word: AgentWord): void
 }
 
@@ -187,7 +189,7 @@ export function keepLinks({ host, hello, opened, heard }: LinksOptions): Links {
     keeping.replica = replica
     // The replica keeps the newer of two links of one node, and so do we.
     for (const other of kept.values()) if (other !== keeping && other.line?.replica === replica) other.link?.close('a newer link to this replica took its place')
-    const line: Line = { address, replica, leads: false, send: (word) => link.send(frameOf(word)) }
+    const line: Line = { address, replica, leads: false, pods: [], send: (word) => link.send(frameOf(word)) }
     keeping.line = line
     log.info({ address, replica, node }, 'linked')
     opened(line)

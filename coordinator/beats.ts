@@ -1,7 +1,7 @@
 // The beats server: every agent's open link to this replica, and what was heard over it. Its hot path is one number written
 // for each beat; whatever is worth a decision is told through `changed`. It judges nothing.
 import type { AgentWord, Answer, Beat, CleanReport, Hello, Witness } from '../core/beat.ts'
-import { frameOf, mostPods, readAgentWord } from '../core/frame.ts'
+import { checkFrames, frameOf, mostPods, readAgentWord } from '../core/frame.ts'
 import type { BeatSeen, Boot, Ms, NodeName } from '../core/model.ts'
 import { sealHolds } from '../edge/link-seal.ts'
 import type { Link, LinkEars } from '../edge/link.ts'
@@ -56,7 +56,7 @@ export interface Beats {
   /** A nonce for `ask`. */
   nonce(): string
   /** Asks for a clean report at once. `podUids` are all pods that belong on the node, by the name of their folder there
-   *  (of a static pod: its config hash). False: no link, or more pods than a frame can hold. */
+   *  (of a static pod: its config hash). False: no link, or more pods than can be told, which then stands as the report. */
   check(node: NodeName, podUids: readonly string[]): boolean
   /** The agent pod ended: its link is closed and its token believed no more. What was heard stays. */
   drop(podUid: string): void
@@ -167,8 +167,9 @@ export function serveBeats(options: BeatsOptions): Beats {
     nonce: newNonce,
     check(node, podUids) {
       const line = rows.get(node)?.line
-      if (line === undefined || podUids.length > mostPods) return false
-      line.link.send(frameOf({ say: 'check', pods: podUids }))
+      if (line === undefined) return false
+      if (podUids.length > mostPods) return untold(node, `${podUids.length} pods are bound to it, and its agent can be told of ${mostPods} at most`)
+      for (const frame of checkFrames(podUids)) line.link.send(frame)
       return true
     },
     drop(podUid) {
@@ -275,6 +276,13 @@ export function serveBeats(options: BeatsOptions): Beats {
   function report(node: NodeName, row: Row, clean: CleanReport): void {
     if (row.seen === undefined || row.seen.boot !== row.line?.boot) return
     tell(node, row.seen, { clean: { at: clock.now(), report: clean } }, 'report')
+  }
+
+  /** Whoever waits for a clean report reads there why none comes. */
+  function untold(node: NodeName, reason: string): false {
+    const seen = rows.get(node)?.seen
+    if (seen !== undefined) tell(node, seen, { clean: { at: clock.now(), report: { state: 'unknown', reason } } }, 'report')
+    return false
   }
 
   function tell(node: NodeName, seen: Changing<BeatSeen>, fact: Partial<BeatSeen>, what: BeatChange): void {

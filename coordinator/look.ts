@@ -28,8 +28,9 @@ export interface LookOptions {
 const probeSpan: Ms = 800
 const leaseDeadline: Ms = 2_000
 const podsDeadline: Ms = 5_000
-/** The API server keeps at most 12,500 pods that are over; all of them could have been of one node. */
-const mostPages = 30
+/** The API server keeps at most 12,500 pods that are over; all of them could have been of one node. Twice what an agent can be
+ *  told of, so that there is somebody to say that it is too much. */
+const mostPages = 60
 
 export function looker(options: LookOptions): (look: Look) => Promise<boolean> {
   const { api, beats, fences, runner, host, observation, stopping } = options

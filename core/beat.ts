@@ -72,8 +72,16 @@ export type ReplicaWord =
   | Challenge
   /** Ask the node behind `address` whether it hears you, with this nonce. */
   | { readonly say: 'ask'; readonly id: number; readonly node: NodeName; readonly address: string; readonly nonce: string }
-  /** The pods that belong on this node (uids), so that what else is found is a leftover; and a wish to be told at once. */
-  | { readonly say: 'check'; readonly pods: readonly string[] }
+  | Check
+
+/** The pods that belong on this node, by the names of their folders, so that what else is found is a leftover; and a wish to be
+ *  told at once. A long list comes in parts, of which only the last one wishes anything: half a list would accuse the other half. */
+export interface Check {
+  readonly say: 'check'
+  readonly pods: readonly string[]
+  /** The list goes on in the next one. */
+  readonly more?: true
+}
 
 /** The hello was believed. `key` is this link's own: it seals answers to challenges and whispers on that replica's behalf. */
 export interface Welcome {

@@ -3,10 +3,10 @@
 // a frame is a word, or a word this version does not know (ignored, so that neighbours of the next minor version can
 // speak), or garbage with the reason. Bytes and fields beyond the known ones are ignored for the same reason.
 import type {
-  AgentWord, Answer, Beat, CleanReport, Goodbye, Leftover, PeerWord, Permit, Refused, ReplicaWord, Welcome, Whisper, WhisperAnswer, Witness,
+  AgentWord, Answer, Beat, Check, CleanReport, Goodbye, Leftover, PeerWord, Permit, Refused, ReplicaWord, Welcome, Whisper, WhisperAnswer, Witness,
 } from './beat.ts'
 
-/** A TLS record holds 16 KiB; a full list of leftovers or of a big node's pods must still fit one frame. */
+/** Of what is not whole yet a link keeps so much, and a replica has five thousand links. A full list of leftovers must fit. */
 export const frameLimit = 65_536
 
 export type Read<W> = { readonly word: W } | { readonly unknown: string } | { readonly garbage: string }
@@ -15,6 +15,17 @@ export function frameOf(word: AgentWord | ReplicaWord | PeerWord): Uint8Array {
   if (word.say === 'beat') return beatFrame(word)
   if (word.say === 'permit') return permitFrame(word)
   return utf8.encode(JSON.stringify(word))
+}
+
+/** As many frames as the list takes, one after the other on one link. A name that kubelet gives no folder is left out: nothing
+ *  on the node bears it, and whoever may annotate a pod could make a frame that no link carries. */
+export function checkFrames(pods: readonly string[]): readonly Uint8Array[] {
+  const known = pods.filter((pod) => podFolder.test(pod))
+  const frames: Uint8Array[] = []
+  for (let at = 0; at === 0 || at < known.length; at += podsAFrame) {
+    frames.push(frameOf({ say: 'check', pods: known.slice(at, at + podsAFrame), ...(at + podsAFrame < known.length ? { more: true } : {}) }))
+  }
+  return frames
 }
 
 export function readAgentWord(frame: Uint8Array): Read<AgentWord> {
@@ -199,7 +210,7 @@ function replicaWord(say: string, fields: Fields): ReplicaWord | undefined {
     case 'ask':
       return { say, id: whole(fields, 'id'), node: text(fields, 'node'), address: text(fields, 'address'), nonce: text(fields, 'nonce') }
     case 'check':
-      return { say, pods: list(fields, 'pods', mostPods).map((pod) => (typeof pod === 'string' && pod.length <= 64 ? pod : wrong(fields, 'pods', 'uids', ''))) }
+      return check(fields)
     default: // not a union: what the other end said
       return undefined
   }
@@ -228,13 +239,23 @@ const states = ['clean', 'dirty', 'unknown'] as const
 const leftoverKinds = ['mount', 'staging', 'pod directory', 'block volume'] as const satisfies readonly Leftover['kind'][]
 
 const longestToken = 16_384
-/** Four times what kubelet allows by default, and it fits a frame. */
-export const mostPods = 1_000
+/** A uid, or a static pod's hash. */
+const podFolder = /^[\w-]{1,60}$/
+/** With names as long as that they fit a frame. */
+export const podsAFrame = 1_000
+/** In all frames of a list. Kubelet runs some hundred pods, but those that are over stay bound to their node and keep their
+ *  folder until their objects go: the API server has 12,500 of them before it collects any, and all may be of one node. */
+export const mostPods = 15_000
 /** What is left matters, not how much of it: the rest is found when these are gone. */
 export const mostLeftovers = 100
 
 function welcome(fields: Fields): Welcome {
   return { say: 'welcome', node: text(fields, 'node'), replica: text(fields, 'replica'), key: text(fields, 'key') }
+}
+
+function check(fields: Fields): Check {
+  const pods = list(fields, 'pods', podsAFrame).map((pod) => (typeof pod === 'string' && pod.length <= 64 ? pod : wrong(fields, 'pods', 'uids', '')))
+  return { say: 'check', pods, ...(fields.of['more'] === true ? { more: true } : {}) }
 }
 
 function refused(fields: Fields): Refused {

@@ -40,8 +40,9 @@ const handshakeWithin: Ms = 10_000
 /** Each costs a millisecond of ours: as many as can be served before the first of them gives up. Others dial again. */
 const mostHandshakes = 1_000
 const usualMostLinks = 12_000
-/** Unsent bytes of one link. A permit is a hundred bytes: who lets this much lie does not read. */
-const mostUnsent = 256 * 1024
+/** Unsent bytes of one link. The longest list of pods comes to a little less, and is said once in five seconds at most: who
+ *  lets more than that lie does not read. */
+export const mostUnsent = 1024 * 1024
 /** Two of the longest records: one in hand, one half arrived. */
 const mostUnheard = 2 * 65_600
 /** The kernel asks an idle peer after this long, then each second, ten times. */

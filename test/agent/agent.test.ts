@@ -1,5 +1,8 @@
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
+import type { CleanReport } from '../../core/beat.ts'
+import { checkFrames, frameOf, mostPods, readAgentWord } from '../../core/frame.ts'
+import type { Link } from '../../edge/link.ts'
 import { beatsWorld, emptyMounts } from '../coordinator/beats-world.ts'
 
 const test = suite('agent')
@@ -206,6 +209,71 @@ test('a check is answered at once, each time, and a change is told without being
   agent.podFolders = ['pod-mine']
   await world.clock.runFor(3_000)
   assert.equal(replica.beats.heard('node-1')?.clean?.report, { state: 'clean' })
+})
+
+test('five thousand pods are told whole, however many frames that takes, and the node is clean', async () => {
+  const world = beatsWorld()
+  const replica = world.replica('replica-a')
+  const agent = world.agent('node-1')
+  const pods = Array.from({ length: 5_000 }, (_, index) => `12345678-1234-1234-1234-${String(index).padStart(12, '0')}`)
+  agent.podFolders = pods
+  await world.clock.runFor(5_000)
+  replica.beats.check('node-1', pods)
+  await world.clock.runFor(1_000)
+  assert.equal(replica.beats.heard('node-1')?.clean?.report, { state: 'clean' })
+  replica.beats.check('node-1', pods.slice(1))
+  await world.clock.runFor(1_000)
+  const { report } = replica.beats.heard('node-1')?.clean ?? {}
+  assert.equal(report?.state === 'dirty' && report.leftovers.map(({ pod }) => pod), [pods[0]])
+})
+
+/** A replica that welcomes whoever dials it, hears the reports, and says nothing else by itself. */
+function scripted() {
+  const world = beatsWorld()
+  const links: Link[] = []
+  const heard: CleanReport[] = []
+  world.network.listen('replica-a:7443', (link) => {
+    links.push(link)
+    link.listen({
+      frame(frame) {
+        const read = readAgentWord(frame)
+        if (!('word' in read)) return
+        if (read.word.say === 'hello') link.send(frameOf({ say: 'welcome', node: 'node-1', replica: 'replica-a', key: 'key' }))
+        if (read.word.say === 'clean') heard.push(read.word.report)
+      },
+      closed() {}, // it is dialled again
+    })
+  })
+  return { world, links, heard }
+}
+
+test('half a list is no list: what follows a link that broke in the middle begins anew', async () => {
+  const { world, links, heard } = scripted()
+  world.agent('node-1', { replicas: ['replica-a:7443'] }).podFolders = ['of-the-half', 'of-the-whole']
+  await world.clock.runFor(5_000)
+  links.at(-1)?.send(frameOf({ say: 'check', pods: ['of-the-half'], more: true }))
+  await world.clock.runFor(100)
+  links.at(-1)?.close('broken')
+  await world.clock.runFor(5_000)
+  assert.equal([links.length, heard.map(({ state }) => state)], [2, ['unknown', 'unknown']])
+  links.at(-1)?.send(frameOf({ say: 'check', pods: ['of-the-whole'] }))
+  await world.clock.runFor(1_000)
+  const report = heard.at(-1)
+  assert.equal(report?.state === 'dirty' && report.leftovers.map(({ pod }) => pod), ['of-the-half'])
+})
+
+test('a list longer than it can keep is answered by nothing, and the next one as ever', async () => {
+  const { world, links, heard } = scripted()
+  world.agent('node-1', { replicas: ['replica-a:7443'] })
+  await world.clock.runFor(5_000)
+  const before = heard.length
+  const frames = checkFrames(Array.from({ length: mostPods + 1 }, (_, index) => `pod-${index}`))
+  for (const frame of frames) links.at(-1)?.send(frame)
+  await world.clock.runFor(1_000)
+  assert.is(heard.length, before)
+  links.at(-1)?.send(frameOf({ say: 'check', pods: [] }))
+  await world.clock.runFor(1_000)
+  assert.equal(heard.slice(before), [{ state: 'clean' }])
 })
 
 test('a clean node is watched half a minute more, and then an old list of pods accuses nobody', async () => {

@@ -1,9 +1,12 @@
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
+import type { KubeObject } from '../../coordinator/api.ts'
+import { quarantineKey } from '../../core/clear.ts'
 import { frameOf, readReplicaWord } from '../../core/frame.ts'
 import type { AgentWord, PeerWord, ReplicaWord } from '../../core/beat.ts'
 import { sealOf } from '../../edge/link-seal.ts'
 import type { Link } from '../../edge/link.ts'
+import { settled, stage } from '../../sim/stage.ts'
 import { beatsWorld, type World } from './beats-world.ts'
 
 const test = suite('beats')
@@ -366,7 +369,38 @@ test('a check reaches the agent with the pods that belong, and is refused where 
   await world.clock.runFor(10)
   assert.equal(one.heard.at(-1), { say: 'check', pods: ['a', 'b'] })
   assert.not.ok(replica.beats.check('node-2', []))
-  assert.not.ok(replica.beats.check('node-1', Array.from({ length: 1_001 }, String)))
+})
+
+test('more pods than an agent can be told of are the reason that stands as its report', async () => {
+  const world = beatsWorld()
+  const replica = world.replica('replica-a')
+  const one = await puppet(world, replica.address)
+  one.say({ say: 'beat', count: 1, kubelet: 'ok' })
+  await world.clock.runFor(10)
+  const heard = one.heard.length
+  assert.not.ok(replica.beats.check('node-1', Array.from({ length: 15_001 }, String)))
+  await world.clock.runFor(10)
+  assert.is(one.heard.length, heard)
+  assert.equal(replica.beats.heard('node-1')?.clean, { at: world.clock.now() - 10, report: { state: 'unknown', reason: '15001 pods are bound to it, and its agent can be told of 15000 at most' } })
+})
+
+test('in the whole world a quarantined node with five thousand pods that are over, folder and all, becomes clean', async () => {
+  const on = await stage()
+  await on.run(60_000)
+  const { machine } = on.world.nodes.get('node-2') ?? {}
+  for (let index = 0; index < 5_000; index += 1) {
+    const pod = on.world.server?.plant({
+      apiVersion: 'v1', kind: 'Pod', metadata: { name: `job-${index}`, namespace: 'work' }, spec: { nodeName: 'node-2', containers: [{ name: 'c', image: 'i' }] }, status: { phase: 'Succeeded' },
+    } as KubeObject) // whole enough for whoever lists it
+    machine?.podFolders.add(pod?.metadata.uid ?? '')
+  }
+  const tainted = await settled(on.world, on.world.api.patch('/api/v1/nodes/node-2', 'merge', { spec: { taints: [{ key: quarantineKey, effect: 'NoSchedule' }] } }))
+  assert.ok(tainted.ok)
+  const lifted = async () => {
+    const node = await settled(on.world, on.world.api.get<{ spec: { taints?: unknown[] } }>('/api/v1/nodes/node-2'))
+    return node.ok && (node.value.spec.taints ?? []).length === 0
+  }
+  await on.until('the quarantine is lifted', lifted, 60_000)
 })
 
 test('a replica that stops closes every link and leaves no timer behind', async () => {

@@ -3,7 +3,7 @@ import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
 import type { AgentWord, CleanReport, PeerWord, ReplicaWord } from '../../core/beat.ts'
 import {
-  frameLimit, frameOf, mostLeftovers, mostPods, mostReplicas, readAgentWord, readFirstWord, readPeerWord, readReplicaWord, readWhisper, readWhisperAnswer, whisperOf,
+  checkFrames, frameLimit, frameOf, mostLeftovers, mostPods, mostReplicas, podsAFrame, readAgentWord, readFirstWord, readPeerWord, readReplicaWord, readWhisper, readWhisperAnswer, whisperOf,
 } from '../../core/frame.ts'
 
 const test = suite('frame')
@@ -120,12 +120,28 @@ test('a short beat or permit, or one that lies about its length, is garbage', ()
 
 test('lists have limits, and the longest list still fits a frame', () => {
   const uid = '12345678-1234-1234-1234-123456789012'
-  const full = frameOf({ say: 'check', pods: Array.from({ length: mostPods }, () => uid) })
-  assert.ok(full.length <= frameLimit && 'word' in readReplicaWord(full))
-  assert.ok('garbage' in readReplicaWord(json({ say: 'check', pods: Array.from({ length: mostPods + 1 }, () => uid) })))
+  assert.ok('garbage' in readReplicaWord(json({ say: 'check', pods: Array.from({ length: podsAFrame + 1 }, () => uid) })))
   const leftover = { kind: 'mount', path: '/var/lib/kubelet/pods/'.padEnd(300, 'x'), pod: uid, volume: 'v'.repeat(100) } as const
   const longest = frameOf({ say: 'clean', report: { state: 'dirty', leftovers: Array.from({ length: mostLeftovers }, () => leftover) } })
   assert.ok(longest.length <= frameLimit && 'word' in readAgentWord(longest))
+})
+
+test('a list of pods longer than a frame holds comes in parts, each but the last saying that more follow', () => {
+  const longest = Array.from({ length: mostPods }, (_, index) => String(index).padStart(60, '0'))
+  const read = checkFrames(longest).map((frame) => {
+    assert.ok(frame.length <= frameLimit)
+    const one = readReplicaWord(frame)
+    if (!('word' in one) || one.word.say !== 'check') throw new Error(JSON.stringify(one))
+    return one.word
+  })
+  assert.equal(read.flatMap(({ pods }) => pods), longest)
+  assert.equal(read.map(({ more }) => more === true), read.map((_, index) => index < read.length - 1))
+  assert.equal(checkFrames([]).map(readReplicaWord), [{ word: { say: 'check', pods: [] } }])
+  assert.is(checkFrames(longest.slice(0, podsAFrame)).length, 1)
+})
+
+test('a name that no folder of kubelet bears is not told: it could make a frame too long, or garbage', () => {
+  assert.equal(checkFrames(['x'.repeat(61), 'a/b', '\u0000', '', 'uid-1']).map(readReplicaWord), [{ word: { say: 'check', pods: ['uid-1'] } }])
 })
 
 test('a frame beyond the limit is garbage before it is parsed', () => {

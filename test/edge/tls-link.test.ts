@@ -3,11 +3,11 @@ import { connect, createServer, type AddressInfo, type Server, type Socket } fro
 import { connect as connectTls } from 'node:tls'
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
-import { frameLimit } from '../../core/frame.ts'
+import { checkFrames, frameLimit, mostPods } from '../../core/frame.ts'
 import { makeAuthority, makeServer, type Certified } from '../../edge/certificate.ts'
 import { machineClock, type Clock } from '../../edge/clock.ts'
 import type { Link } from '../../edge/link.ts'
-import { listenTls, replicaName, tlsDialer, type TlsListener, type TlsListenOptions } from '../../edge/tls-link.ts'
+import { listenTls, mostUnsent, replicaName, tlsDialer, type TlsListener, type TlsListenOptions } from '../../edge/tls-link.ts'
 import { virtualClock } from '../../sim/clock.ts'
 
 const test = suite('tls-link')
@@ -275,6 +275,18 @@ test('an end that does not read is closed before it fills the memory', async () 
   for (let sent = 0; sent < 200; sent += 1) far.link.send(frame)
   assert.is(await far.ended, 'the other end does not read')
   stuck.close()
+  await server.listener.close()
+})
+
+test('the longest list of pods may be said in one go, though nobody can read it within that turn', async () => {
+  const server = await listening()
+  const [near, far] = await linked(server.listener.address, server)
+  const frames = checkFrames(Array.from({ length: mostPods }, (_, index) => String(index).padStart(60, '0')))
+  // What the kernel takes at once differs from machine to machine: none of it is counted on.
+  assert.ok(frames.reduce((sum, frame) => sum + frame.length, 0) < mostUnsent)
+  for (const frame of frames) far.link.send(frame)
+  assert.is(await Promise.race([near.arrived(frames.length).then(() => 'all of it arrived'), far.ended]), 'all of it arrived')
+  near.link.close('enough')
   await server.listener.close()
 })
 
