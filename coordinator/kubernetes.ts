@@ -2,6 +2,7 @@
 // are a hundred megabytes; without them, five.
 import type { PodSeen, Taint, VolumeSeen } from '../core/model.ts'
 import type { KubeObject, Meta } from './api.ts'
+import { probeAddress } from './probe.ts'
 
 export const paths = {
   nodes: '/api/v1/nodes',
@@ -46,7 +47,7 @@ export function keepNode(object: KubeObject): KeptNode {
   return {
     metadata: keepMeta(object.metadata),
     taints: spec?.taints ?? [],
-    address: status?.addresses?.find((address) => address.type === 'InternalIP')?.address ?? '',
+    address: probeAddress(status?.addresses ?? []),
     kubeletPort: status?.daemonEndpoints?.kubeletEndpoint?.Port || usualKubeletPort,
     bootId: status?.nodeInfo?.bootID ?? '',
     machine: status?.nodeInfo?.systemUUID ?? '',

@@ -72,13 +72,16 @@ export function readRecord(object: KubeObject): { ok: true; record: NodeRecord }
   return { ok: true, record: { ...facts, paths, resourceVersion: metadata.resourceVersion ?? '' } }
 }
 
+/** Everything of a node that can be asked is asked before its record is written. */
+const unasked = 'kubelet port not asked: the Node names no IP address'
+
 /** The whole body of a POST, or with a resourceVersion of a PUT. `wall`, in milliseconds since the epoch, is the time of
  *  every audit that bears none: the core, which made the record, does not know the time of day. */
 export function recordBody(name: string, record: Omit<NodeRecord, 'resourceVersion'>, wall: number, resourceVersion?: string): unknown {
   const at = (time: string): string => (time === '' ? new Date(wall).toISOString() : time)
   const { nodeUid, boot, machine, paths, probe } = record
   const facts: v.InferInput<typeof spec> = {
-    nodeUid, boot, machine, summary: paths.map((audit) => `${audit.method} ${audit.state}`).join(', '),
+    nodeUid, boot, machine, summary: [...paths.map((audit) => `${audit.method} ${audit.state}`), ...(probe === undefined ? [unasked] : [])].join(', '),
     paths: paths.map((audit) => ({ ...audit, at: at(audit.at) })),
     ...(probe === undefined ? {} : { probe: { ...probe, at: at(probe.at) } }),
   }

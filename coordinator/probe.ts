@@ -1,9 +1,19 @@
 // Asks a kubelet's port whether a machine is there: a connection, then the beginning of a TLS handshake. What counts is who
 // answers, not what: the certificate is not checked, nothing is sent that would need one.
-import { connect, type Socket } from 'node:net'
+import { connect, isIP, type Socket } from 'node:net'
 import { connect as connectTls } from 'node:tls'
 import type { Ms, ProbeWord } from '../core/model.ts'
 import type { Clock } from '../edge/clock.ts'
+
+/** Where a Node can be asked; empty: nowhere. Only an address will do, and no name: a name server that is away would make a
+ *  silence of it that is not the machine's, and one that answers for everything would make another machine speak for it. */
+export function probeAddress(offered: readonly { readonly type: string; readonly address: string }[]): string {
+  const addresses = offered.filter(({ address }) => isIP(address) !== 0)
+  return kinds.flatMap((kind) => addresses.find(({ type }) => type === kind)?.address ?? []).at(0) ?? ''
+}
+
+/** The nearest first. A machine without a name of its own has its address as Hostname. */
+const kinds = ['InternalIP', 'ExternalIP', 'Hostname'] as const
 
 /** An RST came from some kernel. Time-outs and unreachable hosts or networks are silence. */
 const refusals: ReadonlySet<string> = new Set(['ECONNREFUSED', 'ECONNRESET'])

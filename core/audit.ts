@@ -3,7 +3,8 @@
 // writes are few at a time.
 import type { Deed, Look } from './action.ts'
 import { beatsWithin } from './look.ts'
-import { sameBoot, type BeatSeen, type Boot, type Method, type Ms, type NodeRecord, type NodeSeen, type PathAudit } from './model.ts'
+import type { Voided } from './incident.ts'
+import { sameBoot, type BeatSeen, type Boot, type Method, type Ms, type NodeName, type NodeRecord, type NodeSeen, type PathAudit } from './model.ts'
 import { auditOf, readingsOf, sameMachine } from './proof.ts'
 import type { Survey } from './survey.ts'
 
@@ -20,7 +21,9 @@ export function audits(on: Survey): (Look | RecordDeed)[] {
   const devices: Turn[] = []
   const probes: Turn[] = []
   const records: RecordDeed[] = []
+  const lies = liesOf(on)
   const free = { devices: auditsAtOnce - on.running.devices, probes: probesAtOnce - on.running.probes, records: recordsAtOnce - on.running.records }
+  const marks = markings(on, lies).slice(0, Math.max(0, free.records))
   for (const node of on.seen.nodes.values()) {
     const { beat } = node
     // What a device says counts as an audit only of a boot that is beating.
@@ -36,9 +39,38 @@ export function audits(on: Survey): (Look | RecordDeed)[] {
         asked &&= due === undefined
       }
     }
-    if (asked && records.length < free.records && !node.busy.has(`record ${node.name}`)) records.push(...auditRecord(node, beat))
+    const writing = node.busy.has(`record ${node.name}`) || marks.some((mark) => mark.node === node.name)
+    if (asked && records.length + marks.length < free.records && !writing) records.push(...auditRecord(node, beat, lies.get(node.name) ?? []))
   }
-  return [...probes.map(lookOf), ...devices.map(lookOf), ...records]
+  return [...probes.map(lookOf), ...devices.map(lookOf), ...marks, ...records]
+}
+
+/** Proofs that were shown false, of the present Node of each name. They stand on NodeFences, and that is the fact that marks a
+ *  path: whoever voided the proof may have died before the NodeRecord said so, and the device would be believed again. */
+function liesOf({ seen }: Survey): ReadonlyMap<NodeName, readonly Voided[]> {
+  const lies = new Map<NodeName, Voided[]>()
+  for (const { nodeName, nodeUid, status } of seen.incidents.values()) {
+    if (status.voided.length === 0 || seen.nodes.get(nodeName)?.uid !== nodeUid) continue
+    lies.set(nodeName, [...lies.get(nodeName) ?? [], ...status.voided])
+  }
+  return lies
+}
+
+/** Not waited for until the node is heard and well: the next incident may be of the very boot that showed the proof false. */
+function markings(on: Survey, lies: ReadonlyMap<NodeName, readonly Voided[]>): RecordDeed[] {
+  return [...lies].flatMap(([name, voided]): RecordDeed[] => {
+    const node = on.seen.nodes.get(name)
+    if (node?.record === undefined || node.record.nodeUid !== node.uid || node.busy.has(`record ${name}`)) return []
+    const { resourceVersion: _, ...record } = node.record
+    const paths = record.paths.map((path) => (path.state === 'marked' ? path : marked(path, voided)))
+    return paths.every((path, index) => path === record.paths[index]) ? [] : [{ do: 'record', node: name, record: { ...record, paths } }]
+  })
+}
+
+/** In the configuration that proved; another one is another path. */
+function marked(path: PathAudit, lies: readonly Voided[]): PathAudit {
+  const lie = lies.find(({ proof }) => proof.methods.some((method, index) => method === path.method && (proof.digests?.[index] ?? path.digest) === path.digest))
+  return lie === undefined ? path : { ...path, state: 'marked', at: lie.at, evidence: lie.evidence }
 }
 
 /** The boot an incident is about is asked by the incident itself, and has other things to say than what it is like when well. */
@@ -74,9 +106,10 @@ function lookOf({ node, method }: Turn): Look {
   return method === undefined ? { do: 'probe', node: node.name, again: false } : { do: 'askDevice', node: node.name, method, purpose: 'audit' }
 }
 
-/** Undefined: it need not be asked now. */
+/** Undefined: it need not be asked now. A Node without an address has no port that could be asked; its silence proves nothing. */
 function duePort(node: NodeSeen, beat: BeatSeen, now: Ms): Ms | undefined {
   const { probe } = node
+  if (node.address === '') return undefined
   if (node.busy.size > 0 && node.busy.has(`probe ${node.name}`)) return undefined
   return dueAgain(probe?.askedAt, probe?.word === 'answered', beat, now)
 }
@@ -103,20 +136,22 @@ function audited(node: NodeSeen, beat: BeatSeen): boolean {
 }
 
 /** What the looks have told, if it differs from what the record says. The edge adds the wall time. */
-function auditRecord(node: NodeSeen, beat: BeatSeen): RecordDeed[] {
-  if (node.probe === undefined || [...node.busy].some((key) => key.startsWith('askDevice ') || key.startsWith('probe '))) return []
-  const paths = node.path.levels.flat().map((method) => pathAudit(node, method, beat.boot))
-  const record = { nodeUid: node.uid, boot: beat.boot, machine: node.machine, paths, probe: { boot: beat.boot, answered: node.probe.word === 'answered', at: '' } }
+function auditRecord(node: NodeSeen, beat: BeatSeen, lies: readonly Voided[]): RecordDeed[] {
+  const probe = node.address === '' ? undefined : node.probe
+  if ((probe === undefined && node.address !== '') || [...node.busy].some((key) => key.startsWith('askDevice ') || key.startsWith('probe '))) return []
+  const paths = node.path.levels.flat().map((method) => pathAudit(node, method, beat.boot, lies))
+  const port = probe === undefined ? {} : { probe: { boot: beat.boot, answered: probe.word === 'answered', at: '' } }
+  const record = { nodeUid: node.uid, boot: beat.boot, machine: node.machine, paths, ...port }
   return node.record !== undefined && sameFacts(node.record, record) ? [] : [{ do: 'record', node: node.name, record }]
 }
 
 /** A path that was marked stays so from boot to boot: rebooting the node does not mend it, another configuration may. */
-function pathAudit(node: NodeSeen, method: Method, boot: Boot): PathAudit {
+function pathAudit(node: NodeSeen, method: Method, boot: Boot, lies: readonly Voided[]): PathAudit {
   const before = node.record?.nodeUid === node.uid ? node.record.paths.find((path) => path.method === method.name && path.digest === method.digest) : undefined
   if (before?.state === 'marked') return { ...before, boot }
   const last = readingsOf(node, method).at(-1)
   const state = last?.state === 'on' ? 'verified' : last?.state === 'off' ? 'mismatch' : 'unreachable'
-  return { method: method.name, digest: method.digest, boot, state, identity: identityOf(node, last?.machine), at: '', evidence: last?.evidence ?? 'not asked' }
+  return marked({ method: method.name, digest: method.digest, boot, state, identity: identityOf(node, last?.machine), at: '', evidence: last?.evidence ?? 'not asked' }, lies)
 }
 
 function identityOf(node: NodeSeen, machine: string | undefined): PathAudit['identity'] {

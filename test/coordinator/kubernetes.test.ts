@@ -57,4 +57,12 @@ test('a static pod\'s folder bears the hash of its file', () => {
   assert.is(readPod(object({ uid: 'u' })).folder, undefined)
 })
 
+const askedAt = (...addresses: { type: string; address: string }[]) => keepNode(object({}, { status: { addresses } })).address
+
+test('a Node without an internal address is asked at its external one, and never by a name', () => {
+  assert.is(askedAt({ type: 'Hostname', address: 'node-1' }, { type: 'ExternalIP', address: '203.0.113.7' }), '203.0.113.7')
+  assert.is(askedAt({ type: 'InternalIP', address: '2001:db8::7' }), '2001:db8::7')
+  assert.is(askedAt({ type: 'Hostname', address: 'node-1' }, { type: 'InternalDNS', address: 'node-1.internal' }), '')
+})
+
 test.run()

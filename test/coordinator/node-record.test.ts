@@ -42,6 +42,8 @@ test('a replacement names the version that it replaces', () => {
 
 test('people see what the audits found in one column', () => {
   assert.is(Object(recordBody('node-1', facts, wall)).spec.summary, 'bmc verified, pdu unreachable')
+  const { probe: _, ...portless } = facts
+  assert.is(Object(recordBody('node-1', portless, wall)).spec.summary, 'bmc verified, pdu unreachable, kubelet port not asked: the Node names no IP address')
 })
 
 test('a record with a word that is not known is not read', () => {

@@ -1,9 +1,10 @@
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
 import { audits } from '../../core/audit.ts'
-import type { NodeSeen } from '../../core/model.ts'
+import type { Incident, ProofRecord } from '../../core/incident.ts'
+import type { NodeSeen, PathAudit } from '../../core/model.ts'
 import { survey } from '../../core/survey.ts'
-import { beat, boot, method, newBoot, node, now, policy, reading, record, seen, silent } from './world.ts'
+import { beat, boot, incident, method, newBoot, node, now, policy, proofRecord, reading, record, seen, silent } from './world.ts'
 
 const test = suite('audit')
 
@@ -83,6 +84,17 @@ test('an audit is recorded once everything of it was asked, and only when a fact
   assert.equal(audited([well({ readings: on2, record: known })]), [])
 })
 
+const bare = (changes: Partial<NodeSeen> = {}) => fresh('node-2', { address: '', readings: [reading('on', now - 1_000)], ...changes })
+
+test('a node without an address is audited but for its port, and the record says nothing of it', () => {
+  const [written, ...more] = audited([bare()])
+  if (written?.do !== 'record') return assert.unreachable()
+  assert.equal([more, written.record.paths.map((path) => path.state), written.record.probe], [[], ['verified'], undefined])
+  assert.equal(audited([well({ ...bare(), record: { ...written.record, resourceVersion: '5' } })]), [], 'it is written once')
+  assert.equal(audited([well({ ...bare({ address: '10.0.0.2' }), probe: undefined as never, record: { ...written.record, resourceVersion: '5' } })]).map((one) => one.do), ['probe'], 'an address came')
+  assert.equal(devices([bare({ readings: [] })]), ['node-2'], 'its devices are asked all the same')
+})
+
 const states: [string, Partial<NodeSeen>, string, string][] = [
   ['on, and the machine\'s own UUID', { readings: [reading('on', now - 1_000)] }, 'verified', 'proven'],
   ['on, and no UUID', { readings: [{ ...reading('on', now - 1_000), machine: undefined as never }] }, 'verified', 'unproven'],
@@ -105,6 +117,36 @@ test('a path that was marked stays marked in the next boot, as long as its confi
   assert.equal(written?.do === 'record' && written.record.paths.map((path) => [path.state, path.boot]), [['marked', newBoot]])
   const [fixed] = audited([well({ ...next, path: { levels: [[{ ...method, digest: 'd9' }]], faults: [] }, readings: [reading('on', now - 1_000, now, { digest: 'd9' })] })])
   assert.equal(fixed?.do === 'record' && fixed.record.paths.map((path) => path.state), ['verified'])
+})
+
+const shownFalse = (changes: Partial<Incident> = {}, proof: Partial<ProofRecord> = {}) => incident({
+  phase: 'Running', step: 'power-management', voided: [{ proof: proofRecord({ digests: ['d1'], ...proof }), at: '2026-01-01T00:00:20.000Z', evidence: 'it answered' }],
+}, changes)
+const marking = (changes: Partial<NodeSeen>, one: Incident) => audits(survey(seen([well(changes)], [one]), now, [policy])).filter((deed) => deed.do === 'record')
+
+test('a proof that was shown false marks its paths, whoever leads now, and whether or not the node is heard', () => {
+  for (const changes of [{}, silent, { beat: undefined }, { beat: beat({ boot: newBoot, since: now - 1_000 }) }]) {
+    const [written, ...more] = marking(changes, shownFalse())
+    if (written?.do !== 'record') return assert.unreachable()
+    assert.equal([more.length, written.record.paths], [0, [{ ...record().paths[0], state: 'marked', at: '2026-01-01T00:00:20.000Z', evidence: 'it answered' }]])
+    assert.equal(marking({ ...changes, record: { ...written.record, resourceVersion: '2' } }, shownFalse()).filter((deed) => deed.record.boot === boot), [], 'marked once')
+  }
+  assert.is(marking({}, shownFalse({ status: { ...shownFalse().status, phase: 'Final', outcome: 'Void' } })).length, 1, 'an incident that is over tells it too')
+})
+
+test('only the paths of that proof are marked, in that configuration, of that Node', () => {
+  const two = record({ paths: [...record().paths, { ...record().paths[0], method: 'pdu-off' } as PathAudit] })
+  assert.equal(marking({ record: two, ...silent }, shownFalse())[0]?.record.paths.map(({ method: name, state }) => [name, state]), [['bmc-off', 'marked'], ['pdu-off', 'verified']])
+  assert.equal(marking({ record: record({ paths: [{ ...record().paths[0], digest: 'd9' } as PathAudit] }), ...silent }, shownFalse()), [])
+  assert.equal(marking(silent, shownFalse({ nodeUid: 'uid-before' })), [])
+  assert.equal(marking(silent, shownFalse({ nodeName: 'node-1' })), [])
+  assert.equal(marking({ ...silent, busy: new Set(['record node-2']) }, shownFalse()), [], 'it is being written')
+})
+
+test('a record that was deleted is written anew with the mark on it', () => {
+  const { record: _record, ...without } = well({ beat: beat({ boot: newBoot, since: now - 2_000 }), readings: [reading('on', now - 1_000)], probe: { askedAt: now - 900, answeredAt: now - 890, word: 'answered' } })
+  const [written] = audits(survey(seen([without], [shownFalse()]), now, [policy]))
+  assert.equal(written?.do === 'record' && written.record.paths.map(({ state, boot: of }) => [state, of]), [['marked', newBoot]])
 })
 
 test('records are written in bounded numbers', () => {
