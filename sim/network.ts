@@ -116,9 +116,13 @@ export function createNetwork(clock: Clock, chance: Chance, weather: Partial<Wea
           stopWaiting()
           resolve(word)
         }
-        const stopWaiting = clock.after(span, () => end('silent'))
-        // A machine whose userspace is stuck completes TCP and never TLS: something runs there, and nobody serves.
-        knock(network, from, address, port, 'probe', () => over, (word, to) => end(word === 'refused' || to.kernel === 'stuck' ? 'refused' : 'answered'))
+        let accepted = false
+        const stopWaiting = clock.after(span, () => end(accepted ? 'open' : 'silent'))
+        knock(network, from, address, port, 'probe', () => over, (word, to) => {
+          // A machine whose userspace is stuck completes TCP and never TLS: something runs there, and nobody serves.
+          accepted = word === 'accepted'
+          if (to.kernel !== 'stuck' || !accepted) end(accepted ? 'answered' : 'refused')
+        })
       })
     },
   }

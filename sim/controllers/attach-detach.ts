@@ -26,7 +26,8 @@ export const usualAttachDetach: AttachDetachSettings = { pass: 100, sync: 60_000
 interface Wanted { readonly unique: string; readonly handle: string; readonly driver: string; readonly persistentVolume: string; readonly node: string; readonly pods: PodObject[] }
 
 interface Attached extends Omit<Wanted, 'pods'> {
-  state: 'attaching' | 'attached' | 'detaching'
+  /** `uncertain`: somebody began something before this process did, and nobody knows how far it came. */
+  state: 'uncertain' | 'attaching' | 'attached' | 'detaching'
   /** The node says, or may still say, that it uses it. */
   mounted: boolean
   /** Named in the node's volumesAttached. */
@@ -69,15 +70,17 @@ export function startAttachDetach({ clock, api, caches }: ControllerGround, sett
   void loop()
   void sync()
 
-  /** After a start: what the API shows as attached is taken to be, until something says otherwise. */
+  /** After a start: what the API shows as attached is taken to be, until something says otherwise. What the node was not told of,
+   *  or what is on its way in or out, is begun anew: attached once more where it is wanted, and told; else detached. */
   function recall(): void {
     for (const attachment of caches.attachments.items.values()) {
       const wanted = ofAttachment(attachment)
       if (wanted === undefined) continue
-      const node = caches.nodes.items.get(wanted.node)
+      const { volumesInUse = [], volumesAttached = [] } = caches.nodes.items.get(wanted.node)?.status ?? {}
+      const told = volumesAttached.some(({ name }) => name === wanted.unique)
+      const settled = told && attachment.status?.attached === true && attachment.metadata.deletionTimestamp === undefined
       actual.set(keyOf(wanted), {
-        ...wanted, state: 'attached', mounted: node?.status?.volumesInUse?.includes(wanted.unique) ?? false,
-        told: node?.status?.volumesAttached?.some(({ name }) => name === wanted.unique) ?? false, unwantedSince: undefined, pause: firstPause, notBefore: 0,
+        ...wanted, state: settled ? 'attached' : 'uncertain', mounted: volumesInUse.includes(wanted.unique), told, unwantedSince: undefined, pause: firstPause, notBefore: 0,
       })
     }
   }
@@ -102,16 +105,16 @@ export function startAttachDetach({ clock, api, caches }: ControllerGround, sett
   function pass(): boolean {
     const wanted = desired()
     for (const volume of actual.values()) {
-      if (volume.state !== 'attached') continue
+      if (volume.state !== 'attached' && volume.state !== 'uncertain') continue
       if (wanted.has(keyOf(volume))) volume.unwantedSince = undefined
       else considerDetach(volume)
     }
-    let open = [...actual.values()].some((volume) => volume.state === 'attached' && !wanted.has(keyOf(volume)))
+    let open = [...actual.values()].some((volume) => (volume.state === 'attached' || volume.state === 'uncertain') && !wanted.has(keyOf(volume)))
     for (const volume of wanted.values()) {
       const there = actual.get(keyOf(volume))
       if (there?.state === 'attached' || there?.state === 'attaching') continue
       open = true
-      if (there !== undefined) continue
+      if (there?.state === 'detaching') continue
       const elsewhere = [...actual.values()].filter((other) => other.unique === volume.unique && other.node !== volume.node)
       if (elsewhere.length > 0) warnMultiAttach(volume, elsewhere.map(({ node }) => node))
       else void attach(volume)
@@ -160,7 +163,8 @@ export function startAttachDetach({ clock, api, caches }: ControllerGround, sett
 
   async function attach(wanted: Wanted): Promise<void> {
     const { pods: _pods, ...rest } = wanted
-    const volume: Attached = { ...rest, state: 'attaching', mounted: true, told: false, unwantedSince: undefined, pause: firstPause, notBefore: 0 }
+    const told = actual.get(keyOf(wanted))?.told ?? false
+    const volume: Attached = { ...rest, state: 'attaching', mounted: true, told, unwantedSince: undefined, pause: firstPause, notBefore: 0 }
     actual.set(keyOf(volume), volume)
     for (let pause = firstPause; ; pause = Math.min(pause * 2, longestPause)) {
       if (await createAttachment(volume)) break
@@ -212,8 +216,7 @@ export function startAttachDetach({ clock, api, caches }: ControllerGround, sett
 
   async function writeAttached(node: string): Promise<boolean> {
     for (;;) {
-      const volumesAttached = [...actual.values()].filter((volume) => volume.node === node && volume.told)
-        .map(({ unique }) => ({ name: unique, devicePath: '' })).toSorted((one, other) => (one.name < other.name ? -1 : 1))
+      const volumesAttached = toldOf(node).map((name) => ({ name, devicePath: '' }))
       const told = await api.patch(`/api/v1/nodes/${node}/status`, 'merge', { status: { volumesAttached: volumesAttached.length > 0 ? volumesAttached : null } })
       if (told.ok || told.error.kind === 'notFound') return true
       // As the real one: its updater comes round again until the node's status says what is true.
@@ -231,7 +234,15 @@ export function startAttachDetach({ clock, api, caches }: ControllerGround, sett
         await tellNode(volume.node)
         stir()
       }
+      for (const { metadata: { name }, status } of caches.nodes.items.values()) {
+        const shown = (status?.volumesAttached ?? []).map((volume) => volume.name).toSorted()
+        if (shown.join() !== toldOf(name).join()) await tellNode(name)
+      }
     }
+  }
+
+  function toldOf(node: string): readonly string[] {
+    return [...actual.values()].filter((volume) => volume.node === node && volume.told).map(({ unique }) => unique).toSorted()
   }
 
   function desired(): Map<string, Wanted> {

@@ -4,8 +4,9 @@
 // (NoExecute), pressures and unschedulable for ever, and not out-of-service nor a product's own keys unless the template does;
 // a node with an untolerated NoExecute taint loses its pod and gets no new one; a finished pod is deleted and created anew.
 // Left out: rolling updates, surge, the back-off for failed pods.
-import { isFinished, ownedBy, tolerates, type DaemonSetObject, type NodeObject, type PodObject, type Toleration } from '../objects.ts'
+import { isFinished, isReady, ownedBy, tolerates, type DaemonSetObject, type NodeObject, type PodObject, type Toleration } from '../objects.ts'
 import type { ControllerGround } from './cache.ts'
+import { some, tellStatus } from './owner-status.ts'
 import { podFrom, podsPath, randomSuffix } from './pod-template.ts'
 import { turnsByKey } from './turn.ts'
 
@@ -45,17 +46,25 @@ export function startDaemonSets({ clock, api, caches, chance }: ControllerGround
     if (set === undefined || set.metadata.deletionTimestamp !== undefined) return
     const pods = [...caches.pods.items.values()].filter((pod) => ownedBy(pod, set.metadata.uid))
     for (const pod of pods) if (isFinished(pod) && pod.metadata.deletionTimestamp === undefined) await remove(pod)
+    const on = { desired: 0, current: 0, misscheduled: 0, ready: 0 }
     for (const node of caches.nodes.items.values()) {
       const here = pods.filter((pod) => nodeOf(pod) === node.metadata.name)
       const tolerations = [...(set.spec.template.spec.tolerations ?? []), ...own]
       const bad = (effect: string) => (node.spec?.taints ?? []).some((taint) => taint.effect === effect && !tolerates(tolerations, taint))
       if (bad('NoExecute')) for (const pod of here.filter((one) => one.metadata.deletionTimestamp === undefined)) await remove(pod)
       else if (here.length === 0 && !bad('NoSchedule') && !made.has(`${key} ${node.metadata.uid}`)) await create(set, node, tolerations)
+      if (bad('NoSchedule') || bad('NoExecute')) {
+        on.misscheduled += here.length > 0 ? 1 : 0
+        continue
+      }
+      on.desired += 1
+      on.current += here.length > 0 ? 1 : 0
+      on.ready += here.some((pod) => isReady(pod)) ? 1 : 0
     }
-    const ready = pods.filter((pod) => pod.status?.conditions?.some(({ type, status }) => type === 'Ready' && status === 'True')).length
-    const status = { numberReady: ready, desiredNumberScheduled: caches.nodes.items.size, currentNumberScheduled: pods.length, numberMisscheduled: 0 }
-    if (set.status?.numberReady === ready && set.status.desiredNumberScheduled === status.desiredNumberScheduled) return
-    await api.patch(`/apis/apps/v1/namespaces/${set.metadata.namespace}/daemonsets/${set.metadata.name}/status`, 'merge', { status })
+    await tellStatus(api, 'daemonsets', set, {
+      desiredNumberScheduled: on.desired, currentNumberScheduled: on.current, numberMisscheduled: on.misscheduled, updatedNumberScheduled: some(on.current),
+      numberReady: on.ready, numberAvailable: some(on.ready), numberUnavailable: some(on.desired - on.ready),
+    })
   }
 
   async function create(set: DaemonSetObject, node: NodeObject, tolerations: readonly Toleration[]): Promise<void> {

@@ -4,8 +4,9 @@
 // the unscheduled and not ready first; what this process itself has just created or deleted counts before the cache shows it.
 // Left out: rollouts, history, adoption of strangers, slow start.
 import type { Ms } from '../../core/model.ts'
-import { isActive, isReady, ownedBy, type DeploymentObject, type PodObject, type ReplicaSetObject } from '../objects.ts'
+import { isActive, isReady, ownedBy, type PodObject, type ReplicaSetObject } from '../objects.ts'
 import type { ControllerGround } from './cache.ts'
+import { some, tellStatus } from './owner-status.ts'
 import { podFrom, podsPath, randomSuffix } from './pod-template.ts'
 import { turnsByKey } from './turn.ts'
 
@@ -51,9 +52,9 @@ export function startReplicaSets({ clock, api, caches, chance }: ControllerGroun
     expected.set(set.metadata.uid ?? '', own)
     for (let missing = wanted - pods.length; missing > 0; missing--) await create(set, own)
     for (const pod of pods.toSorted(worstFirst).slice(0, Math.max(0, pods.length - wanted))) await remove(pod)
-    const status = { replicas: pods.length, readyReplicas: pods.filter(isReady).length }
-    if (set.status?.replicas === status.replicas && (set.status?.readyReplicas ?? 0) === status.readyReplicas) return
-    await api.patch(`/apis/apps/v1/namespaces/${set.metadata.namespace}/replicasets/${set.metadata.name}/status`, 'merge', { status })
+    // All made from the one template, and available as soon as they are ready: there is no minReadySeconds.
+    const ready = some(pods.filter(isReady).length)
+    await tellStatus(api, 'replicasets', set, { replicas: pods.length, fullyLabeledReplicas: some(pods.length), readyReplicas: ready, availableReplicas: ready })
   }
 
   async function create(set: ReplicaSetObject, own: Map<string, Ms>): Promise<void> {
@@ -87,13 +88,11 @@ export function startReplicaSets({ clock, api, caches, chance }: ControllerGroun
     } else if ((set.spec.replicas ?? 1) !== (deployment.spec.replicas ?? 1)) {
       await api.patch(`${path}/${set.metadata.name}`, 'merge', { spec: { replicas: deployment.spec.replicas ?? 1 } })
     }
-    const status = { replicas: set?.status?.replicas ?? 0, readyReplicas: set?.status?.readyReplicas ?? 0 }
-    await tellDeployment(deployment, status)
-  }
-
-  async function tellDeployment({ metadata, status: known }: DeploymentObject, status: { replicas: number; readyReplicas: number }): Promise<void> {
-    if ((known?.replicas ?? 0) === status.replicas && (known?.readyReplicas ?? 0) === status.readyReplicas) return
-    await api.patch(`/apis/apps/v1/namespaces/${metadata.namespace}/deployments/${metadata.name}/status`, 'merge', { status: { ...status, updatedReplicas: status.replicas } })
+    const { replicas = 0, readyReplicas = 0 } = set?.status ?? {}
+    await tellStatus(api, 'deployments', deployment, {
+      replicas: some(replicas), updatedReplicas: some(replicas), readyReplicas: some(readyReplicas), availableReplicas: some(readyReplicas),
+      unavailableReplicas: some(Math.max(0, (deployment.spec.replicas ?? 1) - readyReplicas)),
+    })
   }
 }
 

@@ -6,6 +6,7 @@
 // after template and pod. Left out: making the claims, updates of the template, partitions, scaling down in reverse order.
 import { isActive, isFinished, isReady, ownedBy, type PodObject, type StatefulSetObject } from '../objects.ts'
 import type { ControllerGround } from './cache.ts'
+import { some, tellStatus } from './owner-status.ts'
 import { podFrom, podsPath } from './pod-template.ts'
 import { turnsByKey } from './turn.ts'
 
@@ -37,9 +38,10 @@ export function startStatefulSets({ clock, api, caches }: ControllerGround): voi
       if (pod === undefined || !isActive(pod) || !isReady(pod)) break
     }
     const pods = [...caches.pods.items.values()].filter((pod) => ownedBy(pod, uid))
-    const status = { replicas: pods.length, readyReplicas: pods.filter(isReady).length }
-    if (set.status?.replicas === status.replicas && (set.status?.readyReplicas ?? 0) === status.readyReplicas) return
-    await api.patch(`/apis/apps/v1/namespaces/${namespace}/statefulsets/${name}/status`, 'merge', { status })
+    const ready = pods.filter(isReady).length
+    await tellStatus(api, 'statefulsets', set, {
+      replicas: pods.length, currentReplicas: some(pods.length), updatedReplicas: some(pods.length), readyReplicas: some(ready), availableReplicas: ready,
+    })
   }
 
   async function remove({ metadata: { namespace, name, uid } }: PodObject): Promise<void> {

@@ -35,6 +35,20 @@ test('a probe tells an answer, a reset and silence apart', async () => {
   }
 })
 
+test('a machine whose userspace is stuck accepts and says nothing: the port is open at the end of the span', async () => {
+  const { b, network, a, clock, probe } = world()
+  b.ports.set(10_250, { serves: 'answers' })
+  b.kernel = 'stuck'
+  let word: string | undefined
+  void network.probe(a, '10.0.0.2', 10_250, 1_000).then((answer) => { word = answer })
+  await clock.runFor(990)
+  assert.is(word, undefined)
+  await clock.runFor(11)
+  assert.is(word, 'open')
+  b.ports.delete(10_250)
+  assert.is(await probe(), 'refused', 'nobody listens there')
+})
+
 test('a cut in either direction silences a probe, and a middlebox may reset it', async () => {
   const { b, network, probe } = world()
   b.ports.set(10_250, { serves: 'answers' })

@@ -88,6 +88,41 @@ test('a volume waits for its other node, and says so in an Event', async () => {
   assert.equal(world.judges.twoWriters(), [])
 })
 
+test('controllers that die between an attachment and its word to the node say it after they were started again', async () => {
+  const { world, taint, remove, pod, attachments, victim, node, podOf, when } = await lostWorld(10)
+  void taint(victim, outOfService)
+  void remove(pod, 0)
+  const moved = () => attachments().find((attachment) => attachment.spec.nodeName !== victim && volumeOf(attachment) === 'pv-data-db-0')
+  const told = () => node(moved()?.spec.nodeName ?? victim).status?.volumesAttached?.some(({ name }) => name.endsWith('^vol-data-db-0')) === true
+  assert.ok(await when(() => moved() !== undefined, minute))
+  assert.not(told())
+  world.restartControllers()
+  assert.ok(await when(told, 10_000))
+  assert.ok(await when(() => podOf('db')?.status?.phase === 'Running', minute))
+})
+
+test('controllers that die between a word to the node and the detachment end what they began', async () => {
+  const { world, taint, remove, pod, held, victim, node, when } = await lostWorld(11)
+  world.attacher.settings.detachFault = 'error'
+  void taint(victim, outOfService)
+  void remove(pod, 0)
+  const told = () => node(victim).status?.volumesAttached?.some(({ name }) => name.endsWith('^vol-data-db-0')) === true
+  assert.ok(await when(() => !told(), minute))
+  world.restartControllers()
+  world.attacher.settings.detachFault = 'none'
+  assert.ok(await when(() => !held(), minute))
+})
+
+test('what a node is told of volumes that are not attached is taken back within a minute of a start', async () => {
+  const { world, victim, node, when } = await lostWorld(12)
+  const stale = { name: 'kubernetes.io/csi/csi.holdfast.dev^vol-nobody', devicePath: '' }
+  void world.api.patch(`/api/v1/nodes/${victim}/status`, 'merge', { status: { volumesAttached: [...node(victim).status?.volumesAttached ?? [], stale] } })
+  const told = () => node(victim).status?.volumesAttached?.some(({ name }) => name === stale.name) === true
+  assert.ok(await when(told, 5_000))
+  world.restartControllers()
+  assert.ok(await when(() => !told(), 90_000))
+})
+
 test('a driver that cannot detach says so on the object, and keeps the volume', async () => {
   const { world, taint, remove, pod, held, pass, when, victim, attachments } = await lostWorld(9)
   world.attacher.settings.detachFault = 'error'

@@ -1,5 +1,7 @@
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
+import { startAgent } from '../../../agent/agent.ts'
+import type { KubeObject } from '../../../coordinator/api.ts'
 import { minute, settledWorld } from '../settled-world.ts'
 
 const test = suite('control loops')
@@ -149,6 +151,34 @@ test('a pod that fits nowhere is scheduled once a node fits', async () => {
   assert.is(podOf('plain')?.spec.nodeName, undefined)
   void taint('node-2')
   assert.ok(await when(() => podOf('plain')?.spec.nodeName === 'node-2', 1_000))
+})
+
+interface Owner extends KubeObject { status?: Record<string, unknown> }
+
+test('owners tell which generation of theirs was seen to, and count what is ready and available', async () => {
+  const { world, peek, when } = await settledWorld(20, { startAgent: (host) => startAgent(host, { version: 'test', kubeletRoot: '/var/lib/kubelet', whisperPort: 0 }) })
+  const status = (collection: string, name: string) => peek<Owner>(collection).find(({ metadata }) => metadata.name.startsWith(name))?.status
+  const web = { observedGeneration: 1, replicas: 1, updatedReplicas: 1, readyReplicas: 1, availableReplicas: 1 }
+  assert.equal(status('deployments.apps', 'web'), web)
+  assert.equal(status('replicasets.apps', 'web'), { observedGeneration: 1, replicas: 1, fullyLabeledReplicas: 1, readyReplicas: 1, availableReplicas: 1 })
+  assert.equal(status('statefulsets.apps', 'db'), { observedGeneration: 1, replicas: 1, currentReplicas: 1, updatedReplicas: 1, readyReplicas: 1, availableReplicas: 1 })
+  const everywhere = { observedGeneration: 1, currentNumberScheduled: 3, desiredNumberScheduled: 3, numberMisscheduled: 0, updatedNumberScheduled: 3, numberReady: 3, numberAvailable: 3 }
+  assert.equal(status('daemonsets.apps', 'holdfast-agent'), everywhere)
+
+  void world.api.patch('/apis/apps/v1/namespaces/work/deployments/web', 'merge', { spec: { replicas: 2 } })
+  assert.ok(await when(() => status('deployments.apps', 'web')?.['observedGeneration'] === 2, 5_000))
+  assert.ok(await when(() => status('deployments.apps', 'web')?.['replicas'] === 2, 5_000))
+  assert.is(status('deployments.apps', 'web')?.['unavailableReplicas'], 1, 'its volume is attached elsewhere')
+})
+
+test('a node that a daemon may not begin on is none that it is desired on, and one that it may not be on is counted as wrong', async () => {
+  const { world, peek, taint, when } = await settledWorld(21, { startAgent: (host) => startAgent(host, { version: 'test', kubeletRoot: '/var/lib/kubelet', whisperPort: 0 }) })
+  const status = () => peek<Owner>('daemonsets.apps')[0]?.status
+  const { tolerations: _, ...spec } = (peek<KubeObject & { spec: { template: { spec: { tolerations?: unknown } } } }>('daemonsets.apps')[0])?.spec.template.spec ?? {}
+  void world.api.patch('/apis/apps/v1/namespaces/holdfast-system/daemonsets/holdfast-agent', 'merge', { spec: { template: { spec: { ...spec, tolerations: null } } } })
+  void taint('node-2', { key: 'example.com/out', effect: 'NoSchedule' })
+  assert.ok(await when(() => status()?.['desiredNumberScheduled'] === 2, 20_000))
+  assert.equal([status()?.['numberMisscheduled'], status()?.['currentNumberScheduled'], status()?.['observedGeneration']], [1, 2, 2])
 })
 
 test.run()
