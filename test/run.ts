@@ -2,11 +2,15 @@
 // (a suite never run, a throwing hook, `throw null`). A file passes only if it says how many tests it has, all of them
 // passed, none was skipped, and it ended by itself within the deadline.
 import { spawn } from 'node:child_process'
-import { globSync } from 'node:fs'
+import { globSync, mkdtempSync, rmSync } from 'node:fs'
+import { availableParallelism, tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { argv, execPath, exit } from 'node:process'
 
 export interface Tally { passed: number; failed: number; skipped: number }
 
+/** One more than there are cores: the longest files wait for processes and real timers most of their time. */
+const filesAtOnce = availableParallelism() + 1
 const fileDeadline = 110_000
 const longOnes = ['test/sim/start', 'test/stories/', 'test/fence-agents/', 'test/cli/']
 const slowTiers = ['test/control-plane/', 'test/devices/', 'test/nodes/', 'test/bench/']
@@ -14,7 +18,7 @@ const slowTiers = ['test/control-plane/', 'test/devices/', 'test/nodes/', 'test/
 if (import.meta.main) {
   const wanted = argv.slice(2)
   const files = wanted.length > 0 ? wanted.flatMap((pattern) => globSync(pattern)) : quickFiles()
-  const tally = await runFiles(files, 2)
+  const tally = await runFiles(files, filesAtOnce)
   console.log(`${tally.passed} passed, ${tally.failed} failed${tally.skipped > 0 ? `, ${tally.skipped} skipped` : ''}`)
   exit(tally.failed > 0 || tally.passed === 0 ? 1 : 0)
 }
@@ -30,21 +34,24 @@ export async function runFiles(files: readonly string[], width: number, deadline
   const tally: Tally = { passed: 0, failed: 0, skipped: 0 }
   const queue = [...files]
   if (queue.length === 0) return { passed: 0, failed: 1, skipped: 0 }
+  // Each file is a process, and most of what the short ones do is to compile the same modules: once is enough for all.
+  const compiled = mkdtempSync(join(tmpdir(), 'holdfast-compiled-'))
   const worker = async () => {
     for (let file = queue.shift(); file !== undefined; file = queue.shift()) {
-      const ended = await runFile(file, deadline)
+      const ended = await runFile(file, deadline, compiled)
       tally.passed += ended.passed
       tally.failed += ended.failed
       tally.skipped += ended.skipped
     }
   }
   await Promise.all(Array.from({ length: width }, worker))
+  rmSync(compiled, { recursive: true, force: true })
   return tally
 }
 
-async function runFile(file: string, deadline: number): Promise<Tally> {
+async function runFile(file: string, deadline: number, compiled: string): Promise<Tally> {
   const began = Date.now()
-  const { output, code, late } = await run(file, deadline)
+  const { output, code, late } = await run(file, deadline, compiled)
   const tally = count(output)
   const honest = !late && code === 0 && tally.total > 0 && tally.passed === tally.total && tally.skipped === 0
   const failed = honest ? 0 : Math.max(1, tally.total - tally.passed - tally.skipped)
@@ -54,9 +61,9 @@ async function runFile(file: string, deadline: number): Promise<Tally> {
   return { passed: tally.passed, failed, skipped: tally.skipped }
 }
 
-function run(file: string, deadline: number): Promise<{ output: string; code: number | null; late: boolean }> {
+function run(file: string, deadline: number, compiled: string): Promise<{ output: string; code: number | null; late: boolean }> {
   return new Promise((resolve) => {
-    const child = spawn(execPath, [file], { env: { ...process.env, FORCE_COLOR: '0', NO_COLOR: '1' }, stdio: ['ignore', 'pipe', 'pipe'] })
+    const child = spawn(execPath, [file], { env: { ...process.env, FORCE_COLOR: '0', NO_COLOR: '1', NODE_COMPILE_CACHE: compiled }, stdio: ['ignore', 'pipe', 'pipe'] })
     let output = ''
     let late = false
     const timer = setTimeout(() => {

@@ -1,13 +1,17 @@
+import { spawnSync } from 'node:child_process'
 import { mkdtempSync, mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
 import { once } from 'node:events'
 import { createServer, type AddressInfo } from 'node:net'
 import { createServer as createHttpServer } from 'node:http'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
+import { platform } from 'node:process'
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
 import { machineHost } from '../../agent/machine-host.ts'
+import { readMachine } from '../../agent/machine.ts'
 import { readEnvironment } from '../../agent/settings.ts'
+import { readMounts } from '../../core/mounts.ts'
 import { silentLog } from '../../edge/log.ts'
 
 const test = suite('machine-host')
@@ -89,6 +93,102 @@ test('what speaks another language on kubelet\'s port is ill', async () => {
     server.close()
     one.end()
   }
+})
+
+/** What a shell's own tools read of this very machine: the other source that the host is held to. */
+function shell(script: string): string {
+  const ran = spawnSync('sh', ['-c', script], { encoding: 'utf8' })
+  assert.is(ran.status, 0, `${script}: ${ran.stderr}`)
+  return ran.stdout.trim()
+}
+
+/** In ticks, the field that a program with spaces in its name would move. */
+const startOfPid1 = () => shell("sed 's/^.*) //' /proc/1/stat | awk '{ print $20 }'")
+/** In ticks: since the kernel booted, less the start of pid 1. */
+const ran = () => Number(shell("awk '{ print $1 * 100 }' /proc/uptime")) - Number(startOfPid1())
+const mountsTold = () => shell("awk '{ print $3, $5 }' /proc/1/mountinfo")
+
+/** The kernel's files are Linux's. Elsewhere there is nothing to compare. */
+const linux = platform === 'linux'
+const here = { HOLDFAST_PROC: '/proc' }
+
+test('the boot of this machine is what other tools read of it', async () => {
+  if (!linux) return
+  const one = host(here)
+  const machine = await readMachine(one.host)
+  assert.is(machine?.boot, `${shell('cat /proc/sys/kernel/random/boot_id')}/${startOfPid1()}`)
+  assert.is((await readMachine(one.host))?.boot, machine?.boot, 'it stays the same')
+  one.end()
+})
+
+test('its uptime is that of pid 1, between one reading of another tool and the next', async () => {
+  if (!linux) return
+  const one = host(here)
+  const before = ran()
+  const machine = await readMachine(one.host)
+  const uptime = machine?.uptime(one.host.clock.now()) ?? Number.NaN
+  const after = ran()
+  assert.ok(before * 10 <= uptime + 10 && uptime <= after * 10 + 10, `${before * 10} ${uptime} ${after * 10}`)
+  one.end()
+})
+
+test('the mount table is pid 1\'s, line for line, and every line of it can be read', async () => {
+  if (!linux) return
+  const one = host(here)
+  // Others may mount meanwhile: what is compared stood still while it was read.
+  let [before, text, after] = ['', '', '.']
+  for (let tries = 0; before !== after && tries < 20; tries += 1) [before, text, after] = [mountsTold(), await one.host.read('mounts') ?? '', mountsTold()]
+  const read = readMounts(text)
+  if ('fault' in read) return assert.unreachable(read.fault)
+  // The tool shows what the kernel wrote; the product reads what it means.
+  const meant = before.split('\n').map((line) => line.replaceAll(/\\([0-7]{3})/g, (_, digits: string) => String.fromCharCode(Number.parseInt(digits, 8))))
+  assert.equal(read.mounts.map(({ device, path }) => `${device} ${path}`), meant)
+  one.end()
+})
+
+test('the machine\'s own id is what stands in its file, and nothing where it has none', async () => {
+  if (!linux) return
+  const file = '/sys/class/dmi/id/product_uuid'
+  const one = host({ ...here, HOLDFAST_MACHINE_FILE: file })
+  assert.is((await readMachine(one.host))?.id, shell(`cat ${file} 2>/dev/null || true`))
+  writeFileSync(join(one.folder, 'uuid'), '4C4C4544-0042\n')
+  assert.is((await readMachine(host({ ...here, HOLDFAST_MACHINE_FILE: join(one.folder, 'uuid') }).host))?.id, '4C4C4544-0042')
+  one.end()
+})
+
+test('the pod folders are those that ls finds, hidden ones too', async () => {
+  const one = host()
+  for (const name of ['uid-1', '.hidden', 'with space']) mkdirSync(join(one.folder, 'pods', name), { recursive: true })
+  assert.equal((await one.host.podFolders())?.toSorted(), shell(`ls -A '${join(one.folder, 'pods')}'`).split('\n').toSorted())
+  one.end()
+})
+
+test('a machine whose boot cannot be read, wholly or in part, is none', async () => {
+  const one = host()
+  const proc = join(one.folder, 'proc')
+  const bootFile = join(proc, 'sys', 'kernel', 'random', 'boot_id')
+  const statFile = join(proc, '1', 'stat')
+  mkdirSync(dirname(bootFile), { recursive: true })
+  mkdirSync(dirname(statFile), { recursive: true })
+  const good = ['c0ffee00-0000-4000-8000-000000000000\n', '1 (init) S 0 1 1 0 -1 4194560 1 2 3 4 5 6 7 8 20 0 1 0 4711 9 9'] as const
+  const cases: [string, string | undefined, string | undefined][] = [
+    ['no boot id', undefined, good[1]], ['an empty boot id', '', good[1]], ['a boot id that is none', 'yesterday\n', good[1]],
+    ['no stat', good[0], undefined], ['a stat cut short', good[0], '1 (init) S 0 1'], ['a stat without a start', good[0], good[1].replace('4711', 'x')],
+  ]
+  for (const [what, boot, stat] of cases) {
+    for (const [file, text] of [[bootFile, boot], [statFile, stat]] as const) {
+      if (text === undefined) rmSync(file, { force: true })
+      else writeFileSync(file, text)
+    }
+    assert.is(await readMachine(one.host), undefined, what)
+  }
+  writeFileSync(bootFile, good[0])
+  writeFileSync(statFile, good[1])
+  assert.is((await readMachine(one.host))?.boot, 'c0ffee00-0000-4000-8000-000000000000/4711')
+  rmSync(statFile)
+  mkdirSync(statFile)
+  assert.is(await readMachine(one.host), undefined, 'a folder where a file should be')
+  one.end()
 })
 
 test.run()

@@ -59,13 +59,11 @@ function installed(server: ApiServer): void {
 
 test('check names what is missing and exits 1; status still tells what there is', async () => {
   await withServer(installed, async (run) => {
-    const checked = await run('check', '--json')
+    const [checked, plain, status] = await Promise.all([run('check', '--json'), run('check'), run('status')])
     const { success, categories } = JSON.parse(checked.out) as { success: boolean; categories: { checks: { id: string; result: string }[] }[] }
     const failed = categories.flatMap(({ checks }) => checks).filter(({ result }) => result === 'error').map(({ id }) => id)
     assert.equal([checked.code, success, failed], [1, false, ['replica-leads', 'agents-run']])
-    const plain = await run('check')
     assert.match(plain.out, /× a coordinator replica leads\n {4}there is no Lease holdfast-coordinator.*\n {4}see docs\/checks\.md#replica-leads/)
-    const status = await run('status')
     assert.is(status.code, 0)
     assert.is(status.out, '√ 1 well   paths 1/1 verified   × no replica leads\n\n‼ not read: lease: 404 leases.coordination.k8s.io "holdfast-coordinator" not found\n')
   })
@@ -81,17 +79,18 @@ test('a server without our kinds is told to have none', async () => {
 
 test('the kubeconfig and the context are those that were asked for', async () => {
   await withServer(installed, async (run, folder) => {
-    const wrong = await run('status', '--context', 'wrong')
+    const [wrong, none, nowhere] = await Promise.all([run('status', '--context', 'wrong'), run('status', '--context', 'none'), run('status', '--kubeconfig', join(folder, 'none'))])
     assert.is(wrong.code, 1)
     assert.match(wrong.out, /^× the cluster cannot be read: .*ECONNREFUSED/)
-    assert.match((await run('status', '--context', 'none')).err, /no context "none", only right, wrong/)
-    assert.match((await run('status', '--kubeconfig', join(folder, 'none'))).err, /the kubeconfig cannot be read/)
+    assert.match(none.err, /no context "none", only right, wrong/)
+    assert.match(nowhere.err, /the kubeconfig cannot be read/)
   })
 })
 
 test('a command that is not known ends with the usage and exit code 2', async () => {
   await withServer(() => undefined, async (run) => {
-    for (const input of [['frob'], ['status', 'more'], ['check', '--frob'], ['status', '--color', 'blue']]) assert.is((await run(...input)).code, 2, input.join(' '))
+    const wrong = [['frob'], ['status', 'more'], ['check', '--frob'], ['status', '--color', 'blue']]
+    assert.equal(await Promise.all(wrong.map(async (input) => [...input, (await run(...input)).code])), wrong.map((input) => [...input, 2]))
     assert.match((await run('--help')).out, /kubectl holdfast check/)
   })
 })
