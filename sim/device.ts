@@ -54,8 +54,8 @@ export type DeviceFault =
   /** Says off once, whatever was asked first, and the truth from then on. */
   | { readonly does: 'say-off-once' }
 
-/** A device with a feed of its own answers whatever becomes of the machine; one that hangs on the machine's feed is gone with
- *  it. A chassis device starts and stops a machine; an outlet takes the feed away, and gives it back. */
+/** A device with a feed of its own answers whatever becomes of the machine; one that hangs on the machine's feed is gone when
+ *  that is lost, and answers on when the machine was merely switched off. A chassis device starts and stops a machine; an outlet takes the feed away, and gives it back. */
 export interface DevicePlan {
   readonly name: string
   readonly feed: 'own' | 'machine'
@@ -70,11 +70,17 @@ export interface Feeds {
   /** True when at least one outlet feeds the machine, or none is known. */
   live(machine: Machine): boolean
   set(machine: Machine, outlet: string, live: boolean): void
+  /** The mains behind the machine itself, which a device on the machine's own feed shares. */
+  mains(machine: Machine, there: boolean): void
+  hasMains(machine: Machine): boolean
 }
 
 export function createFeeds(): Feeds {
   const feeds = new Map<Machine, Map<string, boolean>>()
+  const withoutMains = new Set<Machine>()
   return {
+    mains: (machine, there) => void (there ? withoutMains.delete(machine) : withoutMains.add(machine)),
+    hasMains: (machine) => !withoutMains.has(machine),
     live: (machine) => [...(feeds.get(machine)?.values() ?? [true])].includes(true),
     set(machine, outlet, live) {
       const known = feeds.get(machine) ?? new Map<string, boolean>()
@@ -160,7 +166,7 @@ export function createDevice(world: Clock, host: Host, feeds: Feeds, plan: Devic
 
   function silent(plug: Plug | undefined): boolean {
     if (device.fault?.does === 'hang') return true
-    return plan.feed === 'machine' && plug?.machine?.state() === 'off'
+    return plan.feed === 'machine' && plug?.machine !== undefined && !feeds.hasMains(plug.machine)
   }
 
   function truth({ machine, switched }: Plug): 'on' | 'off' {

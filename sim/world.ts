@@ -143,7 +143,7 @@ export async function createWorld(wanted: Partial<WorldSettings> & Pick<WorldSet
   if (startReplica !== undefined) for (let number = 0; number < settings.replicas; number++) replicas.start(number)
 
   return {
-    ...createLevers({ clock, network, truth, nodes, replicas, apiHost }),
+    ...createLevers({ clock, network, truth, nodes, replicas, apiHost, feeds }),
     clock, settings, truth, network, storage, nodes, devices, attacher, replicas, api, server, addDevice,
     loops: () => loops,
     restartControllers() {

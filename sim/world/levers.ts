@@ -1,6 +1,7 @@
 // What can be done to a world from outside: power, kernels, cables, processes. Each takes effect at once and is noted.
 import type { Ms } from '../../core/model.ts'
 import type { Clock } from '../../edge/clock.ts'
+import type { Feeds } from '../device.ts'
 import type { Host, Network, Plane, Reach } from '../network.ts'
 import type { Truth } from '../truth.ts'
 import type { WorldNode } from './node.ts'
@@ -68,9 +69,10 @@ export interface LeverGround {
   readonly nodes: ReadonlyMap<string, WorldNode>
   readonly replicas: Replicas
   readonly apiHost: Host
+  readonly feeds: Feeds
 }
 
-export function createLevers({ clock, network, truth, nodes, replicas }: LeverGround): Levers {
+export function createLevers({ clock, network, truth, nodes, replicas, feeds }: LeverGround): Levers {
   const heals = new Set<() => void>()
   const node = (name: string): WorldNode => {
     const found = nodes.get(name)
@@ -87,11 +89,17 @@ export function createLevers({ clock, network, truth, nodes, replicas }: LeverGr
   }
 
   const levers: Levers = {
-    cutPower: (name) => machine(name).powerOff(),
-    powerOn: (name) => machine(name).powerOn(),
+    cutPower(name) {
+      feeds.mains(machine(name), false)
+      machine(name).powerOff()
+    },
+    powerOn(name) {
+      feeds.mains(machine(name), true)
+      machine(name).powerOn()
+    },
     pressPowerButton(name) {
       truth.note('power button pressed', { node: name })
-      if (machine(name).state() === 'off') machine(name).powerOn()
+      if (machine(name).state() === 'off') levers.powerOn(name)
       else machine(name).powerOff()
     },
     reboot(name, off) {

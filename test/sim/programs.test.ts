@@ -41,7 +41,7 @@ async function world(plan: Partial<DevicePlan> = {}) {
     await clock.runWhen(() => ended.end !== undefined, 60_000)
     return ended.end as ProgramEnd
   }
-  return { clock, network, machine: machines[0] as (typeof machines)[0], other: machines[1] as (typeof machines)[0], device, replica, run, start, from }
+  return { clock, network, machine: machines[0] as (typeof machines)[0], other: machines[1] as (typeof machines)[0], device, replica, run, start, from, feeds }
 }
 
 const withFault = async (fault: DeviceFault, plan: Partial<DevicePlan> = {}) => {
@@ -172,10 +172,12 @@ test('swapped outlets switch the other machine', async () => {
   assert.equal([machine.state(), other.state()], ['running', 'off'])
 })
 
-test('a device on the machine\'s own feed is gone with it', async () => {
-  const { run, machine } = await world({ feed: 'machine' })
+test('a device on the machine\'s own feed is gone with that, and answers on when the machine was only switched off', async () => {
+  const { run, machine, feeds } = await world({ feed: 'machine' })
   assert.is((await run('status')).exitCode, 0)
-  machine.powerOff()
+  assert.is((await run('off')).exitCode, 0)
+  assert.is((await run('status')).exitCode, 2)
+  feeds.mains(machine, false)
   assert.is((await run('status', '1', 2_000)).late, true)
 })
 
