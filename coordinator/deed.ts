@@ -11,7 +11,7 @@ import type { Log } from '../edge/log.ts'
 import type { Api, KubeObject } from './api.ts'
 import type { Recorder } from './events.ts'
 import type { FencePaths } from './fence-paths.ts'
-import type { FenceRunner } from './fence.ts'
+import type { FenceRunner, MethodEnd } from './fence.ts'
 import type { CoordinatorHost } from './host.ts'
 import type { IncidentWriter } from './incident.ts'
 import { keepNode, paths } from './kubernetes.ts'
@@ -101,14 +101,14 @@ export function doer(options: DeedOptions): (deed: Deed) => Promise<boolean> {
     const against = refuted(incident, deed.node, action, beganAt)
     if (against !== undefined) {
       log.warn({ node: deed.node, incident: deed.incident, method: method.name, action, attempt: id, because: against }, 'order not given')
-      await writeEnd(deed.incident, term, timeline.ended(id, 'failed', `not given: ${against}`, at()))
+      await writeEnd(deed.incident, term, timeline.ended(id, 'not-given', against, at()))
       return true
     }
     log.warn({ node: deed.node, incident: deed.incident, method: method.name, action, attempt: id }, 'order given')
     say(deed.node, deed.incident, action === 'off' ? 'FenceOrdered' : 'PowerOnOrdered', action, `${deed.method.name} is asked ${action}`, 'Normal')
     const end = await runner.runMethod({ node: deed.node, method, action, purpose: 'incident', boot: incident.boot, incident: deed.incident, attempt: id, signal: options.signal() })
     if (!end.gone) return never()
-    const result = end.state === 'off' || end.state === 'on' ? (end.state === action ? action : 'failed') : end.state
+    const result = endOf(end, action)
     await writeEnd(deed.incident, term, timeline.ended(id, result, end.reason, at()))
     say(deed.node, deed.incident, 'OrderEnded', action, `${deed.method.name} ${action}: ${result}${end.reason === '' ? '' : `, ${end.reason}`}`, result === action ? 'Normal' : 'Warning')
     return true
@@ -306,6 +306,12 @@ export function doer(options: DeedOptions): (deed: Deed) => Promise<boolean> {
       ...(related === undefined ? {} : { related: { apiVersion: 'holdfast.dev/v1alpha1', kind: 'NodeFence', name: related.name, uid: related.uid } }),
     })
   }
+}
+
+/** A lost lease, a deadline or a signal leaves an order that may have been sent; only a program that never ran leaves none. */
+function endOf({ ran, state }: MethodEnd, action: 'off' | 'on'): Attempt['result'] {
+  if (!ran) return 'not-given'
+  return state === 'off' || state === 'on' ? (state === action ? action : 'failed') : state
 }
 
 /** The incident's name and a number above all it bears: old attempts leave a full record, and what is known of one must not be

@@ -1,7 +1,10 @@
 // The status of a NodeFence: its fields, and how it is kept within limits. What is left out when a list is full is chosen so
 // that no decision changes: core/plan.ts and core/clear.ts read these lists.
 import * as v from 'valibot'
-import type { Attempt, Evidence, Hold, HoldReason, IncidentStatus, Moment, Outcome, PodFate, ProofKind, ProofRecord, VolumeFate, Voided } from '../core/incident.ts'
+import {
+  given, type Attempt, type Evidence, type Hold, type HoldReason, type IncidentStatus, type Moment, type Outcome, type PodFate, type ProofKind, type ProofRecord,
+  type VolumeFate, type Voided,
+} from '../core/incident.ts'
 import { bootText } from './node-record.ts'
 import { conditions, type Condition } from './schema-condition.ts'
 import { duration, instant, list, prose, ruled, text, whole, word, type Fields } from './schema.ts'
@@ -65,6 +68,7 @@ const attempt = v.pipe(
     late: duration('How long after that the order may still land.', 0),
     result: word('What came of it.', {
       running: 'not known to have ended', off: 'verified off', on: 'verified on', failed: 'the program says so; it may still land', unknown: 'nobody knows; it may still land',
+      'not-given': 'never sent: its program was not started',
     } satisfies Record<Attempt['result'], string>),
     reason: v.exactOptional(prose('Why, where it did not end well.')),
   } satisfies Fields<Attempt>),
@@ -155,7 +159,7 @@ function distinct<Item>(items: readonly Item[], key: (item: Item) => string): re
 function keptAttempts(attempts: readonly Attempt[]): readonly Attempt[] {
   const surplus = attempts.length - limits.attempts
   if (surplus <= 0) return attempts
-  const last = new Set(new Map(attempts.map((one) => [`${one.method} ${one.action}`, one.id])).values())
+  const last = new Set(new Map(given({ attempts }).map((one) => [`${one.method} ${one.action}`, one.id])).values())
   const spare = attempts.filter((one) => one.result !== 'running' && !last.has(one.id)).slice(0, surplus).map((one) => one.id)
   const gone = new Set(spare)
   return attempts.filter((one) => !gone.has(one.id))

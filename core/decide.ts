@@ -10,7 +10,7 @@ import { audits } from './audit.ts'
 import { blind, handsOff, noOrders, type Brake } from './brake.ts'
 import { hasTaint, outOfServiceKey, quarantineKey } from './clear.ts'
 import { clearing } from './clearing.ts'
-import type { Incident } from './incident.ts'
+import { given, type Incident, type IncidentStatus } from './incident.ts'
 import { lastBeat, shutsDown } from './judge.ts'
 import { askClean, askPods, challenge, challengeNeighbours, illness, suspicion } from './look.ts'
 import { sameBoot, type Boot, type Ms, type NodeSeen, type Observed } from './model.ts'
@@ -179,16 +179,18 @@ function unproven(at: Situation): Action[] {
   const result = tryProof(at)
   if ('proof' in result) return [...looks, { do: 'prove', node: node.name, incident: incident.name, proof: result.proof }]
   // In one write with the first order, or as soon after it as the API server takes it.
-  const shut = status.attempts.some((attempt) => attempt.action === 'off') && !hasTaint(node, quarantineKey) ? [quarantine(at)] : []
+  const shut = orderedOff(status) && !hasTaint(node, quarantineKey) ? [quarantine(at)] : []
   const brake = mayOrder(at)
   if (brake !== undefined) return [...looks, ...shut, hold(node.name, brake, incident)]
   return foundOffNear(at) ? looks : [...looks, ...shut, ...order(at, result.lacks)]
 }
 
+const orderedOff = (status: IncidentStatus): boolean => given(status).some((attempt) => attempt.action === 'off')
+
 /** The devices say off by themselves: the second word is a second away, and an order would only make it later. */
 function foundOffNear(at: Situation): boolean {
   const { on, node, status } = at
-  if (status.attempts.length > 0 || status.voided.length > 0) return false
+  if (given(status).length > 0 || status.voided.length > 0) return false
   const offAt = saidOffAt(node, lastBeat(node, on.seen.self), on.now)
   return offAt !== undefined && on.now - offAt < foundOffWithin
 }
@@ -198,7 +200,7 @@ const foundOffWithin: Ms = 3_000
 /** The first level that proves, or what the level under way lacks. */
 function tryProof(at: Situation): Proven {
   const { on, incident, node, status } = at
-  const ordered = status.attempts.some((attempt) => attempt.action === 'off')
+  const ordered = orderedOff(status)
   const others = ordered ? [...on.seen.nodes.values()] : []
   let lacks = 'nothing was ordered'
   for (let level = 0; level < node.path.levels.length; level += 1) {
@@ -218,7 +220,7 @@ function mayOrder(at: Situation): Brake | undefined {
   }
   const verdict = on.verdicts.get(node.name)
   // A round that was begun goes on, but not past a proof that was shown false: that was a word of life.
-  const begun = status.attempts.some((attempt) => attempt.action === 'off' && attempt.round === status.round && status.voided.every((voided) => attempt.level > voided.proof.level))
+  const begun = given(status).some((attempt) => attempt.action === 'off' && attempt.round === status.round && status.voided.every((voided) => attempt.level > voided.proof.level))
   if (verdict?.is !== 'dead' && incident.cause !== 'by-hand' && !begun) {
     const detail = verdict?.is === 'suspect' ? verdict.lacks : verdict?.is === 'ill' ? verdict.detail : 'not heard by this replica yet'
     return { because: 'not-dead', detail, lifts: 'evidence, or a beat' }
@@ -232,7 +234,7 @@ function order(at: Situation, lacks: string): Action[] {
   switch (step.next) {
     case 'order': {
       on.fencing.add(node.name)
-      const first = !status.attempts.some((attempt) => attempt.action === 'off') && !hasTaint(node, quarantineKey)
+      const first = !orderedOff(status) && !hasTaint(node, quarantineKey)
       return [
         ...(first ? [quarantine(at)] : []),
         ...(node.busy.has(`order ${node.name} ${step.method.name}`) ? [] : [{ do: 'fence', node: node.name, incident: incident.name, method: step.method, level: step.level, round: step.round } as const]),

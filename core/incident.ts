@@ -56,8 +56,14 @@ export interface Attempt {
   /** How long the program may run, and how long after it the order may still land. */
   readonly within: Ms
   readonly late: Ms
-  readonly result: 'running' | 'off' | 'on' | 'failed' | 'unknown'
+  /** `not-given`: its program is known never to have been started. That counts as a try, and as an order never. */
+  readonly result: 'running' | 'off' | 'on' | 'failed' | 'unknown' | 'not-given'
   readonly reason?: string
+}
+
+/** Attempts that reached their device, or may have. */
+export function given({ attempts }: Pick<IncidentStatus, 'attempts'>): readonly Attempt[] {
+  return attempts.filter((attempt) => attempt.result !== 'not-given')
 }
 
 export type ProofKind = 'off' | 'found-off'

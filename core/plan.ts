@@ -5,7 +5,7 @@
 // And which orders already given may still land. An order that was sent cannot be taken back: a program that failed, timed
 // out or died with its leader may have left an *off* on its way, and until it cannot land any more nobody powers the node on
 // or ends the incident.
-import type { Attempt, HoldReason, Incident } from './incident.ts'
+import { given, type Attempt, type HoldReason, type Incident } from './incident.ts'
 import type { Method, Ms, NodeSeen, Reading } from './model.ts'
 import { seconds } from './judge.ts'
 import { auditOf, landsBy, readingsOf, untrusted } from './proof.ts'
@@ -56,7 +56,7 @@ export interface Pending {
 /** The latest instant at which an *off* of this incident may still land; undefined: none is on its way. It is counted from
  *  when we first saw the attempt on record, since the clock of whoever wrote it is not ours. */
 export function mayLand(incident: Incident, node: NodeSeen, now: Ms): Pending | undefined {
-  const loose = incident.status.attempts.filter((attempt) => attempt.action === 'off' && attempt.result !== 'off')
+  const loose = given(incident.status).filter((attempt) => attempt.action === 'off' && attempt.result !== 'off')
   const ends = loose.map((attempt) => {
     const until = landsBy(node, attempt, now)
     // What still runs here past its time can land while it runs, and then as late as every other.

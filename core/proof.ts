@@ -7,7 +7,7 @@
 // anything, yet every method of a level reads off twice, the paths were seen on while this very boot was beating, nothing
 // says on, and a probe and a witness asked after the first reading got no answer. An answer that is missing, unknown or
 // late is never off.
-import type { Attempt, Evidence, Incident, ProofKind, ProofRecord } from './incident.ts'
+import { given, type Attempt, type Evidence, type Incident, type ProofKind, type ProofRecord } from './incident.ts'
 import { sameBoot, type Boot, type Method, type Ms, type NodeSeen, type PathAudit, type Reading } from './model.ts'
 
 declare const made: unique symbol
@@ -36,7 +36,7 @@ export type Proven = { readonly proof: Proof } | { readonly lacks: string }
 export function proveOff(incident: Incident, node: NodeSeen, level: number, others: readonly NodeSeen[], now: Ms): Proven {
   const methods = node.path.levels[level] ?? []
   if (methods.length === 0) return { lacks: `level ${level + 1} has no methods` }
-  const { attempts } = incident.status
+  const attempts = given(incident.status)
   const orders = ordersOf(incident, level)
   const open = attempts.find((attempt) => attempt.result === 'running' && attempt.level === level)
   if (open !== undefined) return { lacks: `an order to ${open.method} is under way` }
@@ -185,7 +185,7 @@ function offs(pair: Pair): Omit<Evidence, 'at'>[] {
 
 /** Orders of this incident's present round on the level. */
 export function ordersOf(incident: Incident, level: number): readonly Attempt[] {
-  return incident.status.attempts.filter((attempt) => attempt.action === 'off' && attempt.level === level && attempt.round === incident.status.round)
+  return given(incident.status).filter((attempt) => attempt.action === 'off' && attempt.level === level && attempt.round === incident.status.round)
 }
 
 /** When this process knew the last of these orders ended: readings count from there. */
@@ -219,7 +219,7 @@ const seenLate: Ms = 2_500
  *  order must have answered a challenge issued after the first off. An order of an earlier round counts too: a neighbour that
  *  it silenced is silent still, and a new round would make that look like its own affair. */
 function neighbourDoubt(incident: Incident, node: NodeSeen, method: Method, first: Reading, others: readonly NodeSeen[]): string | undefined {
-  const orders = incident.status.attempts.filter((attempt) => attempt.action === 'off' && attempt.method === method.name)
+  const orders = given(incident.status).filter((attempt) => attempt.action === 'off' && attempt.method === method.name)
   const heard = (other: NodeSeen): boolean => orders.some((attempt) => {
     const ours = attempt.term === incident.status.term
     if (other.beat === undefined) return !ours && mayHaveBeaten(other)

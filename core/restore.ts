@@ -5,7 +5,7 @@
 import type { Action } from './action.ts'
 import type { Brake } from './brake.ts'
 import { hasTaint, outOfServiceKey, quarantineKey } from './clear.ts'
-import type { Incident } from './incident.ts'
+import { given, type Incident } from './incident.ts'
 import { seconds, shutsDown, type Verdict } from './judge.ts'
 import { askClean, suspicion } from './look.ts'
 import type { Method, Ms, NodeSeen } from './model.ts'
@@ -22,7 +22,7 @@ export function bringBack(at: Situation): Action[] {
   const rest = (detail: string): Action[] => [hold(node.name, { because: 'waiting-for-boot', detail, lifts: 'the machine booting' }, incident)]
   if (shutsDown(node)) return rest('it said that it shuts down, and stays so until somebody switches it on')
   const level = status.proof?.level ?? 0
-  const ours = status.attempts.some((attempt) => attempt.action === 'off')
+  const ours = given(status).some((attempt) => attempt.action === 'off')
   if (!ours && !incident.policy.powerOnFoundOff) return rest('it was found off, and nobody here switched it off: there may be hands in the machine')
   const pending = offPending(at)
   if (pending !== undefined) return [hold(node.name, pending, incident)]
@@ -100,7 +100,7 @@ export function offPending({ on, incident, node }: Situation): Brake | undefined
 }
 
 function onPending({ on, node, status }: Situation): Brake | undefined {
-  const late = status.attempts.find((attempt) => attempt.action === 'on' && attempt.result !== 'on' && on.now < landsBy(node, attempt, on.now))
+  const late = given(status).find((attempt) => attempt.action === 'on' && attempt.result !== 'on' && on.now < landsBy(node, attempt, on.now))
   if (late === undefined) return undefined
   const span = seconds(landsBy(node, late, on.now) - on.now)
   return { because: 'order-may-land', detail: `the order on to ${late.method} did not end verified and may land for another ${span}`, lifts: 'that time over' }
@@ -114,14 +114,14 @@ interface Cut {
 /** Methods that were ordered off in this incident and not, since, ordered on with success. */
 export function cut(incident: Incident, node: NodeSeen): readonly Cut[] {
   return everCut(incident, node).filter(({ method }) => {
-    const last = incident.status.attempts.findLast((attempt) => attempt.method === method.name)
+    const last = given(incident.status).findLast((attempt) => attempt.method === method.name)
     return last?.action !== 'on' || last.result !== 'on'
   })
 }
 
 /** Every method that was ordered off here, whether or not an *on* followed: without a boot that *on* may have been undone. */
 function everCut(incident: Incident, node: NodeSeen): readonly Cut[] {
-  const off = new Set(incident.status.attempts.filter((attempt) => attempt.action === 'off').map((attempt) => attempt.method))
+  const off = new Set(given(incident.status).filter((attempt) => attempt.action === 'off').map((attempt) => attempt.method))
   return node.path.levels.flatMap((methods, level) => methods.filter((method) => off.has(method.name)).map((method) => ({ method, level })))
 }
 
@@ -135,7 +135,8 @@ function giveOn({ incident, node, status }: Situation, methods: readonly Cut[], 
 }
 
 function onDue(incident: Incident, node: NodeSeen, method: Method, now: Ms): Ms {
-  const own = incident.status.attempts.filter((attempt) => attempt.method === method.name)
+  // An *on* that was not given is tried again ever more rarely, as one that failed; an *off* that was not, changed nothing.
+  const own = incident.status.attempts.filter((attempt) => attempt.method === method.name && (attempt.action === 'on' || attempt.result !== 'not-given'))
   const last = own.at(-1)
   if (last === undefined || last.action === 'off') return -Infinity
   const ended = node.firstSeen.get(`ended ${last.id}`) ?? now

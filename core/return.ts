@@ -3,7 +3,7 @@
 // boot, no VolumeAttachment of a freed volume names it, and the taints whose absence controllers may not have noticed yet
 // have been gone for a while.
 import type { Brake } from './brake.ts'
-import type { Incident } from './incident.ts'
+import { given, type Incident } from './incident.ts'
 import { hasTaint, outOfServiceKey } from './clear.ts'
 import { seconds } from './judge.ts'
 import { sameBoot, type BeatSeen, type Ms, type NodeSeen } from './model.ts'
@@ -51,7 +51,7 @@ function freedByForce(incident: Incident | undefined): boolean {
 
 /** A clean report counts from when nothing was cut or freed any more: what was freed after it may be left over. */
 function worldStoodStill(incident: Incident | undefined, node: NodeSeen, beat: BeatSeen): Ms {
-  const orders = incident?.status.attempts.map((attempt) => node.firstSeen.get(`ended ${attempt.id}`)) ?? []
+  const orders = (incident === undefined ? [] : given(incident.status)).map((attempt) => node.firstSeen.get(`ended ${attempt.id}`))
   const freed = freedByForce(incident) ? [provenAt(incident, node), node.firstSeen.get(`gone ${outOfServiceKey}`)] : []
   return Math.max(beat.since, ...[...orders, ...freed].filter((at) => at !== undefined))
 }

@@ -163,7 +163,7 @@ test('the node is heard again while its order is being written down: no device i
   world.beats.set(victim, beat({ at: world.clock.now() }))
   await turned(world.clock, deed)
   assert.equal(world.runs, [])
-  assert.equal([attempts(world)[0]?.result, attempts(world)[0]?.reason], ['failed', 'not given: the node is heard again'])
+  assert.equal([attempts(world)[0]?.result, attempts(world)[0]?.reason], ['not-given', 'the node is heard again'])
 })
 
 test('a beat from before the decision keeps no order back, and what a person ordered is given though the node is heard', async () => {
@@ -208,6 +208,14 @@ test('what came of an order is written: off, failed where the device says otherw
     assert.is(attempts(world)[0]?.result, result)
     assert.is(world.said.at(-1)?.type, result === 'off' ? 'Normal' : 'Warning')
   }
+})
+
+test('a program that was never started gave no order, and that is written', async () => {
+  const world = await opened()
+  world.runMethod = async () => ({ state: 'unknown', ran: false, reason: 'not started: there is no program redfish' })
+  assert.ok(await world.do(off))
+  assert.equal([attempts(world)[0]?.result, attempts(world)[0]?.reason], ['not-given', 'not started: there is no program redfish'])
+  assert.is(world.said.at(-1)?.type, 'Warning')
 })
 
 test('an order on is verified by on, and takes the incident into recovery', async () => {

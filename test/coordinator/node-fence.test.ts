@@ -107,6 +107,13 @@ test('of too many attempts those stay that may still land, and the last order to
   assert.is(kept.at(-1)?.id, 'n399')
 })
 
+test('of too many attempts the last order that was given to a method stays, however many were not given since', () => {
+  const many = Array.from({ length: 400 }, (_, index): Attempt => ({ ...attempt, id: `n${index}`, result: 'not-given' }))
+  const kept = written(status({ attempts: [{ ...attempt, id: 'switched-off', result: 'off' }, ...many] })).attempts
+  assert.is(kept.length, limits.attempts)
+  assert.is(kept[0]?.id, 'switched-off')
+})
+
 const fate = (index: number, is: 'attached' | 'released') => ({ attachment: `csi-${index}`, volume: 'v', driver: 'd', fate: is })
 
 test('of too many volumes those stay that are still attached', () => {

@@ -214,6 +214,23 @@ test('a dead node of an open incident is quarantined and its device ordered off,
   assert.equal(wants(inState(opened)), ['taint quarantine', 'fence bmc-off'])
 })
 
+/** The device was never touched, though the record tells of an order. */
+const notGiven = attempt({ result: 'not-given' })
+const seenNotGiven = { firstSeen: new Map(seenOrder(now - 6_000, now - 6_000)) }
+
+test('after an order that was never given a found-off is one still, and the round is not begun', () => {
+  assert.equal(wants(three({ ...foundOffNode, ...seenNotGiven }, [incident({ attempts: [notGiven] })])), ['prove found-off'])
+  assert.equal(wants(inState(opened, { ...seenNotGiven, beat: beat({ at: now - 2_000 }) }, { attempts: [notGiven] })), ['hold not-dead'])
+})
+
+test('an order that was never given keeps nobody waiting, and is nothing to give back', () => {
+  assert.equal(wants(inState(withdrawn, seenNotGiven, { attempts: [notGiven] })), ['close Withdrawn'])
+  assert.equal(wants(inState(foundOffCleared, {}, { attempts: [notGiven] })), ['hold waiting-for-boot'])
+  const notGivenOn = { ...notGiven, id: 'late', action: 'on' } as const
+  const later = { firstSeen: new Map([...(lifted.node.firstSeen ?? []), ...seenOrder(now - 2_000, now - 1_900, 'late')]) }
+  assert.equal(wants(inState(lifted, later, { attempts: [...attempts, notGivenOn] })), ['close Recovered'])
+})
+
 test('an order is not given twice while it runs', () => {
   assert.equal(wants(inState(ordering)), [])
 })

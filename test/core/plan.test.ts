@@ -85,6 +85,8 @@ function said(step: Next): string {
 const failed = attempt('bmc', 'failed')
 const failedAgain = attempt('bmc', 'failed')
 const unknown = attempt('bmc', 'unknown')
+const notGiven = attempt('bmc', 'not-given')
+const notGivenAgain = attempt('bmc', 'not-given')
 const off = attempt('bmc', 'off')
 const feedOff = attempt('feed-1', 'off')
 const otherFeedOff = attempt('feed-2', 'off')
@@ -116,6 +118,8 @@ const table: readonly (readonly [string, Partial<World>, string])[] = [
   ['a successor orders again what another leader left running', { readings: allOn, attempts: [orphan] }, 'order bmc level 0 round 0'],
   ['what failed is tried again', { readings: allOn, attempts: [failed] }, 'order bmc level 0 round 0'],
   ['what has an unknown end is tried again', { readings: allOn, attempts: [unknown] }, 'order bmc level 0 round 0'],
+  ['what was never given is tried again', { readings: allOn, attempts: [notGiven] }, 'order bmc level 0 round 0'],
+  ['what was never given counts as a try', { readings: allOn, attempts: [notGiven, notGivenAgain] }, 'order feed-1 level 1 round 0'],
   ['what failed as often as the policy says gives way to the next level', { readings: allOn, attempts: [failed, failedAgain] }, 'order feed-1 level 1 round 0'],
   ['off by its own word is verified', { readings: allOn, attempts: [off], seen: lastEnded([off], now - 200) }, 'verify 0'],
   ['off by its own word, then read on, is ordered again', { readings: [reading('bmc', 'on', now - 100)], attempts: [off], seen: lastEnded([off], now - 5_000) }, 'order bmc level 0 round 0'],
@@ -175,6 +179,11 @@ test('an order that did not end verified may land for its length and the device\
     assert.is(mayLand(incident, node, now + 79_999)?.until, now + 80_000)
     assert.is(mayLand(incident, node, now + 80_000), undefined)
   }
+})
+
+test('an order that was never given lands never', () => {
+  const { incident, node } = seenAs({ attempts: [notGiven], seen: { [`began ${notGiven.id}`]: now - 10_000 } })
+  assert.is(mayLand(incident, node, now), undefined)
 })
 
 test('a record that is seen for the first time counts from now, however old it says it is', () => {

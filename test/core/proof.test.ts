@@ -66,6 +66,7 @@ const offBut: [string, Partial<NodeSeen>, readonly Attempt[], RegExp][] = [
   ['a record this replica never saw', { firstSeen: new Map() }, [attempt()], /read off twice/],
   ['an order under way', {}, [attempt(), attempt({ id: 'node-2-abc-1.2', result: 'running' })], /under way/],
   ['an order of another level', {}, [attempt({ level: 1 })], /not ordered off/],
+  ['an order that was never given', {}, [attempt({ result: 'not-given' })], /not ordered off/],
   ['an order of an earlier round only', {}, [attempt({ round: 0 })], /not ordered off/],
   ['a path never read on in this boot', { record: record({ paths: [] }), readings: (orderedOff.readings ?? []).slice(1) }, [attempt()], /never read on/],
   ['a path audited in another boot only', { ...audited({ boot: 'boot-0/1' }), readings: (orderedOff.readings ?? []).slice(1) }, [attempt()], /never read on/],
@@ -114,6 +115,7 @@ test('no proof while an earlier on, to any level, may still land', () => {
   lacks(off({ firstSeen: seenOn(now - 89_000) }, [on, attempt()]), /may still land/)
   proves(off({ firstSeen: seenOn(now - 91_000) }, [on, attempt()]), 'off')
   proves(off({ firstSeen: seenOn(now - 89_000) }, [{ ...on, result: 'on' }, attempt()]), 'off')
+  proves(off({ firstSeen: seenOn(now - 89_000) }, [{ ...on, result: 'not-given' }, attempt()]), 'off')
 })
 
 const at = (one: Method, ago: number) => reading('off', now - ago, now - ago + 100, { method: one.name, digest: one.digest })

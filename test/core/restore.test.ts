@@ -24,4 +24,12 @@ test('cut is what was ordered off and not, since, ordered on with success', () =
   assert.equal(isCut(attempt(), attempt({ id: 'b', action: 'on', result: 'on' }), attempt({ id: 'c' })), ['bmc-off'])
 })
 
+test('an order that was never given cuts nothing and gives nothing back', () => {
+  const notGiven = attempt({ id: 'n', result: 'not-given' })
+  assert.equal(isCut(notGiven), [])
+  assert.equal(isCut(attempt(), notGiven), ['bmc-off'])
+  assert.equal(isCut(attempt(), { ...notGiven, action: 'on' }), ['bmc-off'])
+  assert.equal(isCut(attempt(), attempt({ id: 'b', action: 'on', result: 'on' }), notGiven), [])
+})
+
 test.run()
