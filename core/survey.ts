@@ -2,7 +2,7 @@
 // together, who holds a fencing slot. Five thousand nodes that beat cost a comparison each.
 import { storm, type Silent, type Storm } from './brake.ts'
 import { hasTaint, quarantineKey } from './clear.ts'
-import type { Incident } from './incident.ts'
+import { given, type Incident } from './incident.ts'
 import { judge, lastBeat, shutsDown, type Peers, type Verdict } from './judge.ts'
 import { sameBoot, type BeatSeen, type Ms, type NodeName, type NodeSeen, type Observed } from './model.ts'
 import { beatsWithin, listenersOf } from './look.ts'
@@ -154,7 +154,7 @@ function slotHolders(seen: Observed, open: ReadonlyMap<NodeName, Incident>, now:
 /** From the first order of a round to the last volume freed. One that rests, or has no level left, holds none. */
 function holdsSlot(incident: Incident, node: NodeSeen, now: Ms): boolean {
   const { status } = incident
-  if (!status.attempts.some((attempt) => attempt.action === 'off' && attempt.round === status.round)) return false
+  if (!given(status).some((attempt) => attempt.action === 'off' && attempt.round === status.round)) return false
   if (status.step === 'recovery' || status.phase === 'Done' || status.phase === 'Error') return false
   if (node.beat !== undefined && !sameBoot(node.beat.boot, incident.boot)) return false
   if (status.proof !== undefined) return true

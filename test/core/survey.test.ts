@@ -98,6 +98,11 @@ test('an incident that is over, rests, has no level left, or waits for a boot ho
   assert.equal(slots(node({ ...dead, firstSeen: ended(1_000), beat: beat({ boot: newBoot }) }), ordered), [])
 })
 
+test('an order that was never given takes none', () => {
+  const notGiven = { ...ordered, attempts: [attempt({ result: 'not-given' })] }
+  assert.equal(slots(node({ ...dead, readings: [reading('on', now - 500)], firstSeen: ended(1_000) }), notGiven), [])
+})
+
 test('a found-off that nobody ordered holds none', () => {
   assert.equal(slots(node(dead), { phase: 'Running', step: 'clear', proof: proofRecord({ kind: 'found-off' }) }), [])
 })
