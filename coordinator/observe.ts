@@ -9,7 +9,7 @@ import type { FencePath, LeaseSeen, Ms, NodeName, NodeRecord, NodeSeen, Observed
 import { outOfServiceKey } from '../core/clear.ts'
 import type { Incident } from '../core/incident.ts'
 import type { Beats } from './beats.ts'
-import type { KeptAttachment, KeptNode } from './kubernetes.ts'
+import { keepNode, type KeptAttachment, type KeptNode } from './kubernetes.ts'
 import { compareVersions } from './reflector-store.ts'
 import type { Clock } from '../edge/clock.ts'
 
@@ -80,7 +80,8 @@ export function createObservation(clock: Clock, replica: string, beats: Pick<Bea
       const { name, uid, resourceVersion = '' } = kept.metadata
       const before = rows.get(name)
       if (aheads.nodes.outdated(name, before?.resourceVersion, resourceVersion, from)) return
-      const row = before !== undefined && before.uid === uid ? before : newRow(kept, before)
+      const known = before !== undefined && before.uid === uid && before.resourceVersion !== ''
+      const row = known ? before : newRow(kept, before)
       refresh(row, kept, clock.now())
       rows.set(name, row)
       if (row !== before) for (const incident of ofNode(name)) noticeAttempts(incident)
@@ -121,6 +122,7 @@ export function createObservation(clock: Clock, replica: string, beats: Pick<Bea
       incidents.set(name, incident)
       unreadable.delete(name)
       incidentsOf.set(nodeName, (incidentsOf.get(nodeName) ?? new Set<string>()).add(name))
+      if (!rows.has(nodeName) && incident.status.phase !== 'Final') rows.set(nodeName, goneRow(incident))
       highestTerm = Math.max(highestTerm, incident.status.term)
       noticeAttempts(incident)
       forgetIfOver(nodeName)
@@ -172,6 +174,12 @@ export function createObservation(clock: Clock, replica: string, beats: Pick<Bea
       const same = row.readings.filter((old) => old.method === reading.method).slice(1 - readingsKept)
       row.readings = [...row.readings.filter((old) => old.method !== reading.method), ...same, reading]
     },
+  }
+
+  /** A Node that only its open incident tells of: deleted before this process began, or not listed yet. What the incident sent
+   *  may land all the same, and is counted on this row. */
+  function goneRow({ nodeName, nodeUid, machine }: Incident): Row {
+    return Object.assign(newRow(keepNode({ metadata: { name: nodeName, uid: nodeUid } }), undefined), { machine, gone: true })
   }
 
   /** `before`: another Node of this name. What is under way goes by the name, and goes on. */

@@ -17,9 +17,9 @@ import { sameBoot, type Boot, type Ms, type NodeSeen, type Observed } from './mo
 import { nextOrder } from './plan.ts'
 import { policyOf, type Policy } from './policy.ts'
 import { foundOff, proveOff, readingsOf, recall, saidOffAt, type Proof, type Proven } from './proof.ts'
-import { bringBack, giveBack, offPending, returning } from './restore.ts'
+import { bringBack, end, giveBack, returning } from './restore.ts'
 import { awaiting } from './return.ts'
-import { close, hold, laterBoot, latestBoot, quarantine, situationOf, untaint, withdraw, type Situation } from './situation.ts'
+import { hold, laterBoot, latestBoot, quarantine, situationOf, untaint, withdraw, type Situation } from './situation.ts'
 import { survey, type Survey } from './survey.ts'
 
 export function decide(seen: Observed, now: Ms, policies: readonly Policy[]): readonly Action[] {
@@ -123,13 +123,14 @@ function foundOffLevel(boot: Boot, node: NodeSeen, now: Ms): number | undefined 
 function proceed(on: Survey, incident: Incident): Action[] {
   const node = on.seen.nodes.get(incident.nodeName)
   if (incident.status.term !== on.seen.self.term) return [{ do: 'adopt', node: incident.nodeName, incident: incident.name }]
-  if (node === undefined || node.gone === true) return [close(incident, 'NodeDeleted', 'the Node object is gone')]
+  if (node === undefined) return [hold(incident.nodeName, { because: 'blind', detail: 'nothing is known of its node yet', lifts: 'the list of nodes' }, incident)]
   const at = situationOf(on, incident, node)
+  if (node.gone === true) return outlived(at, 'NodeDeleted', 'the Node object is gone')
   if (node.uid !== incident.nodeUid || (incident.machine !== '' && node.machine !== incident.machine)) return replaced(at)
   const off = handsOff(on.seen.self, incident.policy)
   if (off !== undefined) return [...(refuted(at) ? [untaint(node, outOfServiceKey, 'the node is heard', incident)] : []), hold(node.name, off, incident)]
-  const loose = incident.status.attempts.find((attempt) => attempt.result === 'running' && !node.busy.has(`order ${node.name} ${attempt.method}`))
-  if (loose !== undefined) return [{ do: 'settle', node: node.name, incident: incident.name, attempt: loose.id }]
+  const orphan = settle(at)
+  if (orphan !== undefined) return [orphan]
   if (incident.status.phase === 'Done') return giveBack(at)
   if (incident.status.proof === undefined) return unproven(at)
   const proof = recall(incident.status.proof)
@@ -137,6 +138,12 @@ function proceed(on: Survey, incident: Incident): Action[] {
     return [hold(node.name, { because: 'proof-doubted', detail: `the proof on record is of ${proof.boot} on ${proof.nodeUid}`, lifts: 'a person' }, incident)]
   }
   return proven(at, proof)
+}
+
+/** A leader that is gone left it running, and nobody knows its end. */
+function settle({ incident, node, status }: Situation): Action | undefined {
+  const orphan = status.attempts.find((attempt) => attempt.result === 'running' && !node.busy.has(`order ${node.name} ${attempt.method}`))
+  return orphan === undefined ? undefined : { do: 'settle', node: node.name, incident: incident.name, attempt: orphan.id }
 }
 
 /** Out-of-service stands, and something speaks that a proof must not stand against. */
@@ -160,8 +167,14 @@ function replaced(at: Situation): Action[] {
   const { incident, node } = at
   const ours = [outOfServiceKey, quarantineKey].find((key) => hasTaint(node, key))
   if (ours !== undefined) return [untaint(node, ours, 'another machine bears the name', incident)]
-  const pending = offPending(at)
-  return [pending === undefined ? close(incident, 'Replaced', 'another machine bears the name') : hold(node.name, pending, incident)]
+  return outlived(at, 'Replaced', 'another machine bears the name')
+}
+
+/** Nothing is freed or switched any more for a node that is not there. But what was sent for it may land on who bears its name
+ *  next, or on the proof of that one's incident, so it is waited out. */
+function outlived(at: Situation, outcome: 'NodeDeleted' | 'Replaced', because: string): Action[] {
+  const orphan = settle(at)
+  return orphan === undefined ? end(at, outcome, because) : [orphan]
 }
 
 /** No proof yet: look, prove what is there, order what is allowed. */

@@ -60,7 +60,7 @@ export interface NodeSeen {
   readonly labels: Readonly<Record<string, string>>
   readonly taints: readonly Taint[]
   readonly resourceVersion: string
-  /** Object gone from the API while an incident is open. */
+  /** Object gone from the API while an incident is open. A leader that began after that knows the node by its incident alone. */
   readonly gone?: boolean
   readonly ready: ReadySeen
   /** The agent's word, as this replica itself heard it. Undefined: never heard by this replica. */

@@ -72,7 +72,7 @@ function none(because: HoldReason, detail: string): Extract<Next, { next: 'none'
 }
 
 /** The name of a method that is being asked for something right now, an attempt that is just being written included. */
-function underWay(incident: Incident, node: NodeSeen): string | undefined {
+export function underWay(incident: Incident, node: NodeSeen): string | undefined {
   const key = [...node.busy].find((busy) => busy.startsWith(`order ${node.name} `))
   if (key !== undefined) return key.slice(`order ${node.name} `.length)
   return incident.status.attempts.find((attempt) => attempt.result === 'running' && runsHere(attempt, node))?.method

@@ -1,15 +1,15 @@
 // What was cut is given back, and an incident comes to its end: after the clear, after a new boot, after a withdrawal. Three
 // things are never done here. A node is not switched on, nor its incident closed, while an *off* that was sent may still land.
-// An incident is not closed while an *on* may still land, because it would land on the proof of the next one. And workloads do
-// not come back to a node that is not heard, well and clean.
+// An incident is not closed while an order runs, nor while an *on* may still land: it would land on the proof of the next one.
+// And workloads do not come back to a node that is not heard, well and clean.
 import type { Action } from './action.ts'
 import type { Brake } from './brake.ts'
 import { hasTaint, outOfServiceKey, quarantineKey } from './clear.ts'
-import { given, type Incident } from './incident.ts'
+import { given, type Incident, type Outcome } from './incident.ts'
 import { seconds, shutsDown, type Verdict } from './judge.ts'
 import { askClean, suspicion } from './look.ts'
 import type { Method, Ms, NodeSeen } from './model.ts'
-import { mayLand } from './plan.ts'
+import { mayLand, underWay } from './plan.ts'
 import { landsBy } from './proof.ts'
 import { awaiting } from './return.ts'
 import { close, hold, quarantine, untaint, type Situation } from './situation.ts'
@@ -84,9 +84,16 @@ function settleDown(at: Situation, outcome: 'Recovered' | 'Withdrawn' | 'Void', 
   return [untaint(node, quarantineKey, because, incident)]
 }
 
-function end(at: Situation, outcome: 'Recovered' | 'Withdrawn' | 'Void', because: string): Action[] {
-  const pending = onPending(at)
+/** The end, once no order of the incident is under way and none may land any more. */
+export function end(at: Situation, outcome: Outcome, because: string): Action[] {
+  const pending = inHand(at) ?? offPending(at) ?? onPending(at)
   return [pending === undefined ? close(at.incident, outcome, because) : hold(at.node.name, pending, at.incident)]
+}
+
+/** An order that is being written down stands on no record yet. */
+function inHand({ incident, node }: Situation): Brake | undefined {
+  const running = underWay(incident, node)
+  return running === undefined ? undefined : { because: 'order-may-land', detail: `${running} is being asked`, lifts: 'the end of that program' }
 }
 
 function silentAgain(verdict: Verdict | undefined, what: string): Brake {
@@ -94,7 +101,7 @@ function silentAgain(verdict: Verdict | undefined, what: string): Brake {
   return { because: 'waiting-for-boot', detail: `${what}: ${why}`, lifts: 'a beat, or evidence that it is dead' }
 }
 
-export function offPending({ on, incident, node }: Situation): Brake | undefined {
+function offPending({ on, incident, node }: Situation): Brake | undefined {
   const pending = mayLand(incident, node, on.now)
   return pending === undefined ? undefined : { because: 'order-may-land', detail: pending.detail, lifts: 'that time over' }
 }

@@ -299,6 +299,33 @@ test('a deleted Node is forgotten once its last open incident has ended', () => 
   assert.equal(forgotten, ['node-2'])
 })
 
+test('an open incident of a Node that is not there has a row all the same, marked gone, and its times are counted on it', () => {
+  const { clock, observation, forgotten } = small()
+  observation.path('node-2', { levels: [], faults: ['none'] })
+  observation.incident(fenced({ phase: 'Running', attempts: [attempt({ result: 'failed' })] }, '9'))
+  const row = observation.row('node-2')
+  assert.equal([row?.gone, row?.uid, row?.machine, row?.path.faults], [true, 'uid-node-2', 'machine-2', ['none']])
+  assert.is(row?.firstSeen.get('began node-2-abc-1.1'), clock.now())
+  observation.incident(fenced({ phase: 'Final' }, '10'))
+  assert.is(observation.row('node-2'), undefined)
+  assert.equal(forgotten, ['node-2'])
+})
+
+test('a Node that appears after its incident is no word of kubelet either, and not gone', () => {
+  const { observation } = small()
+  observation.incident(fenced({ phase: 'Running' }, '9'))
+  observation.node(node('12'))
+  const row = observation.row('node-2')
+  assert.equal([row?.gone, row?.resourceVersion, row?.bootId, row?.ready.postedAt], [undefined, '12', 'boot-1', -Infinity])
+})
+
+test('of an incident that is over, and of one that cannot be read, no row is made', () => {
+  const { observation } = small()
+  observation.incident(fenced({ phase: 'Final' }, '9'))
+  observation.incidentUnreadable('node-3-abc-1', 'node-3')
+  assert.equal([observation.row('node-2'), observation.row('node-3')], [undefined, undefined])
+})
+
 test('a Node whose incident was deleted after it is forgotten', () => {
   const { observation } = small()
   observation.node(node('2'))

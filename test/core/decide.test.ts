@@ -3,7 +3,7 @@ import * as assert from 'uvu/assert'
 import { isLook, type Action } from '../../core/action.ts'
 import { outOfServiceKey, quarantineKey } from '../../core/clear.ts'
 import { decide, incidentName } from '../../core/decide.ts'
-import type { Incident, IncidentStatus } from '../../core/incident.ts'
+import type { Attempt, Incident, IncidentStatus } from '../../core/incident.ts'
 import type { Method, NodeSeen, Observed, Self } from '../../core/model.ts'
 import type { Policy } from '../../core/policy.ts'
 import {
@@ -668,6 +668,39 @@ test('another machine under the name: our taints come off, then the incident end
 
 test('a Node object that is gone ends its incident', () => {
   assert.equal(wants(inState(clearing, { gone: true })), ['close NodeDeleted'])
+})
+
+/** The machine may be there all the same, and its next Node is about another boot, which the order would hit. */
+const endings: readonly (readonly [string, Partial<NodeSeen>, string, State])[] = [
+  ['a Node object that is gone', { gone: true }, 'close NodeDeleted', proven],
+  ['another machine under the name', { machine: 'machine-9', taints: [], readings: [reading('on', now - 500)] }, 'close Replaced', proven],
+]
+for (const [what, changes, close, state] of endings) {
+  const at = (began: number, ended?: number): Partial<NodeSeen> => ({ ...changes, firstSeen: new Map(seenOrder(began, ended)) })
+  test(`${what} ends nothing while an order runs, may still land, or is being written down`, () => {
+    const order = { busy: new Set(['order node-2 bmc-off']) }
+    for (const action of ['off', 'on'] as const) {
+      const one = (result: Attempt['result']) => ({ attempts: [attempt({ action, result })] })
+      assert.equal(wants(inState(state, { ...at(now - 1_000), ...order }, one('running'))), ['hold order-may-land'])
+      assert.equal(wants(inState(state, { ...changes, ...order }, { attempts: [] })), ['hold order-may-land'])
+      assert.equal(wants(inState(state, at(now - 1_000), one('running'))), ['settle'])
+      for (const result of ['failed', 'unknown'] as const) {
+        assert.equal(wants(inState(state, at(now - 89_000, now - 80_000), one(result))), ['hold order-may-land'])
+        assert.equal(wants(inState(state, at(now - 90_000, now - 80_000), one(result))), [close])
+      }
+      assert.equal(wants(inState(state, at(now - 1_000, now - 500), one(action))), [close])
+      assert.equal(wants(inState(state, at(now - 1_000, now - 500), one('not-given'))), [close])
+    }
+  })
+}
+
+test('an incident of whose node nothing is known yet is not closed', () => {
+  assert.equal(wants(seen([node({ name: 'node-1' })], [incident(clearing.status)])), ['hold blind'])
+})
+
+test('an incident is not closed while an order on is being written down', () => {
+  assert.equal(wants(inState(lifted, { busy: new Set(['order node-2 bmc-off']) })), ['hold order-may-land'])
+  assert.equal(wants(inState(withdrawn, { busy: new Set(['order node-2 bmc-off']) })), ['hold order-may-land'])
 })
 
 test('of two open incidents of one node one goes on, the other waits for it and says so', () => {
