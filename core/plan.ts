@@ -56,15 +56,40 @@ export interface Pending {
 /** The latest instant at which an *off* of this incident may still land; undefined: none is on its way. It is counted from
  *  when we first saw the attempt on record, since the clock of whoever wrote it is not ours. */
 export function mayLand(incident: Incident, node: NodeSeen, now: Ms): Pending | undefined {
-  const loose = given(incident.status).filter((attempt) => attempt.action === 'off' && attempt.result !== 'off')
-  const ends = loose.map((attempt) => {
+  const last = loose(incident, node, now).toSorted((one, other) => other.until - one.until)[0]
+  if (last === undefined || last.until <= now) return undefined
+  return { until: last.until, detail: `the order to ${last.attempt.method} did not end verified and may land for another ${seconds(last.until - now)}` }
+}
+
+interface Loose {
+  readonly attempt: Attempt
+  readonly until: Ms
+}
+
+/** Each *off* that did not end verified, and until when it may land. */
+function loose(incident: Incident, node: NodeSeen, now: Ms): readonly Loose[] {
+  return given(incident.status).filter((attempt) => attempt.action === 'off' && attempt.result !== 'off').map((attempt) => {
     const until = landsBy(node, attempt, now)
     // What still runs here past its time can land while it runs, and then as late as every other.
     return { attempt, until: runsHere(attempt, node) ? Math.max(until, now + attempt.late) : until }
   })
-  const last = ends.toSorted((one, other) => other.until - one.until)[0]
-  if (last === undefined || last.until <= now) return undefined
-  return { until: last.until, detail: `the order to ${last.attempt.method} did not end verified and may land for another ${seconds(last.until - now)}` }
+}
+
+/** `asked`: it was, since then, and told nothing. */
+export interface Untold {
+  readonly method: Method
+  readonly asked: boolean
+}
+
+/** Methods with such an *off* that have not told, asked after it could land no more, whether they are on or off. That the time
+ *  is over says only that nothing is on its way any more; how the node stands, its device alone can say. */
+export function untold(incident: Incident, node: NodeSeen, now: Ms): readonly Untold[] {
+  const orders = loose(incident, node, now)
+  return node.path.levels.flat().flatMap((method) => {
+    const ends = orders.filter(({ attempt }) => attempt.method === method.name).map(({ until }) => until)
+    const since = readingsOf(node, method).filter((reading) => reading.startedAt >= Math.max(...ends))
+    return ends.length === 0 || since.some((reading) => reading.state !== 'unknown') ? [] : [{ method, asked: since.length > 0 }]
+  })
 }
 
 function none(because: HoldReason, detail: string): Extract<Next, { next: 'none' }> {

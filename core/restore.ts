@@ -2,17 +2,17 @@
 // things are never done here. A node is not switched on, nor its incident closed, while an *off* that was sent may still land.
 // An incident is not closed while an order runs, nor while an *on* may still land: it would land on the proof of the next one.
 // And workloads do not come back to a node that is not heard, well and clean.
-import type { Action } from './action.ts'
+import { keyOf, type Action, type Look } from './action.ts'
 import type { Brake } from './brake.ts'
 import { hasTaint, outOfServiceKey, quarantineKey } from './clear.ts'
 import { given, type Incident, type Outcome } from './incident.ts'
 import { seconds, shutsDown, type Verdict } from './judge.ts'
-import { askClean, suspicion } from './look.ts'
+import { askClean, askDevices, suspicion } from './look.ts'
 import type { Method, Ms, NodeSeen } from './model.ts'
-import { mayLand, underWay } from './plan.ts'
+import { mayLand, underWay, untold, type Untold } from './plan.ts'
 import { landsBy } from './proof.ts'
 import { awaiting } from './return.ts'
-import { close, hold, quarantine, untaint, type Situation } from './situation.ts'
+import { close, hold, laterBoot, quarantine, untaint, type Situation } from './situation.ts'
 
 /** Cleared. What we ordered off we order on, again every so often, as long as no new boot is heard. */
 export function bringBack(at: Situation): Action[] {
@@ -26,9 +26,11 @@ export function bringBack(at: Situation): Action[] {
   if (!ours && !incident.policy.powerOnFoundOff) return rest('it was found off, and nobody here switched it off: there may be hands in the machine')
   const pending = offPending(at)
   if (pending !== undefined) return [hold(node.name, pending, incident)]
-  const methods = ours ? everCut(incident, node) : (node.path.levels[level] ?? []).map((method) => ({ method, level }))
+  const mute = untold(incident, node, on.now)
+  const methods = (ours ? everCut(incident, node) : (node.path.levels[level] ?? []).map((method) => ({ method, level }))).filter(answered(mute))
+  if (mute.some(({ asked }) => !asked) || (methods.length === 0 && mute.length > 0)) return waitsForWord(at, mute)
   return [
-    ...giveOn(at, methods, on.now),
+    ...waitsForWord(at, mute), ...giveOn(at, methods),
     hold(node.name, { because: 'waiting-for-boot', detail: 'ordered on, no new boot is heard yet', lifts: 'a beat of a new boot' }, incident),
   ]
 }
@@ -42,6 +44,8 @@ export function returning(at: Situation): Action[] {
   const looks = speaks ? [] : suspicion(on, node)
   const pending = offPending(at)
   if (pending !== undefined) return [...looks, hold(node.name, pending, incident)]
+  const mute = untold(incident, node, on.now)
+  if (mute.length > 0) return [...looks, ...waitsForWord(at, mute, looks)]
   if (speaks) return settleDown(at, 'Recovered', 'the node is back, clean, in a new boot')
   if (verdict?.is === 'dead') return end(at, 'Recovered', 'its next boot fell silent: another incident takes over')
   return [...looks, hold(node.name, silentAgain(verdict, 'a new boot was heard, and is silent now'), incident)]
@@ -57,11 +61,15 @@ export function giveBack(at: Situation): Action[] {
   const shut = hasTaint(node, quarantineKey) ? [] : [quarantine(at)]
   const pending = offPending(at)
   if (pending !== undefined) return [...looks, ...shut, hold(node.name, pending, incident)]
-  const owed = cut(incident, node)
+  const mute = untold(incident, node, on.now)
+  const waits = waitsForWord(at, mute, looks)
+  if (mute.some(({ asked }) => !asked)) return [...looks, ...shut, ...waits]
+  const owed = cut(incident, node).filter(answered(mute))
   if (owed.length > 0) {
     const detail = `${owed.map(({ method }) => method.name).join(', ')} was ordered off, and on without success so far`
-    return [...looks, ...shut, ...giveOn(at, owed, on.now), hold(node.name, { because: 'still-cut', detail, lifts: 'an order on that ends verified' }, incident)]
+    return [...looks, ...shut, ...waits, ...giveOn(at, owed), hold(node.name, { because: 'still-cut', detail, lifts: 'an order on that ends verified' }, incident)]
   }
+  if (mute.length > 0) return [...looks, ...shut, ...waits]
   const outcome = status.voided.length > 0 ? 'Void' : 'Withdrawn'
   if (speaks) return settleDown(at, outcome, outcome === 'Void' ? 'the node is well by its own word: the fence path was wrong' : 'the node is well')
   if (booting(at)) return [...looks, hold(node.name, { because: 'waiting-for-boot', detail: 'ordered on, no boot is heard yet', lifts: 'a beat of it' }, incident)]
@@ -86,9 +94,29 @@ function settleDown(at: Situation, outcome: 'Recovered' | 'Withdrawn' | 'Void', 
 
 /** The end, once no order of the incident is under way and none may land any more. */
 export function end(at: Situation, outcome: Outcome, because: string): Action[] {
+  const { on, incident, node } = at
   const pending = inHand(at) ?? offPending(at) ?? onPending(at)
-  return [pending === undefined ? close(at.incident, outcome, because) : hold(at.node.name, pending, at.incident)]
+  if (pending !== undefined) return [hold(node.name, pending, incident)]
+  // Of a Node that is gone nobody needs to know how it stands: there is nothing to switch on, and nothing comes back to it.
+  const mute = node.gone === true ? [] : untold(incident, node, on.now)
+  return mute.length > 0 ? waitsForWord(at, mute) : [close(incident, outcome, because)]
 }
+
+/** Asks them, as long as it takes. */
+function waitsForWord({ on, incident, node }: Situation, mute: readonly Untold[], looks: readonly Look[] = []): Action[] {
+  if (mute.length === 0) return []
+  const names = mute.map(({ method }) => method.name)
+  const asks = askDevices(node, on.now).filter((look) => look.do === 'askDevice' && names.includes(look.method.name))
+  const back = laterBoot(node, incident.boot) ? `, or ${names.join(', ')} taken out of the configuration` : ''
+  const detail = `an order off to ${names.join(', ')} did not end verified, and nothing has told since how the machine stands by it`
+  return [
+    ...asks.filter((look) => !looks.some((other) => keyOf(other) === keyOf(look))),
+    hold(node.name, { because: 'order-may-land', detail, lifts: `on or off, read of ${names.join(', ')}${back}` }, incident),
+  ]
+}
+
+/** What has not answered yet is not switched on; but it is no reason to leave other things off, which may be what feeds it. */
+const answered = (mute: readonly Untold[]) => ({ method }: Cut): boolean => !mute.some((one) => one.method.name === method.name)
 
 /** An order that is being written down stands on no record yet. */
 function inHand({ incident, node }: Situation): Brake | undefined {
@@ -135,8 +163,8 @@ function everCut(incident: Incident, node: NodeSeen): readonly Cut[] {
 /** An *on* that failed is given again after this, then after twice as long, and so on. */
 const onAgain: Ms = 5_000
 
-function giveOn({ incident, node, status }: Situation, methods: readonly Cut[], now: Ms): Action[] {
-  const due = methods.find(({ method }) => now >= onDue(incident, node, method, now))
+function giveOn({ on, incident, node, status }: Situation, methods: readonly Cut[]): Action[] {
+  const due = methods.find(({ method }) => on.now >= onDue(incident, node, method, on.now))
   if (due === undefined || node.busy.has(`order ${node.name} ${due.method.name}`)) return []
   return [{ do: 'restore', node: node.name, incident: incident.name, method: due.method, level: due.level, round: status.round }]
 }

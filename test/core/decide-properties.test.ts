@@ -131,6 +131,14 @@ const windowOver = (world: World, action: 'off' | 'on'): boolean => world.incide
   .filter((one) => one.action === action && one.result !== action && one.result !== 'not-given')
   .every((one) => now >= (world.node.firstSeen.get(`began ${one.id}`) ?? Infinity) + one.within + one.late)
 
+/** Whether a method with a loose *off* said on or off, asked after the last instant at which that might have landed. */
+function toldSince({ incident: { status }, node: target }: World, name: string): boolean {
+  const ends = status.attempts.filter((one) => one.method === name && one.action === 'off' && (one.result === 'failed' || one.result === 'unknown' || one.result === 'running'))
+    .map((one) => (target.firstSeen.get(`began ${one.id}`) ?? Infinity) + one.within + one.late)
+  const digest = target.path.levels.flat().find((one) => one.name === name)?.digest
+  return ends.length === 0 || target.readings.some((one) => one.method === name && one.digest === digest && one.state !== 'unknown' && one.startedAt >= Math.max(...ends))
+}
+
 test('the worlds are not vacuous: every deed is wanted in many of them, and none in many more', () => {
   const counts = new Map<string, number>()
   check((_, actions) => {
@@ -217,6 +225,9 @@ test('a storm orders nothing, a small cluster one at a time', () => {
 
 test('nothing is switched on, and nothing ends, while an off may still land', () => {
   check((world, actions) => {
+    for (const { method: { name } } of of(actions, 'restore')) assert.ok(toldSince(world, name), `${name} was not read since`)
+    const told = world.node.gone === true || world.node.path.levels.flat().every((one) => toldSince(world, one.name))
+    if (!told) assert.is(of(actions, 'close').length, 0)
     if (windowOver(world, 'off')) return
     assert.is(of(actions, 'restore').length, 0)
     assert.is(of(actions, 'close').length, 0)

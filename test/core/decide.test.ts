@@ -4,7 +4,7 @@ import { isLook, type Action } from '../../core/action.ts'
 import { outOfServiceKey, quarantineKey } from '../../core/clear.ts'
 import { decide, incidentName } from '../../core/decide.ts'
 import type { Attempt, Incident, IncidentStatus } from '../../core/incident.ts'
-import type { Method, NodeSeen, Observed, Self } from '../../core/model.ts'
+import type { Method, NodeSeen, Observed, Reading, Self } from '../../core/model.ts'
 import type { Policy } from '../../core/policy.ts'
 import {
   attempts, booted, bootedReady, cleared, clearing, freed, lifted, on, opened, ordered, ordering, proven, quarantine, recovering, seenAll,
@@ -629,8 +629,65 @@ test('a node withdrawn before anything was ordered closes at once', () => {
 test('withdrawn, what was cut is first switched on, under quarantine', () => {
   const firstSeen = new Map(seenOrder(now - 100_000, now - 98_000))
   const status = { ...withdrawn.status, attempts: [attempt({ result: 'failed' })] }
-  assert.equal(wants(inState(withdrawn, { firstSeen, taints: [quarantine] }, status)), ['restore bmc-off', 'hold still-cut'])
-  assert.equal(wants(inState(withdrawn, { firstSeen }, status)), ['taint quarantine', 'restore bmc-off', 'hold still-cut'])
+  const readings = [reading('on', now - 5_000)]
+  assert.equal(wants(inState(withdrawn, { firstSeen, readings, taints: [quarantine] }, status)), ['restore bmc-off', 'hold still-cut'])
+  assert.equal(wants(inState(withdrawn, { firstSeen, readings }, status)), ['taint quarantine', 'restore bmc-off', 'hold still-cut'])
+})
+
+/** An *off* that failed, and whose time has passed ten seconds ago. */
+const passed = { firstSeen: new Map([...(lifted.node.firstSeen ?? []), ...seenOrder(now - 100_000, now - 98_000, 'loose')]) }
+const loose = attempt({ id: 'loose', result: 'failed' })
+const unansweredStates: readonly (readonly [string, State])[] = [
+  ['an on', { node: { ...recovering.node, ...passed }, status: { ...recovering.status, attempts: [loose] } }],
+  ['a return', { node: { ...lifted.node, ...passed, taints: [quarantine] }, status: { ...lifted.status, attempts: [loose, on] } }],
+  ['the end of one that came back', { node: { ...lifted.node, ...passed }, status: { ...lifted.status, attempts: [loose, on] } }],
+  ['giving back', { node: { ...withdrawn.node, ...passed, taints: [quarantine] }, status: { ...withdrawn.status, attempts: [loose] } }],
+  ['the end of what was given back', { node: { ...withdrawn.node, ...passed, taints: [quarantine] }, status: { ...withdrawn.status, attempts: [loose, on] } }],
+  ['the end of one whose machine was replaced', { node: { ...passed, machine: 'machine-9' }, status: { ...ordered.status, attempts: [loose] } }],
+]
+const unanswered: readonly (readonly [string, readonly Reading[], boolean])[] = [
+  ['it was not asked', [], true],
+  ['it was asked before that time had passed', [reading('on', now - 10_100, now - 9_000)], true],
+  ['it did not answer', [reading('unknown', now - 5_000)], true],
+  ['another configuration answered', [reading('on', now - 5_000, now - 4_900, { digest: 'd9' })], true],
+  ['it says on', [reading('on', now - 5_000)], false],
+  ['it says off', [reading('off', now - 5_000)], false],
+  ['it said so, and has not answered since', [reading('off', now - 5_000), reading('unknown', now - 3_000)], false],
+]
+for (const [what, state] of unansweredStates) {
+  for (const [how, readings, waits] of unanswered) {
+    test(`the time of a loose off has passed, and ${how}: ${what} ${waits ? 'waits, and the device is asked' : 'is not held up'}`, () => {
+      const observed = inState(state, { readings })
+      const wished = wants(observed)
+      if (!waits) return assert.not(wished.includes('hold order-may-land'), wished.join())
+      assert.equal(wished, ['hold order-may-land'])
+      assert.match(held(observed, 'order-may-land'), /bmc-off/)
+      assert.equal(looks(observed).filter((look) => look.startsWith('askDevice')), ['askDevice bmc-off'])
+    })
+  }
+}
+
+test('what does not answer because its power hangs on what we cut does not keep that from being given back', () => {
+  const plug: Method = { ...method, name: 'plug-off', device: 'pdu-1:161', digest: 'd2' }
+  const offs = [loose, attempt({ id: 'p', level: 1, method: 'plug-off' })]
+  const fed = { ...recovering.node, path: { levels: [[method], [plug]], faults: [] }, firstSeen: new Map([...passed.firstSeen, ...seenOrder(now - 97_000, now - 96_000, 'p')]) }
+  const asleep = { node: { ...fed, readings: [reading('unknown', now - 3_000)] }, status: { ...recovering.status, attempts: offs } }
+  assert.equal(wants(inState(asleep)), ['hold order-may-land', 'restore plug-off', 'hold waiting-for-boot'])
+  assert.equal(wants(inState(asleep, { readings: [] })), ['hold order-may-land'], 'it is asked first')
+  const done = { node: { ...asleep.node, taints: [quarantine] }, status: { ...withdrawn.status, attempts: offs } }
+  assert.equal(wants(inState(done)), ['hold order-may-land', 'restore plug-off', 'hold still-cut'])
+  assert.equal(wants(inState(done, { readings: [reading('on', now - 3_000)] })), ['restore bmc-off', 'hold still-cut'])
+})
+
+test('what never answers again is taken out of the configuration by a person, once the machine is back', () => {
+  const back = inState({ node: { ...lifted.node, ...passed, readings: [reading('unknown', now - 3_000)] }, status: { ...lifted.status, attempts: [loose, on] } })
+  const hold = wishes(back, [policy], now).find((action) => action.do === 'hold')
+  assert.match(hold?.do === 'hold' ? hold.lifts : '', /bmc-off taken out of the configuration/)
+  assert.equal(wants(inState({ node: { ...lifted.node, ...passed, path: { levels: [], faults: [] } }, status: { ...lifted.status, attempts: [loose, on] } })), ['close Recovered'])
+})
+
+test('of a Node that is gone nobody has to answer: there is nobody to switch on', () => {
+  assert.equal(wants(inState(ordered, { ...passed, gone: true, readings: [] }, { attempts: [loose] })), ['close NodeDeleted'])
 })
 
 test('withdrawn, nothing is switched on while an off may still land, and the quarantine is kept meanwhile', () => {
@@ -643,7 +700,7 @@ test('withdrawn, nothing is switched on while an off may still land, and the qua
 test('withdrawn and given back, a node keeps its quarantine until it is heard, well and clean', () => {
   const firstSeen = new Map([...seenOrder(now - 100_000, now - 98_000), ...seenOrder(now - 80_000, now - 79_000, 'node-2-abc-1.2'), [`gone ${outOfServiceKey}`, now - 99_000] as [string, number]])
   const status = { ...withdrawn.status, attempts: [attempt({ result: 'failed' }), on] }
-  const state = { firstSeen, taints: [quarantine] }
+  const state = { firstSeen, taints: [quarantine], readings: [reading('on', now - 5_000)] }
   assert.equal(wants(inState(withdrawn, state, status)), ['untaint quarantine'])
   assert.equal(wants(inState(withdrawn, { ...state, beat: beat({ at: now - 2_000 }) }, status)), ['hold waiting-for-boot'])
   assert.ok(looks(inState(withdrawn, { ...state, beat: beat({ at: now - 2_000 }) }, status)).includes('probe'), 'it is asked about')
@@ -686,7 +743,7 @@ for (const [what, changes, close, state] of endings) {
       assert.equal(wants(inState(state, at(now - 1_000), one('running'))), ['settle'])
       for (const result of ['failed', 'unknown'] as const) {
         assert.equal(wants(inState(state, at(now - 89_000, now - 80_000), one(result))), ['hold order-may-land'])
-        assert.equal(wants(inState(state, at(now - 90_000, now - 80_000), one(result))), [close])
+        assert.equal(wants(inState(state, at(now - 91_000, now - 80_000), one(result))), [close])
       }
       assert.equal(wants(inState(state, at(now - 1_000, now - 500), one(action))), [close])
       assert.equal(wants(inState(state, at(now - 1_000, now - 500), one('not-given'))), [close])
