@@ -93,7 +93,7 @@ export function doer(options: DeedOptions): (deed: Deed) => Promise<boolean> {
     const beganAt = clock.now()
     const id = attemptName(incident)
     const attempt: Attempt = {
-      id, round: deed.round, level: deed.level, method: deed.method.name, agent: deed.method.agent, action, replica, term,
+      id, round: deed.round, level: deed.level, method: deed.method.name, digest: deed.method.digest, agent: deed.method.agent, action, replica, term,
       startedAt: at(), within: deed.method.orderWithin, late: deed.method.late, result: 'running',
     }
     if (!await incidents.change(deed.incident, timeline.ordered(attempt))) return false

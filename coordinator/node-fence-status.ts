@@ -25,7 +25,7 @@ const reasons: Record<HoldReason, string> = {
   'path-unverified': 'the fence path was not audited', 'identity-unproven': 'nothing proves that the path is this node\'s', 'no-path': 'no fence path is configured',
   'config-invalid': 'the fence configuration has faults', 'not-dead': 'the node is not judged dead', blind: 'our own view is stale', pause: 'a person paused',
   'dry-run': 'the policy only shows', unselected: 'no policy selects the node', 'policy-conflict': 'two policies of one priority do', 'do-nothing': 'the policy says so',
-  'order-may-land': 'an order that was sent may still land', resting: 'between two rounds', 'waiting-for-boot': 'switched on, no new boot yet', 'still-cut': 'ordered off, and on without success so far',
+  'order-may-land': 'an order that was sent may still land', resting: 'between two rounds', 'waiting-for-boot': 'switched on, no new boot yet', 'still-cut': 'ordered off, and not on again so far',
   'waiting-for-clean': 'not clean yet', 'waiting-for-volumes': 'volumes are not released yet', 'waiting-for-kubelet': 'kubelet has not posted yet',
   'proof-void': 'the fenced boot was heard', 'proof-doubted': 'a device reads otherwise now', 'out-of-levels': 'no level is left', finalizer: 'a finalizer keeps a pod',
   'sent-back': 'the scheduler keeps sending pods back', rate: 'the rate of deletions is reached',
@@ -58,6 +58,7 @@ const attempt = v.pipe(
     round: whole('The round it belongs to.', 0, 1_000_000),
     level: whole('Index of the level it belongs to.', 0, 100),
     method: text('The method that ran.', 253),
+    digest: v.exactOptional(text('Of its configuration then: another configuration of its name may be another outlet.', 128)),
     agent: text('The fence agent that ran.', 253),
     action: word('What was asked.', { off: '', on: '' }),
     replica: text('The replica that ran it.', 253),
@@ -159,7 +160,7 @@ function distinct<Item>(items: readonly Item[], key: (item: Item) => string): re
 function keptAttempts(attempts: readonly Attempt[]): readonly Attempt[] {
   const surplus = attempts.length - limits.attempts
   if (surplus <= 0) return attempts
-  const last = new Set(new Map(given({ attempts }).map((one) => [`${one.method} ${one.action}`, one.id])).values())
+  const last = new Set(new Map(given({ attempts }).map((one) => [`${one.method} ${one.digest ?? ''} ${one.action}`, one.id])).values())
   const spare = attempts.filter((one) => one.result !== 'running' && !last.has(one.id)).slice(0, surplus).map((one) => one.id)
   const gone = new Set(spare)
   return attempts.filter((one) => !gone.has(one.id))

@@ -1,6 +1,6 @@
 // One failure of one boot of one node, as it stands on its NodeFence. Everything a next leader must know is here; nothing
 // here is believed to be still true of the world without looking again.
-import type { Boot, Ms, NodeName } from './model.ts'
+import type { Boot, Method, Ms, NodeName } from './model.ts'
 import type { Policy } from './policy.ts'
 
 export interface Incident {
@@ -47,6 +47,8 @@ export interface Attempt {
   readonly round: number
   readonly level: number
   readonly method: string
+  /** Of its configuration then; an earlier version did not write it. */
+  readonly digest?: string
   readonly agent: string
   readonly action: 'off' | 'on'
   readonly replica: string
@@ -59,6 +61,11 @@ export interface Attempt {
   /** `not-given`: its program is known never to have been started. That counts as a try, and as an order never. */
   readonly result: 'running' | 'off' | 'on' | 'failed' | 'unknown' | 'not-given'
   readonly reason?: string
+}
+
+/** Whether it was an order by this method as it is configured now: another configuration of the name may be another outlet. */
+export function isOf(attempt: Attempt, method: Method): boolean {
+  return attempt.method === method.name && (attempt.digest === undefined || attempt.digest === method.digest)
 }
 
 /** Attempts that reached their device, or may have. */

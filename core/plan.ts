@@ -5,7 +5,7 @@
 // And which orders already given may still land. An order that was sent cannot be taken back: a program that failed, timed
 // out or died with its leader may have left an *off* on its way, and until it cannot land any more nobody powers the node on
 // or ends the incident.
-import { given, type Attempt, type HoldReason, type Incident } from './incident.ts'
+import { given, isOf, type Attempt, type HoldReason, type Incident } from './incident.ts'
 import type { Method, Ms, NodeSeen, Reading } from './model.ts'
 import { seconds } from './judge.ts'
 import { auditOf, landsBy, readingsOf, untrusted } from './proof.ts'
@@ -86,7 +86,7 @@ export interface Untold {
 export function untold(incident: Incident, node: NodeSeen, now: Ms): readonly Untold[] {
   const orders = loose(incident, node, now)
   return node.path.levels.flat().flatMap((method) => {
-    const ends = orders.filter(({ attempt }) => attempt.method === method.name).map(({ until }) => until)
+    const ends = orders.filter(({ attempt }) => isOf(attempt, method)).map(({ until }) => until)
     const since = readingsOf(node, method).filter((reading) => reading.startedAt >= Math.max(...ends))
     return ends.length === 0 || since.some((reading) => reading.state !== 'unknown') ? [] : [{ method, asked: since.length > 0 }]
   })
@@ -143,7 +143,7 @@ function firstLevel(incident: Incident): number {
 function onLevel(incident: Incident, node: NodeSeen, level: number, round: number, now: Ms): Next | Unfit {
   const methods = node.path.levels[level] ?? []
   const orders = ordersIn(incident, round).filter((attempt) => attempt.level === level)
-  const tries = (method: Method) => orders.filter((attempt) => attempt.method === method.name)
+  const tries = (method: Method) => orders.filter((attempt) => isOf(attempt, method))
   const due = methods.filter((method) => !standsOff(node, method, tries(method).at(-1), now))
   const spent = due.find((method) => tries(method).length >= incident.policy.retries)
   if (spent !== undefined) return { because: 'out-of-levels', detail: `${spent.name} failed ${tries(spent).length} times: ${lastReason(tries(spent))}` }

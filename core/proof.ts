@@ -7,7 +7,7 @@
 // anything, yet every method of a level reads off twice, the paths were seen on while this very boot was beating, nothing
 // says on, and a probe and a witness asked after the first reading got no answer. An answer that is missing, unknown or
 // late is never off.
-import { given, type Attempt, type Evidence, type Incident, type ProofKind, type ProofRecord } from './incident.ts'
+import { given, isOf, type Attempt, type Evidence, type Incident, type ProofKind, type ProofRecord } from './incident.ts'
 import { sameBoot, type Boot, type Method, type Ms, type NodeSeen, type PathAudit, type Reading } from './model.ts'
 
 declare const made: unique symbol
@@ -47,7 +47,7 @@ export function proveOff(incident: Incident, node: NodeSeen, level: number, othe
   if (late !== undefined) return { lacks: `the order on to ${late.method} may still land` }
   const evidence: Omit<Evidence, 'at'>[] = []
   for (const method of methods) {
-    if (!orders.some((attempt) => attempt.method === method.name)) return { lacks: `${method.name} was not ordered off` }
+    if (!orders.some((attempt) => isOf(attempt, method))) return { lacks: `${method.name} was not ordered off` }
     const audit = auditOf(node, method, incident.boot)
     const readings = readingsOf(node, method)
     const wrong = untrusted(node, method, audit)

@@ -5,12 +5,12 @@
 import { keyOf, type Action, type Look } from './action.ts'
 import type { Brake } from './brake.ts'
 import { hasTaint, outOfServiceKey, quarantineKey } from './clear.ts'
-import { given, type Incident, type Outcome } from './incident.ts'
+import { given, isOf, type Attempt, type Incident, type Outcome } from './incident.ts'
 import { seconds, shutsDown, type Verdict } from './judge.ts'
 import { askClean, askDevices, suspicion } from './look.ts'
 import type { Method, Ms, NodeSeen } from './model.ts'
 import { mayLand, underWay, untold, type Untold } from './plan.ts'
-import { landsBy } from './proof.ts'
+import { landsBy, readingsOf } from './proof.ts'
 import { awaiting } from './return.ts'
 import { close, hold, laterBoot, quarantine, untaint, type Situation } from './situation.ts'
 
@@ -28,9 +28,11 @@ export function bringBack(at: Situation): Action[] {
   if (pending !== undefined) return [hold(node.name, pending, incident)]
   const mute = untold(incident, node, on.now)
   const methods = (ours ? everCut(incident, node) : (node.path.levels[level] ?? []).map((method) => ({ method, level }))).filter(answered(mute))
-  if (mute.some(({ asked }) => !asked) || (methods.length === 0 && mute.length > 0)) return waitsForWord(at, mute)
+  if (mute.some(({ asked }) => !asked)) return waitsForWord(at, mute)
+  const held = [...waitsForWord(at, mute), ...stillCut(at, [], forgotten(at))]
+  if (methods.length === 0 && held.length > 0) return held
   return [
-    ...waitsForWord(at, mute), ...giveOn(at, methods),
+    ...giveOn(at, methods), ...held,
     hold(node.name, { because: 'waiting-for-boot', detail: 'ordered on, no new boot is heard yet', lifts: 'a beat of a new boot' }, incident),
   ]
 }
@@ -46,6 +48,8 @@ export function returning(at: Situation): Action[] {
   if (pending !== undefined) return [...looks, hold(node.name, pending, incident)]
   const mute = untold(incident, node, on.now)
   if (mute.length > 0) return [...looks, ...waitsForWord(at, mute, looks)]
+  const dark = speaks ? withoutPower(at) : []
+  if (dark.length > 0) return [...asksOf(at, dark), ...giveOn(at, dark.filter(({ says }) => says === 'off')), ...stillCut(at, dark, [])]
   if (speaks) return settleDown(at, 'Recovered', 'the node is back, clean, in a new boot')
   if (verdict?.is === 'dead') return end(at, 'Recovered', 'its next boot fell silent: another incident takes over')
   return [...looks, hold(node.name, silentAgain(verdict, 'a new boot was heard, and is silent now'), incident)]
@@ -65,10 +69,8 @@ export function giveBack(at: Situation): Action[] {
   const waits = waitsForWord(at, mute, looks)
   if (mute.some(({ asked }) => !asked)) return [...looks, ...shut, ...waits]
   const owed = cut(incident, node).filter(answered(mute))
-  if (owed.length > 0) {
-    const detail = `${owed.map(({ method }) => method.name).join(', ')} was ordered off, and on without success so far`
-    return [...looks, ...shut, ...waits, ...giveOn(at, owed), hold(node.name, { because: 'still-cut', detail, lifts: 'an order on that ends verified' }, incident)]
-  }
+  const lacking = forgotten(at)
+  if (owed.length + lacking.length > 0) return [...looks, ...shut, ...giveOn(at, owed), ...waits, ...stillCut(at, owed, lacking)]
   if (mute.length > 0) return [...looks, ...shut, ...waits]
   const outcome = status.voided.length > 0 ? 'Void' : 'Withdrawn'
   if (speaks) return settleDown(at, outcome, outcome === 'Void' ? 'the node is well by its own word: the fence path was wrong' : 'the node is well')
@@ -103,16 +105,52 @@ export function end(at: Situation, outcome: Outcome, because: string): Action[] 
 }
 
 /** Asks them, as long as it takes. */
-function waitsForWord({ on, incident, node }: Situation, mute: readonly Untold[], looks: readonly Look[] = []): Action[] {
+function waitsForWord(at: Situation, mute: readonly Untold[], looks: readonly Look[] = []): Action[] {
   if (mute.length === 0) return []
-  const names = mute.map(({ method }) => method.name)
-  const asks = askDevices(node, on.now).filter((look) => look.do === 'askDevice' && names.includes(look.method.name))
-  const back = laterBoot(node, incident.boot) ? `, or ${names.join(', ')} taken out of the configuration` : ''
-  const detail = `an order off to ${names.join(', ')} did not end verified, and nothing has told since how the machine stands by it`
-  return [
-    ...asks.filter((look) => !looks.some((other) => keyOf(other) === keyOf(look))),
-    hold(node.name, { because: 'order-may-land', detail, lifts: `on or off, read of ${names.join(', ')}${back}` }, incident),
+  const names = namesOf(mute)
+  const back = laterBoot(at.node, at.incident.boot) ? `, or ${names} taken out of the configuration` : ''
+  const detail = `an order off to ${names} did not end verified, and nothing has told since how the machine stands by it`
+  return [...asksOf(at, mute, looks), hold(at.node.name, { because: 'order-may-land', detail, lifts: `on or off, read of ${names}${back}` }, at.incident)]
+}
+
+/** Beside looks that are wanted anyway. */
+function asksOf({ on, node }: Situation, methods: readonly { readonly method: Method }[], looks: readonly Look[] = []): Look[] {
+  return askDevices(node, on.now)
+    .filter((look) => look.do === 'askDevice' && methods.some(({ method }) => method.name === look.method.name) && !looks.some((other) => keyOf(other) === keyOf(look)))
+}
+
+const namesOf = (methods: readonly { readonly method: Method }[]): string => methods.map(({ method }) => method.name).join(', ')
+
+interface Dark extends Cut {
+  readonly says: 'off' | 'nothing yet'
+}
+
+/** A boot is no word of what cuts a machine only in part, as one feed of two does: what says off, asked since, is off. */
+function withoutPower({ incident, node }: Situation): readonly Dark[] {
+  return cut(incident, node).flatMap((one): readonly Dark[] => {
+    const last = given(incident.status).findLast((attempt) => isOf(attempt, one.method))
+    const endedAt = last === undefined ? undefined : node.firstSeen.get(`ended ${last.id}`)
+    if (endedAt === undefined) return [] // it is under way: there is no end before its own
+    const since = readingsOf(node, one.method).filter((reading) => reading.startedAt >= endedAt)
+    if (since.length === 0) return [{ ...one, says: 'nothing yet' }]
+    return since.findLast((reading) => reading.state !== 'unknown')?.state === 'off' ? [{ ...one, says: 'off' }] : []
+  })
+}
+
+/** What was cut by a configuration that is not there any more. The machine's next boot has power. */
+function forgotten(at: Situation): readonly string[] {
+  return at.heard === 'new boot' || laterBoot(at.node, at.incident.boot) ? [] : lost(at.incident, at.node)
+}
+
+function stillCut({ incident, node }: Situation, owed: readonly Cut[], lacking: readonly string[]): Action[] {
+  const parts = [
+    ...(owed.length === 0 ? [] : [{ detail: `${namesOf(owed)} was ordered off, and on without success so far`, lifts: 'an order on that ends verified' }]),
+    ...(lacking.length === 0 ? [] : [{
+      detail: `${lacking.join(', ')} was ordered off, and is not configured any more as it was then: nothing here can switch it on`, lifts: 'that configuration, or a new boot of the machine',
+    }]),
   ]
+  if (parts.length === 0) return []
+  return [hold(node.name, { because: 'still-cut', detail: parts.map(({ detail }) => detail).join('; '), lifts: parts.map(({ lifts }) => lifts).join('; ') }, incident)]
 }
 
 /** What has not answered yet is not switched on; but it is no reason to leave other things off, which may be what feeds it. */
@@ -148,16 +186,26 @@ interface Cut {
 
 /** Methods that were ordered off in this incident and not, since, ordered on with success. */
 export function cut(incident: Incident, node: NodeSeen): readonly Cut[] {
-  return everCut(incident, node).filter(({ method }) => {
-    const last = given(incident.status).findLast((attempt) => attempt.method === method.name)
-    return last?.action !== 'on' || last.result !== 'on'
-  })
+  return everCut(incident, node).filter(({ method }) => !givenBack(given(incident.status).filter((attempt) => isOf(attempt, method))))
 }
 
 /** Every method that was ordered off here, whether or not an *on* followed: without a boot that *on* may have been undone. */
 function everCut(incident: Incident, node: NodeSeen): readonly Cut[] {
-  const off = new Set(given(incident.status).filter((attempt) => attempt.action === 'off').map((attempt) => attempt.method))
-  return node.path.levels.flatMap((methods, level) => methods.filter((method) => off.has(method.name)).map((method) => ({ method, level })))
+  const offs = given(incident.status).filter((attempt) => attempt.action === 'off')
+  return node.path.levels.flatMap((methods, level) => methods.filter((method) => offs.some((attempt) => isOf(attempt, method))).map((method) => ({ method, level })))
+}
+
+/** Methods that were cut, and are not configured any more as they were then. */
+export function lost(incident: Incident, node: NodeSeen): readonly string[] {
+  const configured = node.path.levels.flat()
+  const orders = given(incident.status).filter((attempt) => !configured.some((method) => isOf(attempt, method)))
+  const cuts = orders.filter(({ action, method, digest }) => action === 'off' && !givenBack(orders.filter((other) => other.method === method && other.digest === digest)))
+  return [...new Set(cuts.map(({ method }) => method))]
+}
+
+function givenBack(orders: readonly Attempt[]): boolean {
+  const last = orders.at(-1)
+  return last?.action === 'on' && last.result === 'on'
 }
 
 /** An *on* that failed is given again after this, then after twice as long, and so on. */
@@ -171,7 +219,7 @@ function giveOn({ on, incident, node, status }: Situation, methods: readonly Cut
 
 function onDue(incident: Incident, node: NodeSeen, method: Method, now: Ms): Ms {
   // An *on* that was not given is tried again ever more rarely, as one that failed; an *off* that was not, changed nothing.
-  const own = incident.status.attempts.filter((attempt) => attempt.method === method.name && (attempt.action === 'on' || attempt.result !== 'not-given'))
+  const own = incident.status.attempts.filter((attempt) => isOf(attempt, method) && (attempt.action === 'on' || attempt.result !== 'not-given'))
   const last = own.at(-1)
   if (last === undefined || last.action === 'off') return -Infinity
   const ended = node.firstSeen.get(`ended ${last.id}`) ?? now

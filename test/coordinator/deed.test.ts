@@ -218,6 +218,12 @@ test('a program that was never started gave no order, and that is written', asyn
   assert.is(world.said.at(-1)?.type, 'Warning')
 })
 
+test('an order bears the configuration by which it was given', async () => {
+  const world = await opened()
+  await world.do(off)
+  assert.is(attempts(world)[0]?.digest, method.digest)
+})
+
 test('an order on is verified by on, and takes the incident into recovery', async () => {
   const world = await opened()
   assert.ok(await world.do(switchOn))

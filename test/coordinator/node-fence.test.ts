@@ -100,8 +100,9 @@ test('a status never grows beyond what etcd takes', () => {
 })
 
 test('of too many attempts those stay that may still land, and the last order to each method', () => {
-  const many = Array.from({ length: 400 }, (_, index): Attempt => ({ ...attempt, id: `n${index}`, result: 'failed', method: 'pdu' }))
-  const kept = written(status({ attempts: [{ ...attempt, id: 'switched-off', result: 'off', method: 'ilo' }, { ...attempt, id: 'runs' }, ...many] })).attempts
+  const many = Array.from({ length: 400 }, (_, index): Attempt => ({ ...attempt, id: `n${index}`, result: 'failed', method: 'pdu', digest: 'd2' }))
+  const before: Attempt = { ...attempt, id: 'switched-off', result: 'off', method: 'pdu', digest: 'd1' }
+  const kept = written(status({ attempts: [before, { ...attempt, id: 'runs' }, ...many] })).attempts
   assert.is(kept.length, limits.attempts)
   assert.equal(kept.slice(0, 2).map((one) => one.id), ['switched-off', 'runs'])
   assert.is(kept.at(-1)?.id, 'n399')

@@ -228,7 +228,7 @@ test('an order that was never given keeps nobody waiting, and is nothing to give
   assert.equal(wants(inState(foundOffCleared, {}, { attempts: [notGiven] })), ['hold waiting-for-boot'])
   const notGivenOn = { ...notGiven, id: 'late', action: 'on' } as const
   const later = { firstSeen: new Map([...(lifted.node.firstSeen ?? []), ...seenOrder(now - 2_000, now - 1_900, 'late')]) }
-  assert.equal(wants(inState(lifted, later, { attempts: [...attempts, notGivenOn] })), ['close Recovered'])
+  assert.equal(wants(inState(lifted, later, { attempts: [...attempts, on, notGivenOn] })), ['close Recovered'])
 })
 
 test('an order is not given twice while it runs', () => {
@@ -600,8 +600,9 @@ test('an incident is not closed while an order on runs or may still land: it wou
   const later = { firstSeen: new Map([...(lifted.node.firstSeen ?? []), ...seenOrder(now - 2_000, undefined, 'late')]), busy: new Set(['order node-2 bmc-off']) }
   const running = attempt({ id: 'late', action: 'on', result: 'running' })
   assert.equal(wants(inState(lifted, later, { attempts: [...attempts, running] })), ['hold order-may-land'])
-  assert.equal(wants(inState(lifted, { ...later, busy: new Set() }, { attempts: [...attempts, { ...running, result: 'failed' }] })), ['hold order-may-land'])
-  const over = { firstSeen: new Map([...(lifted.node.firstSeen ?? []), ...seenOrder(now - 91_000, now - 80_000, 'late')]) }
+  const readings = [reading('on', now - 400)]
+  assert.equal(wants(inState(lifted, { firstSeen: new Map([...later.firstSeen, ...seenOrder(now - 20_000, now - 15_000, 'late')]), readings }, { attempts: [...attempts, { ...running, result: 'failed' }] })), ['hold order-may-land'])
+  const over = { readings, firstSeen: new Map([...(lifted.node.firstSeen ?? []), ...seenOrder(now - 91_000, now - 80_000, 'late')]) }
   assert.equal(wants(inState(lifted, over, { attempts: [...attempts, { ...running, result: 'failed' }] })), ['close Recovered'])
 })
 
@@ -672,11 +673,55 @@ test('what does not answer because its power hangs on what we cut does not keep 
   const offs = [loose, attempt({ id: 'p', level: 1, method: 'plug-off' })]
   const fed = { ...recovering.node, path: { levels: [[method], [plug]], faults: [] }, firstSeen: new Map([...passed.firstSeen, ...seenOrder(now - 97_000, now - 96_000, 'p')]) }
   const asleep = { node: { ...fed, readings: [reading('unknown', now - 3_000)] }, status: { ...recovering.status, attempts: offs } }
-  assert.equal(wants(inState(asleep)), ['hold order-may-land', 'restore plug-off', 'hold waiting-for-boot'])
+  assert.equal(wants(inState(asleep)), ['restore plug-off', 'hold order-may-land', 'hold waiting-for-boot'])
   assert.equal(wants(inState(asleep, { readings: [] })), ['hold order-may-land'], 'it is asked first')
   const done = { node: { ...asleep.node, taints: [quarantine] }, status: { ...withdrawn.status, attempts: offs } }
-  assert.equal(wants(inState(done)), ['hold order-may-land', 'restore plug-off', 'hold still-cut'])
+  assert.equal(wants(inState(done)), ['restore plug-off', 'hold order-may-land', 'hold still-cut'])
   assert.equal(wants(inState(done, { readings: [reading('on', now - 3_000)] })), ['restore bmc-off', 'hold still-cut'])
+})
+
+const byD1 = attempt({ digest: 'd1' })
+const otherwise: readonly (readonly [string, Partial<NodeSeen>])[] = [
+  ['taken out of the configuration', { path: { levels: [], faults: [] } }],
+  ['configured otherwise', { path: { levels: [[{ ...method, digest: 'd9' }]], faults: [] } }],
+]
+for (const [how, changes] of otherwise) {
+  test(`a method that was cut and then ${how} is named as still cut, and nothing is switched on by what is configured now`, () => {
+    for (const [state, result] of [[recovering, 'off'], [withdrawn, 'off'], [withdrawn, 'failed']] as const) {
+      const status = { attempts: [{ ...byD1, result }] }
+      const was = { firstSeen: new Map([...(state.node.firstSeen ?? []), ...passed.firstSeen, ...seenOrder(now - 100_000, now - 98_000)]), taints: [quarantine] }
+      const observed = inState(state, { ...was, ...changes }, status)
+      assert.equal(wants(observed), ['hold still-cut'])
+      assert.match(held(observed, 'still-cut'), /bmc-off/)
+      assert.ok(wants(inState(state, { ...was, readings: [reading('off', now - 2_000)] }, status)).includes('restore bmc-off'), 'configured as it was, it is switched on')
+    }
+  })
+
+  const lostIn = (state: State, more: Partial<NodeSeen>) => wants(inState(state, { ...more, ...changes, taints: [] }, { attempts: [byD1] }))
+  test(`a method that was cut and then ${how} holds nobody up whose next boot is there, or who is another machine`, () => {
+    assert.equal(lostIn(lifted, {}), ['close Recovered'])
+    assert.equal(lostIn(withdrawn, { ...booted.node }), ['close Withdrawn'])
+    assert.equal(lostIn(proven, { gone: true }), ['close NodeDeleted'])
+    assert.equal(lostIn(proven, { machine: 'machine-9' }), ['close Replaced'])
+  })
+}
+
+/** node-2 back in a new boot, by the one feed that was switched on. */
+function backOnOneFeed(readings: readonly Reading[], changes: Partial<NodeSeen> = {}): Observed {
+  const plug: Method = { ...method, name: 'plug-off', device: 'pdu-1:161', digest: 'd2' }
+  const firstSeen = new Map([...(booted.node.firstSeen ?? []), ...seenOrder(now - 57_000, now - 56_000, 'p')])
+  return inState(lifted, { firstSeen, path: { levels: [[method, plug]], faults: [] }, readings, ...changes }, { attempts: [...attempts, attempt({ id: 'p', method: 'plug-off' }), on] })
+}
+const plugReads = (state: Reading['state'], ago: number) => reading(state, now - ago, now - ago + 100, { method: 'plug-off', digest: 'd2' })
+
+test('back by one feed, the other is not forgotten: it is asked, and switched on where it says off', () => {
+  assert.ok(looks(backOnOneFeed([])).includes('askDevice plug-off'))
+  assert.equal(wants(backOnOneFeed([])), ['hold still-cut'])
+  assert.equal(wants(backOnOneFeed([plugReads('off', 57_000)])), ['hold still-cut'], 'read before the order had ended')
+  assert.equal(wants(backOnOneFeed([plugReads('off', 2_000)])), ['restore plug-off', 'hold still-cut'])
+  assert.equal(wants(backOnOneFeed([plugReads('on', 2_000)])), ['close Recovered'])
+  assert.equal(wants(backOnOneFeed([plugReads('unknown', 2_000)])), ['close Recovered'], 'the machine has power')
+  assert.equal(wants(backOnOneFeed([plugReads('off', 3_000), plugReads('unknown', 2_000)])), ['restore plug-off', 'hold still-cut'])
 })
 
 test('what never answers again is taken out of the configuration by a person, once the machine is back', () => {

@@ -118,6 +118,8 @@ const table: readonly (readonly [string, Partial<World>, string])[] = [
   ['a successor orders again what another leader left running', { readings: allOn, attempts: [orphan] }, 'order bmc level 0 round 0'],
   ['what failed is tried again', { readings: allOn, attempts: [failed] }, 'order bmc level 0 round 0'],
   ['what has an unknown end is tried again', { readings: allOn, attempts: [unknown] }, 'order bmc level 0 round 0'],
+  ['an order by another configuration is none of this one\'s', { readings: allOn, attempts: [attempt('bmc', 'off', { digest: 'other' })] }, 'order bmc level 0 round 0'],
+  ['tries with another configuration are none of this one\'s', { readings: allOn, attempts: [attempt('bmc', 'failed', { digest: 'other' }), attempt('bmc', 'failed', { digest: 'other' })] }, 'order bmc level 0 round 0'],
   ['what was never given is tried again', { readings: allOn, attempts: [notGiven] }, 'order bmc level 0 round 0'],
   ['what was never given counts as a try', { readings: allOn, attempts: [notGiven, notGivenAgain] }, 'order feed-1 level 1 round 0'],
   ['what failed as often as the policy says gives way to the next level', { readings: allOn, attempts: [failed, failedAgain] }, 'order feed-1 level 1 round 0'],

@@ -66,6 +66,7 @@ const offBut: [string, Partial<NodeSeen>, readonly Attempt[], RegExp][] = [
   ['a record this replica never saw', { firstSeen: new Map() }, [attempt()], /read off twice/],
   ['an order under way', {}, [attempt(), attempt({ id: 'node-2-abc-1.2', result: 'running' })], /under way/],
   ['an order of another level', {}, [attempt({ level: 1 })], /not ordered off/],
+  ['an order by another configuration', {}, [attempt({ digest: 'd0' })], /not ordered off/],
   ['an order that was never given', {}, [attempt({ result: 'not-given' })], /not ordered off/],
   ['an order of an earlier round only', {}, [attempt({ round: 0 })], /not ordered off/],
   ['a path never read on in this boot', { record: record({ paths: [] }), readings: (orderedOff.readings ?? []).slice(1) }, [attempt()], /never read on/],

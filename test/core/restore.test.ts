@@ -2,7 +2,7 @@ import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
 import type { Attempt } from '../../core/incident.ts'
 import type { Method } from '../../core/model.ts'
-import { cut } from '../../core/restore.ts'
+import { cut, lost } from '../../core/restore.ts'
 import { attempt, incident, method, node } from './world.ts'
 
 // How and when it is given back stands in decide.test.ts, with the states that lead there.
@@ -30,6 +30,26 @@ test('an order that was never given cuts nothing and gives nothing back', () => 
   assert.equal(isCut(attempt(), notGiven), ['bmc-off'])
   assert.equal(isCut(attempt(), { ...notGiven, action: 'on' }), ['bmc-off'])
   assert.equal(isCut(attempt(), attempt({ id: 'b', action: 'on', result: 'on' }), notGiven), [])
+})
+
+const other: Method = { ...method, digest: 'd9' }
+const isLost = (path: readonly Method[], ...attempts: Attempt[]) => lost(incident({ attempts }), node({ path: { levels: [path], faults: [] } }))
+
+test('an order is of a method as it was configured then: what bears its name by now is another one', () => {
+  const off = attempt({ digest: 'd1' })
+  const given = attempt({ id: 'b', action: 'on', result: 'on', digest: 'd1' })
+  assert.equal(isCut(off), ['bmc-off'])
+  assert.equal(isCut({ ...off, digest: 'd9' }), [])
+  assert.equal(isCut(off, { ...given, digest: 'd9' }), ['bmc-off'])
+  assert.equal([isLost([method], off), isLost([other], off), isLost([], off)], [[], ['bmc-off'], ['bmc-off']])
+  assert.equal([isLost([other], off, given), isLost([], off, given)], [[], []], 'it was given back while it was configured')
+  assert.equal(isLost([other], off, { ...given, digest: 'd9' }), ['bmc-off'], 'another configuration gave nothing back')
+  assert.equal(isLost([], { ...off, result: 'not-given' }), [])
+  assert.equal(isLost([other], off, { ...off, id: 'c' }), ['bmc-off'], 'named once')
+})
+
+test('an order of an earlier version, whose configuration is not on record, is known by its name', () => {
+  assert.equal([isLost([other], attempt()), isLost([second], attempt())], [[], ['bmc-off']])
 })
 
 test.run()

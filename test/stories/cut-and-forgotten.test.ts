@@ -1,0 +1,60 @@
+// A method is ordered off, and then its configuration is another one: what was cut by the old one is not forgotten.
+import { suite } from 'uvu'
+import * as assert from 'uvu/assert'
+import type { KubeObject } from '../../coordinator/api.ts'
+import { settled } from '../../sim/stage.ts'
+import { ended, findings, ourTaints, peace, programs, theIncident, type Play } from './play.ts'
+
+const test = suite('cut and forgotten')
+
+async function configure(on: Play, more: string): Promise<void> {
+  const path = `/api/v1/namespaces/holdfast-system/configmaps/fence-config-${on.victim}`
+  const was = await settled(on.world, on.world.api.get<KubeObject & { data: Record<string, string> }>(path))
+  assert.ok(was.ok)
+  const own = was.value.data['fence-method-bmc-off']?.replace(/^login_timeout=.*\n/m, '') ?? ''
+  const patched = await settled(on.world, on.world.api.patch<KubeObject>(path, 'merge', { data: { 'fence-method-bmc-off': `${own}${more}` } }))
+  assert.ok(patched.ok)
+}
+
+/** The victim is heard again after an order whose end nobody knows, and its method has been configured otherwise meanwhile. */
+async function cutAndForgotten(seed: number): Promise<Play> {
+  const on = await peace({ seed })
+  const device = on.world.devices.get(`bmc-${on.victim}`)
+  assert.ok(device)
+  device.fault = { does: 'ignore' }
+  const heal = on.world.isolate(on.victim)
+  await on.until('an order has ended', async () => (await theIncident(on))?.status.attempts.some((attempt) => attempt.result === 'failed') === true, 60_000)
+  heal()
+  await on.until('it is withdrawn', async () => (await theIncident(on))?.status.phase === 'Done', 60_000)
+  await configure(on, 'login_timeout=7\n')
+  device.fault = undefined
+  await on.run(200_000)
+  const incident = await theIncident(on)
+  assert.is(incident?.status.phase, 'Done')
+  assert.ok(incident?.status.holds.some((hold) => hold.because === 'still-cut' && hold.detail.includes('bmc-off')), JSON.stringify(incident?.status.holds))
+  assert.is(programs(on, 'on'), 0)
+  return on
+}
+
+async function over(on: Play): Promise<void> {
+  const incident = await ended(on, 300_000)
+  assert.is(incident.status.outcome, 'Withdrawn')
+  assert.equal(findings(on), [])
+  assert.equal(await ourTaints(on), [])
+}
+
+test('configured again as it was, it is read, switched on and over', async () => {
+  const on = await cutAndForgotten(71)
+  await configure(on, '')
+  await over(on)
+  assert.is(programs(on, 'on'), 1)
+})
+
+test('the machine boots anew: it has power, and nobody has to restore anything', async () => {
+  const on = await cutAndForgotten(72)
+  on.world.reboot(on.victim, 1_500)
+  await over(on)
+  assert.is(programs(on, 'on'), 0)
+})
+
+test.run()
