@@ -2,7 +2,7 @@
 // still lead at this instant, is this the incident as we know it, and, where something is freed, was what the proof rests on
 // read just now. Recording comes before touching: no record, no deed.
 import type { Deed } from '../core/action.ts'
-import { hasTaint, outOfServiceKey, quarantineKey } from '../core/clear.ts'
+import { hasOurs, hasTaint, isOurs, outOfServiceKey, ownValue, quarantineKey } from '../core/clear.ts'
 import type { Attempt, Evidence, Incident, ProofRecord } from '../core/incident.ts'
 import type { Ms, NodeName, NodeRecord, PodSeen, Taint } from '../core/model.ts'
 import { stillOff, type Proof } from '../core/proof.ts'
@@ -172,8 +172,8 @@ export function doer(options: DeedOptions): (deed: Deed) => Promise<boolean> {
     if (row === undefined || incident === undefined) return false
     if (deed.outOfService && !holds(deed.proof, incident, row)) return false
     const wanted: Taint[] = [
-      { key: quarantineKey, value: 'holdfast', effect: 'NoSchedule' } as const,
-      ...(deed.outOfService ? [{ key: outOfServiceKey, value: 'holdfast', effect: 'NoSchedule' } as const] : []),
+      { key: quarantineKey, value: ownValue, effect: 'NoSchedule' } as const,
+      ...(deed.outOfService ? [{ key: outOfServiceKey, value: ownValue, effect: 'NoSchedule' } as const] : []),
     ].filter((one) => !hasTaint(row, one.key))
     if (wanted.length === 0 || !await writeTaints(row, [...row.taints, ...wanted])) return false
     await incidents.change(deed.incident, timeline.tainted(deed.outOfService, at()))
@@ -182,9 +182,13 @@ export function doer(options: DeedOptions): (deed: Deed) => Promise<boolean> {
 
   async function untaint(deed: Extract<Deed, { do: 'untaint' }>): Promise<boolean> {
     const row = observation.row(deed.node)
-    if (row === undefined || !await writeTaints(row, row.taints.filter((one) => one.key !== deed.key))) return false
-    log.info({ node: deed.node, incident: deed.incident, taint: deed.key, because: deed.because }, 'taint removed')
-    say(deed.node, deed.incident, 'TaintRemoved', 'Untaint', `${deed.key}: ${deed.because}`, 'Normal')
+    if (row === undefined || leads() === undefined) return false
+    // Where another's does the same, there may be none of ours.
+    if (hasOurs(row, deed.key)) {
+      if (!await writeTaints(row, row.taints.filter((one) => one.key !== deed.key || !isOurs(one)))) return false
+      log.info({ node: deed.node, incident: deed.incident, taint: deed.key, because: deed.because }, 'taint removed')
+      say(deed.node, deed.incident, 'TaintRemoved', 'Untaint', `${deed.key}: ${deed.because}`, 'Normal')
+    }
     if (deed.incident === undefined) return true
     return incidents.change(deed.incident, (status) => timeline.volumesSeen(row.volumes, at())(timeline.untainted(deed.key, deed.because, deed.recovers, at())(status)))
   }

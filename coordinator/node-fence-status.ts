@@ -29,6 +29,7 @@ const reasons: Record<HoldReason, string> = {
   'waiting-for-clean': 'not clean yet', 'waiting-for-volumes': 'volumes are not released yet', 'waiting-for-kubelet': 'kubelet has not posted yet',
   'proof-void': 'the fenced boot was heard', 'proof-doubted': 'a device reads otherwise now', 'out-of-levels': 'no level is left', finalizer: 'a finalizer keeps a pod',
   'sent-back': 'the scheduler keeps sending pods back', rate: 'the rate of deletions is reached',
+  'foreign-taint': 'somebody else\'s out-of-service is on the node',
 }
 
 const evidence = (says: string) => list(says, v.pipe(

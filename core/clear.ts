@@ -1,10 +1,13 @@
 // What of a fenced node is to be freed, and whether all of it is gone. Only what is seen now counts; that a pod was freed
 // before tells nothing but who it was.
+import type { Brake } from './brake.ts'
 import type { Incident } from './incident.ts'
-import type { Ms, NodeSeen, PodSeen, VolumeSeen } from './model.ts'
+import type { Ms, NodeSeen, PodSeen, Taint, VolumeSeen } from './model.ts'
 
 export const quarantineKey = 'holdfast.dev/quarantine'
 export const outOfServiceKey = 'node.kubernetes.io/out-of-service'
+/** Kubernetes' controllers look at the key of out-of-service alone; by this value ours is known from a person's. */
+export const ownValue = 'holdfast'
 
 /** Pods of one batch: with two writes a pod it ends well before a machine could boot. */
 const batchSize = 25
@@ -66,6 +69,29 @@ function order(one: PodSeen, other: PodSeen): number {
 
 const rank = (pod: PodSeen): number => (pod.owner === 'StatefulSet' ? 0 : 1)
 
+/** Anybody's: to Kubernetes they are one. */
 export function hasTaint(node: NodeSeen, key: string): boolean {
   return node.taints.some((taint) => taint.key === key)
+}
+
+/** Ours, which is ours to take off. */
+export function hasOurs(node: NodeSeen, key: string): boolean {
+  return node.taints.some((taint) => taint.key === key && isOurs(taint))
+}
+
+export function isOurs({ key, value }: Taint): boolean {
+  return key === quarantineKey || (key === outOfServiceKey && value === ownValue)
+}
+
+/** Out-of-service that somebody else put there. A machine that runs under it may have its volumes taken away while it writes,
+ *  so nothing of ours switches it on or lets workloads back; and it is not ours to take off. */
+export function foreignTaint(node: NodeSeen): Brake | undefined {
+  const taint = node.taints.find((one) => one.key === outOfServiceKey && !isOurs(one))
+  if (taint === undefined) return undefined
+  const { key, value = '', effect } = taint
+  return {
+    because: 'foreign-taint',
+    detail: `another's ${key}${value === '' ? '' : `=${value}`}:${effect} is on ${node.name}: under it Kubernetes detaches volumes by force, also from a machine that runs`,
+    lifts: 'its removal by whoever put it there',
+  }
 }

@@ -3,7 +3,7 @@
 // them says anything but off, nothing more is freed.
 import type { Action } from './action.ts'
 import { noOrders, type Brake } from './brake.ts'
-import { hasTaint, left, nothingLeft, outOfServiceKey, quarantineKey, type Left } from './clear.ts'
+import { hasOurs, hasTaint, left, nothingLeft, outOfServiceKey, quarantineKey, type Left } from './clear.ts'
 import { shutsDown } from './judge.ts'
 import { askDevices, askNow, askPods } from './look.ts'
 import type { Ms } from './model.ts'
@@ -46,7 +46,7 @@ export function clearing(at: Situation, proof: Proof, provenAt: Ms): Action[] {
 /** Out-of-service is Kubernetes' leave to detach by force, also from a machine that somebody has just switched on. */
 function doubted({ on, incident, node }: Situation, proof: Proof, doubt: string): Action[] {
   return [
-    ...(hasTaint(node, outOfServiceKey) && saysOn(proof, node) ? [untaint(node, outOfServiceKey, doubt, incident)] : []),
+    ...(hasOurs(node, outOfServiceKey) && saysOn(proof, node) ? [untaint(node, outOfServiceKey, doubt, incident)] : []),
     ...askDevices(node, on.now),
     hold(node.name, { because: 'proof-doubted', detail: `nothing more is freed: ${doubt}`, lifts: 'off again, twice, on every method, or a new boot' }, incident),
   ]

@@ -8,7 +8,7 @@
 import { keyOf, type Action, type Look } from './action.ts'
 import { audits } from './audit.ts'
 import { blind, handsOff, noOrders, type Brake } from './brake.ts'
-import { hasTaint, outOfServiceKey, quarantineKey } from './clear.ts'
+import { hasOurs, hasTaint, outOfServiceKey, quarantineKey } from './clear.ts'
 import { clearing } from './clearing.ts'
 import { given, type Incident, type IncidentStatus } from './incident.ts'
 import { lastBeat, shutsDown } from './judge.ts'
@@ -150,7 +150,7 @@ function settle({ incident, node, status }: Situation): Action | undefined {
 
 /** Out-of-service stands, and something speaks that a proof must not stand against. */
 function refuted(at: Situation): boolean {
-  return hasTaint(at.node, outOfServiceKey) && (at.heard === 'new boot' || beatsSinceProof(at))
+  return hasOurs(at.node, outOfServiceKey) && (at.heard === 'new boot' || beatsSinceProof(at))
 }
 
 function beatsSinceProof(at: Situation): boolean {
@@ -167,7 +167,7 @@ function waitsBeside(on: Survey, incident: Incident): Action {
 /** Another machine under the name: what we knew is of no use here. */
 function replaced(at: Situation): Action[] {
   const { incident, node } = at
-  const ours = [outOfServiceKey, quarantineKey].find((key) => hasTaint(node, key))
+  const ours = [outOfServiceKey, quarantineKey].find((key) => hasOurs(node, key))
   if (ours !== undefined) return [untaint(node, ours, 'another machine bears the name', incident)]
   return outlived(at, 'Replaced', 'another machine bears the name')
 }
@@ -183,7 +183,7 @@ function outlived(at: Situation, outcome: 'NodeDeleted' | 'Replaced', because: s
 function unproven(at: Situation): Action[] {
   const { on, incident, node, status } = at
   // What went on with a proof comes off with it, before anything else.
-  if (status.voided.length > 0 && hasTaint(node, outOfServiceKey)) return [untaint(node, outOfServiceKey, 'the proof was shown false', incident)]
+  if (status.voided.length > 0 && hasOurs(node, outOfServiceKey)) return [untaint(node, outOfServiceKey, 'the proof was shown false', incident)]
   if (at.heard === 'new boot') return [withdraw(incident, 'a new boot is heard: the old one is dead, and frees nothing by force')]
   if (at.heard === 'old boot' && incident.cause !== 'by-hand') {
     const running = status.attempts.find((attempt) => attempt.result === 'running')
@@ -291,6 +291,8 @@ function stray(on: Survey, node: NodeSeen): Action[] {
   if (node.busy.has(`deed ${node.name}`)) return []
   const { pause } = on.seen.self
   if (pause !== undefined) return [hold(node.name, { because: 'pause', detail: `paused by ${pause.by}: ${pause.reason}`, lifts: 'kubectl holdfast resume' })]
+  // Nothing on record says why it should stand, and the node may be running.
+  if (hasOurs(node, outOfServiceKey)) return [untaint(node, outOfServiceKey, 'no incident of this node is open')]
   const own = [...on.seen.incidents.values()].filter((incident) => incident.nodeName === node.name)
   const lacks = (own.length === 0 ? [undefined] : own).map((incident) => awaiting(incident, node, on.now)).find((brake) => brake !== undefined)
   if (lacks !== undefined) return [...askClean(node, on.now), hold(node.name, lacks)]

@@ -4,7 +4,7 @@
 // And workloads do not come back to a node that is not heard, well and clean.
 import { keyOf, type Action, type Look } from './action.ts'
 import type { Brake } from './brake.ts'
-import { hasTaint, outOfServiceKey, quarantineKey } from './clear.ts'
+import { foreignTaint, hasOurs, hasTaint, outOfServiceKey, quarantineKey } from './clear.ts'
 import { given, isOf, type Attempt, type Incident, type Outcome } from './incident.ts'
 import { seconds, shutsDown, type Verdict } from './judge.ts'
 import { askClean, askDevices, suspicion } from './look.ts'
@@ -17,14 +17,14 @@ import { close, hold, laterBoot, quarantine, untaint, type Situation } from './s
 /** Cleared. What we ordered off we order on, again every so often, as long as no new boot is heard. */
 export function bringBack(at: Situation): Action[] {
   const { on, incident, node, status } = at
-  if (hasTaint(node, outOfServiceKey)) return [untaint(node, outOfServiceKey, 'the node is cleared', incident)]
+  if (hasOurs(node, outOfServiceKey)) return [untaint(node, outOfServiceKey, 'the node is cleared', incident)]
   if (!hasTaint(node, quarantineKey)) return [quarantine(at)]
   const rest = (detail: string): Action[] => [hold(node.name, { because: 'waiting-for-boot', detail, lifts: 'the machine booting' }, incident)]
   if (shutsDown(node)) return rest('it said that it shuts down, and stays so until somebody switches it on')
   const level = status.proof?.level ?? 0
   const ours = given(status).some((attempt) => attempt.action === 'off')
   if (!ours && !incident.policy.powerOnFoundOff) return rest('it was found off, and nobody here switched it off: there may be hands in the machine')
-  const pending = offPending(at)
+  const pending = offPending(at) ?? foreignTaint(node)
   if (pending !== undefined) return [hold(node.name, pending, incident)]
   const mute = untold(incident, node, on.now)
   const methods = (ours ? everCut(incident, node) : (node.path.levels[level] ?? []).map((method) => ({ method, level }))).filter(answered(mute))
@@ -40,7 +40,7 @@ export function bringBack(at: Situation): Action[] {
 /** A new boot after the proof: the old one is dead, and it ends by its agent's and its kubelet's own word. */
 export function returning(at: Situation): Action[] {
   const { on, incident, node } = at
-  if (hasTaint(node, outOfServiceKey)) return [untaint(node, outOfServiceKey, 'a new boot is heard', incident, true)]
+  if (hasOurs(node, outOfServiceKey)) return [untaint(node, outOfServiceKey, 'a new boot is heard', incident, true)]
   const verdict = on.verdicts.get(node.name)
   const speaks = at.heard !== 'nothing' && verdict === undefined
   const looks = speaks ? [] : suspicion(on, node)
@@ -58,7 +58,7 @@ export function returning(at: Situation): Action[] {
 /** The need is over. Orders that may still land are waited out, what was cut is switched on, the node proves itself clean. */
 export function giveBack(at: Situation): Action[] {
   const { on, incident, node, status } = at
-  if (hasTaint(node, outOfServiceKey)) return [untaint(node, outOfServiceKey, 'the incident is being withdrawn', incident, true)]
+  if (hasOurs(node, outOfServiceKey)) return [untaint(node, outOfServiceKey, 'the incident is being withdrawn', incident, true)]
   const verdict = on.verdicts.get(node.name)
   const speaks = at.heard !== 'nothing' && verdict === undefined
   const looks = speaks ? [] : suspicion(on, node)
@@ -212,6 +212,8 @@ function givenBack(orders: readonly Attempt[]): boolean {
 const onAgain: Ms = 5_000
 
 function giveOn({ on, incident, node, status }: Situation, methods: readonly Cut[]): Action[] {
+  const foreign = methods.length === 0 ? undefined : foreignTaint(node)
+  if (foreign !== undefined) return [hold(node.name, foreign, incident)]
   const due = methods.find(({ method }) => on.now >= onDue(incident, node, method, on.now))
   if (due === undefined || node.busy.has(`order ${node.name} ${due.method.name}`)) return []
   return [{ do: 'restore', node: node.name, incident: incident.name, method: due.method, level: due.level, round: status.round }]

@@ -4,7 +4,7 @@
 // have been gone for a while.
 import type { Brake } from './brake.ts'
 import { given, type Incident } from './incident.ts'
-import { hasTaint, outOfServiceKey } from './clear.ts'
+import { foreignTaint, hasTaint, outOfServiceKey } from './clear.ts'
 import { seconds } from './judge.ts'
 import { sameBoot, type BeatSeen, type Ms, type NodeSeen } from './model.ts'
 
@@ -36,6 +36,8 @@ export function awaiting(incident: Incident | undefined, node: NodeSeen, now: Ms
   if (held.length > 0) return { because: 'waiting-for-volumes', detail: `${held.length} freed volumes are still being detached from ${node.name}`, lifts: 'their VolumeAttachments gone' }
   const kubernetes = node.taints.find((taint) => taint.key === 'node.kubernetes.io/not-ready' || taint.key === 'node.kubernetes.io/unreachable')
   if (kubernetes !== undefined) return { because: 'waiting-for-kubelet', detail: `Kubernetes' own ${kubernetes.key} is still on ${node.name}`, lifts: 'its removal by the node controller' }
+  const foreign = foreignTaint(node)
+  if (foreign !== undefined) return foreign
   const gone = hasTaint(node, outOfServiceKey) ? undefined : node.firstSeen.get(`gone ${outOfServiceKey}`)
   if (freedByForce(incident) && (gone === undefined || now - gone < cachesOutlive)) {
     const since = gone === undefined ? 'still on' : `off for ${seconds(now - gone)} of ${seconds(cachesOutlive)}`

@@ -361,6 +361,20 @@ test('taints of others stay, and one that is there is not put on again', async (
   assert.equal(world.taints(), ['theirs'])
 })
 
+test('of two out-of-service taints only ours comes off; where there is none of ours the Node is not written, and the clear ends all the same', async () => {
+  const theirs = { key: outOfServiceKey, value: 'nodeshutdown', effect: 'NoExecute' }
+  for (const ours of [true, false]) {
+    const world = edgeWorld()
+    world.plantNode(victim, { spec: { taints: [theirs, ...(ours ? [{ key: outOfServiceKey, value: 'holdfast', effect: 'NoSchedule' }] : [])] } })
+    await world.plantFence({ step: 'clear' })
+    assert.ok(await world.do({ do: 'untaint', node: victim, incident: fence, key: outOfServiceKey, because: 'free', recovers: true }))
+    assert.equal(world.observation.row(victim)?.taints, [theirs])
+    assert.is(world.stored().status.step, 'recovery')
+    assert.is(world.writes.filter((write) => write.path.includes('/nodes/')).length, ours ? 1 : 0)
+    assert.is(world.said.length, ours ? 1 : 0)
+  }
+})
+
 test('out-of-service without the very proof that stands on the record is not set', async () => {
   const world = await fenced()
   const proofs: (Proof | undefined)[] = [undefined, ...[{ boot: 'boot-9/1' }, { level: 1 }, { methods: ['pdu'] }, { digests: ['d9'] }, { kind: 'found-off' as const }, { nodeUid: 'another' }]
@@ -396,7 +410,7 @@ test('somebody else wrote the Node meanwhile: nothing is written or recorded, an
 test('taking out-of-service off at the end of the clear begins the recovery; taking it off for another reason does not', async () => {
   for (const recovers of [true, false]) {
     const world = edgeWorld()
-    world.plantNode(victim, { spec: { taints: [{ key: outOfServiceKey, effect: 'NoSchedule' }] } })
+    world.plantNode(victim, { spec: { taints: [{ key: outOfServiceKey, value: 'holdfast', effect: 'NoSchedule' }] } })
     await world.plantFence({ phase: 'Running', step: 'clear' })
     assert.ok(await world.do({ do: 'untaint', node: victim, incident: fence, key: outOfServiceKey, because: 'x', recovers }))
     assert.is(world.stored().status.step, recovers ? 'recovery' : 'clear')

@@ -1,6 +1,6 @@
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
-import { hasTaint, left, nothingLeft, outOfServiceKey, type Left } from '../../core/clear.ts'
+import { foreignTaint, hasOurs, hasTaint, left, nothingLeft, outOfServiceKey, quarantineKey, type Left } from '../../core/clear.ts'
 import type { PodFate } from '../../core/incident.ts'
 import type { NodeSeen, PodSeen } from '../../core/model.ts'
 import { incident, node, now, pod, podsOf, policy, volume } from './world.ts'
@@ -99,6 +99,23 @@ test('a taint is told by its key', () => {
   const tainted = node({ taints: [{ key: outOfServiceKey, effect: 'NoExecute' }] })
   assert.ok(hasTaint(tainted, outOfServiceKey))
   assert.not(hasTaint(node(), outOfServiceKey))
+})
+
+const bears = (key: string, value?: string) => hasOurs(node({ taints: [{ key, effect: 'NoSchedule', ...(value === undefined ? {} : { value }) }] }), key)
+
+test('out-of-service is ours by its value, quarantine by its key', () => {
+  assert.equal([bears(outOfServiceKey, 'holdfast'), bears(outOfServiceKey, 'nodeshutdown'), bears(outOfServiceKey)], [true, false, false])
+  assert.equal([bears(quarantineKey, 'holdfast'), bears(quarantineKey)], [true, true])
+  assert.is(hasOurs(node(), outOfServiceKey), false)
+})
+
+test('another\'s out-of-service is named by its value and effect, beside ours too', () => {
+  const ours = { key: outOfServiceKey, value: 'holdfast', effect: 'NoSchedule' } as const
+  const others = { key: outOfServiceKey, value: 'nodeshutdown', effect: 'NoExecute' } as const
+  assert.is(foreignTaint(node({ taints: [ours] })), undefined)
+  assert.is(foreignTaint(node()), undefined)
+  for (const taints of [[others], [ours, others]]) assert.match(foreignTaint(node({ taints }))?.detail ?? '', /out-of-service=nodeshutdown:NoExecute/)
+  assert.match(foreignTaint(node({ taints: [{ key: outOfServiceKey, effect: 'NoSchedule' }] }))?.detail ?? '', /out-of-service:NoSchedule/)
 })
 
 test.run()

@@ -11,17 +11,21 @@ import type { Attempt, Incident, IncidentStatus } from '../../core/incident.ts'
 import type { BeatSeen, NodeSeen, Observed, Reading, Self } from '../../core/model.ts'
 import type { Policy } from '../../core/policy.ts'
 import { survey } from '../../core/survey.ts'
-import { attempts, booted, bootedReady, cleared, clearing, freed, lifted, on, opened, ordered, ordering, outOfService, proven, quarantine, recovering, seenLongAgo, switchedOn, withdrawn, type State } from './states.ts'
+import { attempts, booted, bootedReady, cleared, clearing, freed, lifted, on, opened, ordered, ordering, outOfService, proven, quarantine, recovering, seenLongAgo, switchedOn, theirs, withdrawn, type State } from './states.ts'
 import { attempt, beat, boot, dead, foundOffNode, incident, method, newBoot, node, now, pod, podsOf, policy, proofRecord, reading, record, seen, seenOrder, seenProof, self, silent, volume } from './world.ts'
 
 const test = suite('decide, whatever the snapshot')
 
 const plug = { ...method, name: 'plug-off', agent: 'pdu', device: 'pdu-1:161', digest: 'd2' }
+/** The time of the first order passed a few seconds ago. */
+const seenPassed = new Map(seenOrder(now - 95_000, now - 93_000))
 const states: readonly State[] = [
   opened, opened, opened, ordering, ordered, proven, clearing, freed, cleared, recovering, switchedOn, booted, lifted, withdrawn, { node: foundOffNode, status: {} },
   { node: clearing.node, status: { ...clearing.status, attempts: [], proof: proofRecord({ kind: 'found-off' }) } },
   { node: { ...clearing.node, beat: beat({ answered: { issuedAt: now - 400, boot } }) }, status: clearing.status },
   { node: { ...withdrawn.node, taints: [quarantine], firstSeen: seenLongAgo }, status: { ...withdrawn.status, attempts: [attempt({ result: 'failed' }), on] } },
+  { node: { ...withdrawn.node, taints: [quarantine], firstSeen: seenPassed, readings: [reading('on', now - 1_500)] }, status: { ...withdrawn.status, attempts: [attempt({ result: 'failed' })] } },
+  { node: { ...lifted.node, firstSeen: new Map([...lifted.node.firstSeen ?? [], ...seenPassed]), readings: [reading('on', now - 1_500)] }, status: { ...lifted.status, attempts: [attempt({ result: 'failed' }), on] } },
   { node: { ...withdrawn.node, taints: [quarantine], firstSeen: seenLongAgo }, status: { ...withdrawn.status, voided: [{ proof: proofRecord(), at: '', evidence: '' }], attempts: [...attempts, on] } },
 ]
 
@@ -66,7 +70,7 @@ const nodeChanges = fc.record({
   ready: fc.record({ status: fc.constantFrom('True', 'False', 'Unknown'), postedAt: when, since: when, bootId: fc.constantFrom('boot-1', 'boot-2', '') }),
   lease: fc.record({ at: when, unmovedSince: when, moved: fc.boolean() }).map(({ at, unmovedSince, moved }) => ({ askedAt: at, readAt: at + 20, renewTime: 'x', unmovedSince: Math.min(at, unmovedSince), moved })),
   path: fc.constantFrom({ levels: [[method]], faults: [] }, { levels: [[method], [plug]], faults: [] }, { levels: [[method, plug]], faults: [] }, { levels: [], faults: ['fence-config-node-2: no such template'] }),
-  taints: fc.subarray([quarantine, outOfService, { key: 'node.kubernetes.io/unreachable', effect: 'NoSchedule' as const }]),
+  taints: fc.subarray([quarantine, outOfService, theirs, { key: 'node.kubernetes.io/unreachable', effect: 'NoSchedule' as const }]),
   pods: fc.option(fc.record({ at: when, some: fc.subarray([pod('web-0'), pod('api-x', { owner: 'ReplicaSet' }), pod('kept', { finalizers: ['x'], terminating: true }), pod('ds', { exempt: 'DaemonSet' })]) }).map(({ at, some }) => podsOf(some, at)), { nil: undefined as never }),
   volumes: fc.subarray([volume('pv-1'), volume('pv-2', { deleting: true })]), gone: fc.constantFrom(false, false, true), uid: fc.constantFrom('uid-node-2', 'uid-node-2', 'uid-other'),
   machine: fc.constantFrom('machine-2', 'machine-2', 'machine-9'), bootId: fc.constantFrom('boot-1', 'boot-2'), controlPlane: fc.boolean(),
@@ -262,6 +266,15 @@ test('the quarantine comes off only a node that beats, in a boot it was judged c
       assert.ok((world.node.beat?.clean?.at ?? -Infinity) >= (world.node.beat?.since ?? Infinity))
       assert.not(world.node.taints.some((one) => one.key === outOfServiceKey || one.key === 'node.kubernetes.io/unreachable'))
     }
+  })
+})
+
+test('nothing is switched on while anybody\'s out-of-service stands, and another\'s is no reason for a taint of ours', () => {
+  check((world, actions) => {
+    const stands = world.node.taints.filter((one) => one.key === outOfServiceKey)
+    if (stands.length > 0) assert.is(of(actions, 'restore').length, 0)
+    for (const { key, recovers } of of(actions, 'untaint')) assert.ok(key === quarantineKey || recovers || stands.includes(outOfService))
+    if (stands.length > 0) assert.not(of(actions, 'taint').some((one) => one.outOfService && world.node.taints.includes(quarantine)))
   })
 })
 

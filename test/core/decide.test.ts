@@ -7,8 +7,8 @@ import type { Attempt, Incident, IncidentStatus } from '../../core/incident.ts'
 import type { Method, NodeSeen, Observed, Reading, Self } from '../../core/model.ts'
 import type { Policy } from '../../core/policy.ts'
 import {
-  attempts, booted, bootedReady, cleared, clearing, freed, lifted, on, opened, ordered, ordering, proven, quarantine, recovering, seenAll,
-  seenLongAgo, switchedOn, withdrawn, type State,
+  attempts, booted, bootedReady, cleared, clearing, freed, lifted, on, opened, ordered, ordering, outOfService, proven, quarantine, recovering, seenAll,
+  seenLongAgo, switchedOn, theirs, withdrawn, type State,
 } from './states.ts'
 import {
   attempt, beat, boot, dead, foundOffNode, incident, method, newBoot, node, now, pod, podsOf, policy, proofRecord, reading, record, seen, seenOrder,
@@ -812,6 +812,42 @@ test('of two open incidents of one node one goes on, the other waits for it and 
   }
 })
 
+// Out-of-service that somebody else put there.
+
+test('another\'s out-of-service does for the clear, is never taken off, and nothing is switched on under it', () => {
+  const under = (state: State, changes: Partial<NodeSeen> = {}, status: Partial<IncidentStatus> = {}) => wants(inState(state, { taints: [quarantine, theirs], ...changes }, status))
+  assert.equal(under(clearing), ['delete web-0 api-x'], 'it lets Kubernetes detach as ours would')
+  assert.equal(under(cleared), ['untaint out-of-service'], 'the clear ends, and with it what is ours')
+  assert.equal(under(recovering), ['hold foreign-taint'])
+  assert.match(held(inState(recovering, { taints: [quarantine, theirs] }), 'foreign-taint'), /nodeshutdown/)
+  assert.equal(under(booted), ['hold foreign-taint'])
+  const firstSeen = new Map(seenOrder(now - 100_000, now - 98_000))
+  assert.equal(under(withdrawn, { firstSeen, readings: [reading('on', now - 5_000)] }, { attempts: [attempt({ result: 'failed' })] }), ['hold foreign-taint', 'hold still-cut'])
+  assert.equal(under(withdrawn), ['hold foreign-taint'])
+  assert.equal(under(ordered, { machine: 'machine-9' }), ['untaint quarantine'])
+  assert.equal(under(ordered, { machine: 'machine-9', taints: [theirs] }), ['close Replaced'])
+})
+
+test('beside another\'s out-of-service ours comes off as ever', () => {
+  const both = (state: State, changes: Partial<NodeSeen> = {}) => wants(inState(state, { taints: [quarantine, theirs, outOfService], ...changes }))
+  for (const state of [cleared, recovering, booted, withdrawn]) assert.equal(both(state), ['untaint out-of-service'])
+  assert.equal(both(clearing, { readings: [reading('off', now - 1_300), reading('on', now - 300)] }), ['untaint out-of-service', 'hold proof-doubted'])
+  assert.equal(wants(inState(clearing, { taints: [quarantine, theirs], readings: [reading('off', now - 1_300), reading('on', now - 300)] })), ['hold proof-doubted'])
+})
+
+test('hands off, or a proof shown false: another\'s out-of-service is left alone', () => {
+  const paused = lead({ pause: { reason: 'x', by: 'y' } })
+  assert.equal(wants(inState(clearing, { taints: [quarantine, theirs], beat: beat() }, {}, {}, paused)), ['hold pause'])
+  const status: Partial<IncidentStatus> = { ...ordered.status, voided: [{ proof: proofRecord(), at: '', evidence: '' }] }
+  assert.equal(wants(inState({ node: { ...clearing.node, taints: [quarantine, theirs], beat: beat() }, status })), ['withdraw'])
+})
+
+test('an out-of-service of ours that no open incident owns comes off at once, another\'s keeps the quarantine', () => {
+  assert.equal(wants(three({ ...booted.node, taints: [quarantine, outOfService] }, [over])), ['untaint out-of-service'])
+  assert.equal(wants(three({ ...booted.node, taints: [quarantine, outOfService] })), ['untaint out-of-service'])
+  assert.equal(wants(three({ ...booted.node, taints: [quarantine, theirs] }, [over])), ['hold foreign-taint'])
+})
+
 // Strays: our taint on a node without an open incident.
 
 const over = incident({ phase: 'Final', step: 'recovery', proof: proofRecord(), attempts: [...attempts, on] })
@@ -838,8 +874,8 @@ test('a quarantine on a node that is silent is left alone', () => {
 
 test('one node\'s hold does not stop another node\'s clear', () => {
   const other = node({ ...clearing.node, name: 'node-9', uid: 'uid-node-9', firstSeen: new Map([...seenAll].map(([key, at]) => [key.replace('node-2', 'node-9'), at])) })
-  const theirs = incident(clearing.status, { name: 'node-9-abc-1', nodeName: 'node-9', nodeUid: 'uid-node-9', machine: '' })
-  const moved = { ...theirs, status: { ...theirs.status, proof: proofRecord({ nodeUid: 'uid-node-9' }), attempts: [attempt({ id: 'node-9-abc-1.1' })] } }
+  const itsFence = incident(clearing.status, { name: 'node-9-abc-1', nodeName: 'node-9', nodeUid: 'uid-node-9', machine: '' })
+  const moved = { ...itsFence, status: { ...itsFence.status, proof: proofRecord({ nodeUid: 'uid-node-9' }), attempts: [attempt({ id: 'node-9-abc-1.1' })] } }
   const observed = seen([node(clearing.node), other, node({ name: 'node-1' }), node({ name: 'node-3' })], [incident(clearing.status, { policy: { ...policy, mode: 'dryRun' } }), moved])
   assert.equal(wants(observed), ['hold dry-run'])
   assert.ok(decide(observed, now, [policy]).some((action) => action.do === 'delete' && action.node === 'node-9'))

@@ -192,7 +192,7 @@ function deed(world: World, action: Deed, until: (span: Ms, run: () => void) => 
     case 'taint':
       tell(action.outOfService ? 'out-of-service' : 'quarantine')
       for (const key of action.outOfService ? [quarantineKey, outOfServiceKey] : [quarantineKey]) {
-        if (!row.taints.some((taint) => taint.key === key)) row.taints = [...row.taints, { key, effect: 'NoSchedule' }]
+        if (!row.taints.some((taint) => taint.key === key)) row.taints = [...row.taints, { key, value: 'holdfast', effect: 'NoSchedule' }]
       }
       return
     case 'untaint':

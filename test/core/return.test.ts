@@ -40,9 +40,10 @@ const conditions: [string, string, RegExp, Partial<NodeSeen>][] = [
   ['cannot tell whether it is clean', 'waiting-for-clean', /hung disk/, { beat: booted({ clean: { at: now - 2_000, report: { state: 'unknown', reason: 'hung disk' } } }) }],
   ['has a mount left over', 'waiting-for-clean', /1 left over.*\/var\/lib\/x/, { beat: booted({ clean: { at: now - 2_000, report: { state: 'dirty', leftovers: [{ kind: 'mount', path: '/var/lib/x' }] } } }) }],
   ['has a freed volume still being detached', 'waiting-for-volumes', /1 freed/, { volumes: [volume('pv-1', { deleting: true })] }],
+  ['bears another\'s out-of-service', 'foreign-taint', /nodeshutdown/, { taints: [quarantine, { key: outOfServiceKey, value: 'nodeshutdown', effect: 'NoExecute' }] }],
   ['bears Kubernetes\' own not-ready', 'waiting-for-kubelet', /not-ready/, { taints: [quarantine, { key: 'node.kubernetes.io/not-ready', effect: 'NoExecute' }] }],
   ['bears Kubernetes\' own unreachable', 'waiting-for-kubelet', /unreachable/, { taints: [quarantine, { key: 'node.kubernetes.io/unreachable', effect: 'NoSchedule' }] }],
-  ['is out of service', 'waiting-for-kubelet', /still on/, { taints: [quarantine, { key: outOfServiceKey, effect: 'NoSchedule' }] }],
+  ['is out of service', 'waiting-for-kubelet', /still on/, { taints: [quarantine, { key: outOfServiceKey, value: 'holdfast', effect: 'NoSchedule' }] }],
   ['was out of service until less than thirty seconds ago', 'waiting-for-kubelet', /29\.0 s of 30\.0 s/, { firstSeen: new Map([...firstSeen, [`gone ${outOfServiceKey}`, now - 29_000]]) }],
 ]
 for (const [how, because, what, changes] of conditions) test(`a node that ${how} keeps its quarantine`, () => waitsFor(because, what, changes))

@@ -5,7 +5,9 @@ import type { NodeSeen, ReadySeen } from '../../core/model.ts'
 import { attempt, beat, dead, newBoot, now, orderedOff, pod, podsOf, proofRecord, reading, record, seenOrder, seenProof, volume } from './world.ts'
 
 export const quarantine = { key: quarantineKey, effect: 'NoSchedule' } as const
-export const outOfService = { key: outOfServiceKey, effect: 'NoSchedule' } as const
+export const outOfService = { key: outOfServiceKey, value: 'holdfast', effect: 'NoSchedule' } as const
+/** As the documentation of Kubernetes has a person put it. */
+export const theirs = { key: outOfServiceKey, value: 'nodeshutdown', effect: 'NoExecute' } as const
 
 export interface State {
   readonly node: Partial<NodeSeen>
