@@ -98,10 +98,14 @@ function unchosen(chosen: Exclude<ReturnType<typeof policyOf>, { policy: Policy 
     : { because: 'policy-conflict', detail: `${chosen.names.join(' and ')} select this node with one priority`, lifts: 'different priorities' }
 }
 
+/** The API server takes 253 characters. Beside the node's name there must be room for the digest, for the number, and for that
+ *  of each attempt, whose name is made from this one; what is cut off the digest stands for. */
+const longestPart = 220
+
 /** The node, a digest of the boot, and a number one above the highest this boot had: a second open of the same one is a 409,
  *  and a name is not met again after earlier incidents were pruned. */
 export function incidentName(seen: Observed, node: NodeSeen, boot: Boot): string {
-  const stem = `${node.name}-${digest(`${node.uid} ${boot}`)}-`
+  const stem = `${node.name.slice(0, longestPart).replace(/[^a-z0-9]+$/, '')}-${digest(`${node.uid} ${boot}`)}-`
   const numbers = [...seen.incidents.keys()].filter((name) => name.startsWith(stem)).map((name) => Number(name.slice(stem.length)))
   return `${stem}${Math.max(0, ...numbers.filter(Number.isInteger)) + 1}`
 }
