@@ -10,6 +10,7 @@ import type { Ms } from './model.ts'
 import { contradicted, saysOn, stillOff, sweepWithin, unconfigured, type Proof } from './proof.ts'
 import { hold, untaint, type Situation } from './situation.ts'
 
+const podsEvery: Ms = 1_000
 /** A batch that waits for fresh readings longer than this after the proof says so. */
 const freshSoon: Ms = 30_000
 
@@ -38,9 +39,14 @@ export function clearing(at: Situation, proof: Proof, provenAt: Ms): Action[] {
   }
   const patient = on.now - provenAt < incident.policy.clearPatience
   if (rest.waiting > 0 || (!nothingLeft(rest) && patient)) {
-    return [...secure(at, proof), ...askPods(node), ...waitsFor(rest).map((brake) => hold(node.name, brake, incident))]
+    return [...secure(at, proof), ...podsAgain(at), ...waitsFor(rest).map((brake) => hold(node.name, brake, incident))]
   }
   return [untaint(node, outOfServiceKey, 'everything that was to be freed is free, and the node is still off', incident, true), ...secure(at, proof)]
+}
+
+/** What is waited for lasts seconds, and a list of a node's pods is no small question. */
+function podsAgain({ on, node }: Situation): Action[] {
+  return node.pods === undefined || on.now - node.pods.listedAt >= podsEvery ? askPods(node) : []
 }
 
 /** Out-of-service is Kubernetes' leave to detach by force, also from a machine that somebody has just switched on. */

@@ -492,6 +492,16 @@ test('while volumes are attached the incident says so, and out-of-service stays'
   assert.match(held(inState(freed), 'waiting-for-volumes'), /pv-1/)
 })
 
+test('while the clear waits the pods are listed once a second; after a batch, and without a list of now, at once', () => {
+  const listed = (ago: number, changes: Partial<NodeSeen> = {}, own: Self = self()) => looks(inState(freed, { firstSeen: seenLongAgo, pods: podsOf([], now - ago), ...changes }, {}, {}, own)).includes('listPods')
+  assert.equal([listed(100), listed(990), listed(1_000), listed(1_900), listed(2_100)], [false, false, true, true, true])
+  const due = podsOf([pod('web-0')], now - 200)
+  assert.is(listed(0, { pods: due }, lead({ podBudget: 0 })), false, 'waiting for the rate')
+  const { pods: _, ...unlisted } = freed.node
+  assert.ok(looks(inState({ node: unlisted, status: freed.status })).includes('listPods'))
+  assert.ok(looks(inState(freed, { pods: podsOf([], now - 600) })).includes('listPods'), 'listed before the proof')
+})
+
 test('everything free: out-of-service comes off while the node is still off', () => {
   assert.equal(wants(inState(cleared)), ['untaint out-of-service'])
 })
