@@ -1,0 +1,22 @@
+// A hibernated machine reads off and goes on where it stopped: the assumption that docs/safety.md states, broken on purpose.
+import { suite } from 'uvu'
+import * as assert from 'uvu/assert'
+import { ended, findings, ourTaints, peace, steps, workloadRuns } from './play.ts'
+
+const test = suite('hibernated')
+
+test('switched on it resumes the fenced boot: the proof is void at its first answered challenge, and what it writes it writes for seconds', async () => {
+  const on = await peace({ seed: 91 })
+  on.world.hibernate(on.victim)
+  const incident = await ended(on, 300_000)
+  assert.equal([incident.status.outcome, incident.status.voided[0]?.proof.kind], ['Void', 'found-off'])
+  const after = steps(incident).slice(steps(incident).indexOf('proof void'))
+  assert.not(after.some((what) => what === 'freed' || what === 'tainted'), after.join())
+  const resumedAt = on.world.truth.entries.findLast((entry) => entry.what === 'machine thawed')?.at ?? Infinity
+  for (const late of on.world.judges.wroteAfterRelease()) assert.ok(late.from >= resumedAt && late.until < resumedAt + 5_000, JSON.stringify(late))
+  assert.equal(findings(on).filter((finding) => !finding.includes('after its release')), [])
+  assert.equal(await ourTaints(on), [])
+  assert.ok(await workloadRuns(on), 'the workload runs')
+})
+
+test.run()
