@@ -35,6 +35,7 @@ export function check(cluster: Cluster, moves: boolean): readonly Category[] {
     { name: 'agents', checks: [agentsRun(cluster), agentsHeard(cluster)] },
     { name: 'fence paths', checks: [pathsConfigured(cluster), pathsVerified(cluster), identityProven(cluster), portsHeard(cluster)] },
     { name: 'taints', checks: [taintsOwned(cluster)] },
+    { name: 'incidents', checks: [fencesReadable(cluster)] },
     { name: 'storage', checks: [pluginsTolerate(cluster)] },
   ]
 }
@@ -207,9 +208,18 @@ function identityProven(cluster: Cluster): Checked {
 
 function portsHeard(cluster: Cluster): Checked {
   return claim('ports-heard', 'every kubelet port was heard to answer', [cluster.nodes, cluster.records], () => {
-    const deaf = recorded(cluster).filter(({ record }) => record !== undefined && record.probe?.answered !== true).map(({ name }) => name)
-    return deaf.length === 0 ? undefined : `not of ${few(deaf)}: their silence will prove nothing, and death is judged by the Lease alone`
+    const deaf = recorded(cluster).filter(({ record }) => record !== undefined && record.probe?.answered !== true)
+    const asked = deaf.filter(({ node }) => node.address !== '').map(({ name }) => name)
+    const nowhere = deaf.filter(({ node }) => node.address === '').map(({ name }) => name)
+    const reasons = [...(asked.length > 0 ? [`not of ${few(asked)}`] : []), ...(nowhere.length > 0 ? [`no IP address to ask ${few(nowhere)} at`] : [])]
+    return reasons.length === 0 ? undefined : `${reasons.join(', ')}: their silence will prove nothing, and death is judged by the Lease alone`
   }, 'warning')
+}
+
+function fencesReadable({ incidents, unreadable }: Cluster): Checked {
+  return claim('fences-readable', 'every NodeFence can be read', [incidents], () => (
+    unreadable.length === 0 ? undefined : `${few(unreadable.map(({ name, node, faults }) => `${name} of ${node} (${faults})`))}: nothing is done there`
+  ))
 }
 
 function taintsOwned({ nodes, incidents }: Cluster): Checked {

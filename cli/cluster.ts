@@ -15,7 +15,12 @@ import type { Clock } from '../edge/clock.ts'
 
 export type Part<T> = { readonly ok: true; readonly value: T } | { readonly ok: false; readonly because: string; readonly kind: ApiError['kind'] }
 
-export interface Cluster {
+export interface Cluster extends Parts {
+  /** Of the incidents: those that this version cannot read, and on whose nodes nothing is done. */
+  readonly unreadable: readonly UnreadableFence[]
+}
+
+export interface Parts {
   readonly version: Part<string>
   /** Plural names of our kinds that the server serves. */
   readonly kinds: Part<readonly string[]>
@@ -27,6 +32,14 @@ export interface Cluster {
   readonly pause: Part<{ readonly reason: string; readonly by: string } | undefined>
   readonly agents: Part<readonly AgentPod[]>
   readonly daemonSets: Part<readonly DaemonSet[]>
+}
+
+export const partNames = ['version', 'kinds', 'nodes', 'incidents', 'records', 'policies', 'lease', 'pause', 'agents', 'daemonSets'] as const satisfies readonly (keyof Parts)[]
+
+export interface UnreadableFence {
+  readonly name: string
+  readonly node: string
+  readonly faults: string
 }
 
 export interface PolicySeen {
@@ -72,7 +85,9 @@ export async function readCluster(api: Api, namespace: string): Promise<Cluster>
     all(api, '/apis/apps/v1/daemonsets', daemonSetOf),
   ])
   return {
-    version, kinds, nodes: defined(nodes), incidents: defined(incidents), policies: defined(policies), lease, pause, agents: defined(agents), daemonSets: defined(daemonSets),
+    version, kinds, nodes: defined(nodes), policies: defined(policies), lease, pause, agents: defined(agents), daemonSets: defined(daemonSets),
+    incidents: incidents.ok ? { ok: true, value: incidents.value.flatMap((read) => ('incident' in read ? read.incident : [])) } : incidents,
+    unreadable: incidents.ok ? incidents.value.flatMap((read) => ('incident' in read ? [] : read)) : [],
     records: records.ok ? { ok: true, value: new Map(records.value.filter((record) => record !== undefined)) } : records,
   }
 }
@@ -118,9 +133,11 @@ function defined<T>(read: Part<readonly (T | undefined)[]>): Part<readonly T[]> 
   return read.ok ? { ok: true, value: read.value.filter((item) => item !== undefined) } : read
 }
 
-function incidentOf(object: KubeObject): Incident | undefined {
+function incidentOf(object: KubeObject): { readonly incident: Incident } | UnreadableFence {
   const read = readIncident(object)
-  return read.ok ? read.incident : undefined
+  if (read.ok) return { incident: read.incident }
+  const { metadata: { name }, spec } = object as KubeObject & { spec?: { nodeName?: unknown } } // it may hold anything
+  return { name, node: typeof spec?.nodeName === 'string' ? spec.nodeName : 'a node that it does not name', faults: showFaults(read.faults) }
 }
 
 function recordOf(object: KubeObject): readonly [string, NodeRecord] | undefined {

@@ -3,7 +3,7 @@ import { outOfServiceKey, quarantineKey } from '../core/clear.ts'
 import type { Hold, Incident, Moment } from '../core/incident.ts'
 import { sameBoot } from '../core/model.ts'
 import type { KeptNode } from '../coordinator/kubernetes.ts'
-import type { Cluster } from './cluster.ts'
+import { partNames, type Cluster, type Parts, type UnreadableFence } from './cluster.ts'
 import type { Paint } from './paint.ts'
 
 export interface Status {
@@ -14,6 +14,8 @@ export interface Status {
   readonly paths: { readonly verified: number; readonly all: number }
   readonly open: readonly Incident[]
   readonly closed: readonly Incident[]
+  /** NodeFences of another version: nothing is done on their nodes. */
+  readonly unreadable: readonly UnreadableFence[]
   /** What could not be read, each with its reason. */
   readonly unread: readonly string[]
 }
@@ -28,7 +30,7 @@ export function statusOf(cluster: Cluster): Status {
   const notReady = known.filter(({ ready }) => ready.status !== 'True').map(name)
   const quarantined = known.filter((node) => tainted(node, quarantineKey) || tainted(node, outOfServiceKey)).map(name)
   const audits = records.ok ? known.flatMap((node) => pathsOf(node, records.value)) : []
-  const troubled = new Set([...notReady, ...quarantined, ...open.map(({ nodeName }) => nodeName)])
+  const troubled = new Set([...notReady, ...quarantined, ...open.map(({ nodeName }) => nodeName), ...cluster.unreadable.map(({ node }) => node)])
   return {
     well: troubled.size === 0 && known.length > 0 && lease.ok && lease.value.holder !== '' && (!pause.ok || pause.value === undefined),
     ...(lease.ok && lease.value.holder !== '' ? { leader: lease.value.holder } : {}),
@@ -36,14 +38,14 @@ export function statusOf(cluster: Cluster): Status {
     nodes: { all: known.length, well: known.filter((node) => !troubled.has(name(node))).length, notReady, quarantined },
     paths: { verified: audits.filter((state) => state === 'verified').length, all: audits.length },
     open, closed: told.filter(({ status }) => status.phase === 'Final').slice(0, mostClosed),
-    unread: unread(cluster),
+    unreadable: cluster.unreadable, unread: unread(cluster),
   }
 }
 
 /** What cannot be read, by the reason; one fault that keeps everything from being read is one line. */
-function unread(cluster: Cluster): string[] {
+function unread(cluster: Parts): string[] {
   const reasons = new Map<string, string[]>()
-  const parts = Object.entries(cluster)
+  const parts = partNames.map((what) => [what, cluster[what]] as const)
   for (const [what, part] of parts) {
     if (part.ok) continue
     const because = part.because.replace(/^GET \S+: /, '')
@@ -85,9 +87,17 @@ export function statusLines(status: Status, wall: number, paint: Paint): string[
   return [
     words.join('   '),
     ...(pause === undefined ? [] : [paint.warn(`${glyphs.warn} paused by ${pause.by}: ${pause.reason}`)]),
+    ...(status.unreadable.length === 0 ? [] : ['', ...status.unreadable.flatMap((fence) => leftAlone(fence, paint))]),
     ...open.flatMap((incident) => ['', ...tree(incident, wall, paint)]),
     ...(closed.length === 0 ? [] : ['', paint.dim('closed lately'), ...closed.map((incident) => closedLine(incident, wall, paint))]),
     ...(status.unread.length === 0 ? [] : ['', ...status.unread.map((line) => paint.warn(`${glyphs.warn} not read: ${line}`))]),
+  ]
+}
+
+function leftAlone({ name: fence, node, faults }: UnreadableFence, paint: Paint): string[] {
+  return [
+    paint.warn(`${paint.glyphs.warn} ${node} is left alone: its NodeFence ${fence} cannot be read: ${shortened(faults)}`),
+    paint.dim('  lifted by: a release that knows what stands there, or a person who mends or deletes it'),
   ]
 }
 

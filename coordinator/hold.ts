@@ -31,6 +31,8 @@ const worthWriting: Ms = 1_000
 /** Writes of holds of one incident keep this distance; those that only put another sentence there, this one. */
 const writeEvery: Ms = 1_000
 const rewordEvery: Ms = 10_000
+/** Of the faults of an unreadable NodeFence, so that what lifts the hold still fits an Event. */
+const mostFaults = 500
 
 export function holdKeeper({ clock, log, observation, incidents, recorder, leads }: HoldKeeperOptions): HoldKeeper {
   let standing = new Map<string, Standing>()
@@ -42,7 +44,7 @@ export function holdKeeper({ clock, log, observation, incidents, recorder, leads
     now(holds) {
       const now = clock.now()
       const next: typeof standing = new Map()
-      for (const hold of holds) {
+      for (const hold of [...holds, ...leftAlone()]) {
         const key = keyOf(hold)
         const before = standing.get(key)
         const one = { hold, since: before?.since ?? now, told: before?.told ?? false }
@@ -55,6 +57,14 @@ export function holdKeeper({ clock, log, observation, incidents, recorder, leads
       standing = next
       if (leads() !== undefined) write(now)
     },
+  }
+
+  /** No decision of the core's, which goes on with the last copy that could be read: its deeds on such a node are not done. */
+  function leftAlone(): HoldAction[] {
+    return [...observation.unreadables()].map(({ name, node, faults }) => ({
+      do: 'hold', node, because: 'unreadable', detail: `nothing is done on ${node}: NodeFence ${name} cannot be read (${faults.slice(0, mostFaults)})`,
+      lifts: 'a release that knows what stands there, or a person who mends or deletes it',
+    }))
   }
 
   function tell(hold: HoldAction): true {

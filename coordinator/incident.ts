@@ -7,6 +7,7 @@ import type { Log } from '../edge/log.ts'
 import type { Api, ApiError, KubeObject } from './api.ts'
 import { incidentBody, readIncident, statusBody, fencesPath } from './node-fence.ts'
 import type { From, Observation } from './observe.ts'
+import { showFaults } from './schema.ts'
 
 export interface IncidentWriter {
   /** False: it was not written, or nobody knows; what is true will be seen. */
@@ -39,7 +40,7 @@ export function takeIncident(object: KubeObject, observation: Observation, log: 
   }
   const { spec } = object as KubeObject & { spec?: { nodeName?: unknown } } // nothing of it is relied on
   log.error({ incident: object.metadata.name, node: spec?.nodeName, faults: read.faults }, 'a NodeFence cannot be read; nothing is done on its node')
-  observation.incidentUnreadable(object.metadata.name, String(spec?.nodeName ?? ''))
+  observation.incidentUnreadable({ name: object.metadata.name, node: String(spec?.nodeName ?? ''), faults: showFaults(read.faults) })
   return false
 }
 

@@ -32,6 +32,12 @@ export interface Row extends Changing<NodeSeen> {
   volumes: VolumeSeen[]
 }
 
+export interface UnreadableFence {
+  readonly name: string
+  readonly node: NodeName
+  readonly faults: string
+}
+
 /** `live`: the answer to a read or a write of our own, not what the watch brought. */
 export type From = 'watch' | 'live'
 
@@ -46,9 +52,10 @@ export interface Observation {
   incident(incident: Incident, from?: From): void
   incidentGone(name: string): void
   /** A NodeFence stands there that this version cannot read. What was known of it is history. */
-  incidentUnreadable(name: string, node: NodeName): void
+  incidentUnreadable(fence: UnreadableFence): void
   /** Its name, while there is one of this node: nothing is done on the node meanwhile. */
   unreadable(node: NodeName): string | undefined
+  unreadables(): Iterable<UnreadableFence>
   /** Of every incident ever seen: terms are never given out below it. */
   highestTerm(): number
   path(node: NodeName, path: FencePath): void
@@ -62,7 +69,7 @@ export interface Observation {
 export function createObservation(clock: Clock, replica: string, beats: Pick<Beats, 'heard' | 'forget'>): Observation {
   const rows = new Map<NodeName, Row>()
   const incidents = new Map<string, Incident>()
-  const unreadable = new Map<string, NodeName>()
+  const unreadable = new Map<string, UnreadableFence>()
   const incidentsOf = new Map<NodeName, Set<string>>()
   const volumes = new Map<NodeName, Map<string, VolumeSeen>>()
   const records = new Map<NodeName, NodeRecord>()
@@ -139,8 +146,9 @@ export function createObservation(clock: Clock, replica: string, beats: Pick<Bea
       dropTimes(incident)
       forgetIfOver(incident.nodeName)
     },
-    incidentUnreadable: (name, node) => void unreadable.set(name, node),
-    unreadable: (node) => [...unreadable].find(([, of]) => of === node)?.[0],
+    incidentUnreadable: (fence) => void unreadable.set(fence.name, fence),
+    unreadable: (node) => [...unreadable.values()].find((fence) => fence.node === node)?.name,
+    unreadables: () => unreadable.values(),
     highestTerm: () => highestTerm,
     path(node, path) {
       paths.set(node, path)

@@ -3,7 +3,7 @@
 import type { HoldAction } from '../core/action.ts'
 import { blind } from '../core/brake.ts'
 import { hasTaint, outOfServiceKey, quarantineKey } from '../core/clear.ts'
-import type { Hold, Incident, IncidentStatus } from '../core/incident.ts'
+import type { Hold, Incident, IncidentStatus, PodFate, VolumeFate } from '../core/incident.ts'
 import type { Verdict } from '../core/judge.ts'
 import { sameBoot, type Ms, type NodeSeen, type Observed } from '../core/model.ts'
 import { policyOf, type Policy } from '../core/policy.ts'
@@ -67,9 +67,12 @@ export interface NodeCard {
   readonly incident?: string
   readonly paths: readonly PathCard[]
   readonly faults: readonly string[]
-  readonly probe: 'answered' | 'unanswered' | 'unasked'
+  readonly probe: 'answered' | 'unanswered' | 'unasked' | 'nowhere'
   readonly volumes: readonly { readonly volume: string; readonly attached: boolean; readonly deleting: boolean }[]
+  /** Where somebody knows them: a replica keeps no list of the cluster's pods. */
   readonly pods?: readonly PodLine[]
+  /** Where nobody does: what became of those that the open incident names, and of their volumes. */
+  readonly fates?: readonly FateLine[]
   readonly holds: readonly HoldCard[]
   readonly levers?: readonly Lever[]
 }
@@ -88,6 +91,14 @@ export interface PodLine {
   readonly phase: string
   readonly terminating: boolean
   readonly volumes: boolean
+}
+
+export interface FateLine {
+  readonly is: 'pod' | 'volume'
+  /** Of a pod that came back under its name, the one and the other. */
+  readonly key: string
+  readonly name: string
+  readonly fate: PodFate['fate'] | VolumeFate['fate']
 }
 
 export interface HoldCard {
@@ -177,6 +188,8 @@ function glance(source: PageSource, on: Survey, nodes: readonly NodeSeen[], now:
   const verdicts = [...on.verdicts.values()]
   const open = [...on.open.values()]
   const held = open.filter((incident) => incident.status.holds.some(stuck))
+  const alone = source.holds().filter(({ because }) => because === 'unreadable').map(({ node }) => node)
+  if (alone.length > 0) return { is: 'held', sentence: `${names(alone)} ${alone.length === 1 ? 'is' : 'are'} held: unreadable.` }
   if (held.length > 0) {
     const hold = held[0]?.status.holds.find(stuck)
     return { is: 'held', sentence: `${names(held.map((one) => one.nodeName))} ${held.length === 1 ? 'is' : 'are'} held: ${hold?.because ?? ''}.` }
@@ -235,6 +248,7 @@ function nodeCard(source: PageSource, on: Survey, node: NodeSeen, wallOf: (at: M
   const detail = detailOf(verdict)
   const chosen = policyOf(node, source.policies())
   const pods = extras.pods?.(node.name)
+  const fates = pods === undefined && incident !== undefined ? fatesOf(incident) : []
   const levers = extras.levers?.(node.name)
   const { record } = node
   return {
@@ -252,12 +266,20 @@ function nodeCard(source: PageSource, on: Survey, node: NodeSeen, wallOf: (at: M
       }
     })),
     faults: node.path.faults,
-    probe: record?.probe === undefined ? 'unasked' : record.probe.answered ? 'answered' : 'unanswered',
+    probe: node.address === '' ? 'nowhere' : record?.probe === undefined ? 'unasked' : record.probe.answered ? 'answered' : 'unanswered',
     volumes: node.volumes.slice(0, mostListed).map(({ volume, attached, deleting }) => ({ volume, attached, deleting })),
     ...(pods === undefined ? {} : { pods: pods.slice(0, mostListed) }),
+    ...(fates.length === 0 ? {} : { fates }),
     holds: source.holds().filter((hold) => hold.node === node.name && hold.incident === undefined).map(({ because, detail: says, lifts }) => ({ because, detail: says, lifts, stuck: stuck({ because }) })),
     ...(levers === undefined ? {} : { levers }),
   }
+}
+
+function fatesOf({ status: { pods, volumes } }: Incident): readonly FateLine[] {
+  return [
+    ...pods.slice(0, mostListed).map(({ namespace, name, uid, fate }) => ({ is: 'pod', key: uid, name: `${namespace}/${name}`, fate }) as const),
+    ...volumes.slice(0, mostListed).map(({ attachment, volume, fate }) => ({ is: 'volume', key: attachment, name: volume, fate }) as const),
+  ]
 }
 
 /** Without the seconds that count up by themselves. */

@@ -69,6 +69,10 @@ function count(name, value, tone = '') {
   return h('div', { class: `count ${tone}`.trim() }, h('dd', {}, value), h('dt', {}, name))
 }
 
+const probes = {
+  answered: 'heard to answer', unanswered: 'never answers: its silence proves nothing', unasked: 'not asked yet',
+  nowhere: 'cannot be asked, the Node names no IP address: its silence proves nothing',
+}
 const verdictGlyphs = { alive: '✔', unknown: '◌', ill: '◐', suspect: '◷', dead: '✖' }
 
 function nodes() {
@@ -91,12 +95,15 @@ function nodes() {
         node.paths.map((path) => h('li', { class: pathTone(path), title: path.evidence },
           `${path.state === 'verified' && path.identity === 'proven' ? '✔' : path.state === 'mismatch' || path.state === 'marked' ? '✖' : '‼'} `,
           h('b', {}, path.method), ` ${path.agent} · ${path.state}, identity ${path.identity}`)),
-        h('li', { class: node.probe === 'answered' ? 'good' : 'warn' }, `${node.probe === 'answered' ? '✔' : '‼'} `, h('b', {}, 'kubelet port'), node.probe === 'answered' ? ' heard to answer' : node.probe === 'unasked' ? ' not asked yet' : ' never answers: its silence proves nothing'),
+        h('li', { class: node.probe === 'answered' ? 'good' : 'warn' }, `${node.probe === 'answered' ? '✔' : '‼'} `, h('b', {}, 'kubelet port'), ` ${probes[node.probe]}`),
         node.faults.map((fault) => h('li.bad', {}, `✖ ${fault}`))),
       node.pods !== undefined && h('ul.pods', { 'aria-label': 'pods' },
         node.pods.length === 0 && h('li.none', {}, 'no pods'),
         node.pods.map((pod) => h('li', { key: pod.name, class: podTone(pod), title: `${pod.phase}${pod.terminating ? ', terminating' : ''}${pod.volumes ? ', with a volume' : ''}` },
           pod.volumes && h('span', { 'aria-hidden': 'true' }, '⛁ '), pod.name))),
+      node.fates !== undefined && h('ul.pods', { 'aria-label': 'what became of its pods and volumes' },
+        node.fates.map(({ is, key, name, fate }) => h('li', { key, class: fate === 'freed' || fate === 'released' ? 'good' : 'warn' },
+          is === 'volume' && h('span', { 'aria-hidden': 'true' }, '⛁ '), `${name} ${fate}`))),
       node.volumes.length > 0 && h('p.volumes', {}, `${node.volumes.length} ${node.volumes.length === 1 ? 'volume' : 'volumes'} attached`),
       node.holds.map(hold),
       node.levers !== undefined && node.levers.length > 0 && h('p.levers', {}, buttons(node.levers, node.name)))

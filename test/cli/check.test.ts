@@ -88,6 +88,20 @@ test('a path that did not say on, is not this node\'s, or is missing fails', () 
   assert.match(one('identity-proven', cluster({ records: records('node-2', { paths: [{ ...path, identity: 'mismatch' }] }) }))?.error ?? '', /another machine's/)
 })
 
+test('a kubelet port that never answered is told from one that nobody can ask', () => {
+  const silent = cluster({ records: records('node-2', { probe: { boot: 'boot-1', answered: false, at: 'then' } }) })
+  assert.match(one('ports-heard', silent)?.error ?? '', /^not of node-2: /)
+  const { probe: _, ...portless } = record({ nodeUid: 'uid-node-2' })
+  const nowhere = cluster({ nodes: part([kept('node-1'), kept('node-2', { address: '' })]), records: part(new Map([['node-1', record({ nodeUid: 'uid-node-1' })], ['node-2', portless]])) })
+  assert.equal([one('ports-heard', nowhere)?.result, one('ports-heard', nowhere)?.error],
+    ['warning', 'no IP address to ask node-2 at: their silence will prove nothing, and death is judged by the Lease alone'])
+})
+
+test('a NodeFence that this version cannot read is an error, with the node that waits for it', () => {
+  const strange = one('fences-readable', cluster({ unreadable: [{ name: 'node-2-abc-1', node: 'node-2', faults: 'spec.weather is not known' }] }))
+  assert.equal([strange?.result, strange?.error], ['error', 'node-2-abc-1 of node-2 (spec.weather is not known): nothing is done there'])
+})
+
 test('a taint of ours without an open incident is an orphan, with one it is not', () => {
   const marked = part([kept('node-1'), kept('node-2', { taints: [{ key: quarantineKey, effect: 'NoSchedule' }, { key: outOfServiceKey, effect: 'NoSchedule' }] })])
   assert.is(one('taints-owned', cluster({ nodes: marked }))?.error, `node-2 bears ${quarantineKey}, node-2 bears ${outOfServiceKey}`)

@@ -65,6 +65,16 @@ test('what may not be read is said, and the rest is shown', () => {
   assert.match(text, /‼ not read: incidents, policies: forbidden/)
 })
 
+test('a NodeFence that cannot be read is told with its node and with what lifts it, and then it is not well', () => {
+  const seen = cluster({ unreadable: [{ name: 'node-2-abc-1', node: 'node-2', faults: 'spec.weather is not known' }] })
+  assert.not(statusOf(seen).well)
+  assert.equal(lines(seen).slice(1), [
+    '', '‼ node-2 is left alone: its NodeFence node-2-abc-1 cannot be read: spec.weather is not known',
+    '  lifted by: a release that knows what stands there, or a person who mends or deletes it',
+  ])
+  assert.match(lines(seen)[0] ?? '', /^√ 1 well /)
+})
+
 test('a cluster that cannot be read at all is one line', () => {
   const nothing = refused('connection refused')
   const blind = cluster({ version: nothing, kinds: nothing, nodes: nothing, incidents: nothing, records: nothing, policies: nothing, lease: nothing, pause: nothing, agents: nothing, daemonSets: nothing })

@@ -186,4 +186,25 @@ test('a fault of ours in writing one hold ends nothing', async () => {
   assert.is(keeper.standing().length, 1)
 })
 
+const strange = { name: 'node-2-xyz-1', node: 'node-2', faults: 'spec.weather: not known' }
+
+test('a NodeFence that cannot be read is a hold on its node: an Event, a log line, and among those that stand, until it can be or is gone', async () => {
+  const on = small()
+  on.observation.incidentUnreadable(strange)
+  await on.tick([], 2_000)
+  assert.equal(on.keeper.standing().map(({ node, because }) => [node, because]), [['node-2', 'unreadable']])
+  assert.equal([on.said.map(({ reason, regarding, type }) => [reason, regarding.name, type]), on.logged, on.writes], [[['Held', 'node-2', 'Warning']], ['held'], []])
+  for (const word of ['node-2-xyz-1', 'spec.weather: not known', 'mends or deletes it']) assert.ok(on.said[0]?.note.includes(word), word)
+  on.observation.incidentGone('node-2-xyz-1')
+  await on.tick([], 1_000)
+  assert.equal([on.keeper.standing(), on.logged], [[], ['held', 'hold over']])
+})
+
+test('one of a Node that is not known stands all the same', async () => {
+  const on = small()
+  on.observation.incidentUnreadable({ ...strange, node: 'node-9' })
+  await on.tick([], 2_000)
+  assert.equal([on.keeper.standing().map(({ node }) => node), on.said, on.logged], [['node-9'], [], ['held']])
+})
+
 test.run()

@@ -322,7 +322,7 @@ test('a Node that appears after its incident is no word of kubelet either, and n
 test('of an incident that is over, and of one that cannot be read, no row is made', () => {
   const { observation } = small()
   observation.incident(fenced({ phase: 'Final' }, '9'))
-  observation.incidentUnreadable('node-3-abc-1', 'node-3')
+  observation.incidentUnreadable({ name: 'node-3-abc-1', node: 'node-3', faults: 'spec.weather: not known' })
   assert.equal([observation.row('node-2'), observation.row('node-3')], [undefined, undefined])
 })
 

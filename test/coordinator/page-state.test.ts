@@ -3,7 +3,7 @@ import * as assert from 'uvu/assert'
 import { pageState, type PageSource } from '../../coordinator/page-state.ts'
 import { quarantineKey } from '../../core/clear.ts'
 import type { HoldAction } from '../../core/action.ts'
-import type { Hold } from '../../core/incident.ts'
+import type { Hold, IncidentStatus } from '../../core/incident.ts'
 import type { NodeSeen, Observed } from '../../core/model.ts'
 import { beat, dead, incident, node, now, policy, seen, self, silent, three } from '../core/world.ts'
 
@@ -51,6 +51,14 @@ test('a card says the verdict, the taints, and how far the fence path can be tru
   assert.equal(card?.paths, [{ method: 'bmc-off', agent: 'redfish', level: 1, state: 'verified', identity: 'proven', evidence: 'on' }])
   const unaudited = cardOf(seen([Object.fromEntries(Object.entries(node({})).filter(([field]) => field !== 'record')) as unknown as NodeSeen])) // a node without a record
   assert.equal([unaudited?.paths[0]?.state, unaudited?.probe], ['unaudited', 'unasked'])
+  assert.is(cardOf(three({ address: '' }))?.probe, 'nowhere')
+})
+
+test('a NodeFence that cannot be read is told at first glance, and by its node', () => {
+  const holds: HoldAction[] = [{ do: 'hold', node: 'node-2', because: 'unreadable', detail: 'NodeFence node-2-abc-1 cannot be read', lifts: 'a person' }]
+  const shown = state(three(), { holds: () => holds })
+  assert.equal([shown.glance, shown.counts.held], [{ is: 'held', sentence: 'node-2 is held: unreadable.' }, 1])
+  assert.equal(shown.nodes.find(({ name }) => name === 'node-2')?.holds.map(({ because, stuck }) => [because, stuck]), [['unreadable', true]])
 })
 
 test('nothing in it changes by itself while time goes on', () => {
@@ -72,6 +80,29 @@ test('open incidents come first, closed ones after them, newest first', () => {
     incident({ phase: 'Final', timeline: openedOn(2) }, { name: 'closed-early' }),
   ]))
   assert.equal(shown.incidents.map(({ name }) => name), ['open', 'closed-late', 'closed-early'])
+})
+
+const fates: Partial<IncidentStatus> = {
+  pods: [{ namespace: 'work', name: 'db-0', uid: 'u1', fate: 'freed' }, { namespace: 'work', name: 'static', uid: 'u2', fate: 'left', reason: 'a static pod' }],
+  volumes: [{ attachment: 'a', volume: 'pv-db', driver: 'd', fate: 'released' }],
+}
+
+test('where the pods are not known, the card of a node with an incident tells what became of those that the incident names', () => {
+  const cards = state(three(dead, [incident({ phase: 'Running', step: 'clear', ...fates })])).nodes
+  assert.equal(cards.map(({ name, fates: told, pods }) => [name, told, pods]), [
+    ['node-1', undefined, undefined],
+    ['node-2', [
+      { is: 'pod', key: 'u1', name: 'work/db-0', fate: 'freed' }, { is: 'pod', key: 'u2', name: 'work/static', fate: 'left' }, { is: 'volume', key: 'a', name: 'pv-db', fate: 'released' },
+    ], undefined],
+    ['node-3', undefined, undefined],
+  ])
+})
+
+test('nothing is told of pods where none is named, where the incident is over, and where they are known anyway', () => {
+  assert.is(cardOf(three(dead, [incident({ phase: 'Running' })]))?.fates, undefined)
+  assert.is(cardOf(three({}, [incident({ phase: 'Final', ...fates })]))?.fates, undefined)
+  const known = pageState(source(three(dead, [incident({ phase: 'Running', ...fates })])), clock, { pods: () => [] }).nodes.find(({ name }) => name === 'node-2')
+  assert.equal([known?.fates, known?.pods], [undefined, []])
 })
 
 test('a hold on a node without an incident stands on its card', () => {

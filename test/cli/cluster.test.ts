@@ -1,0 +1,33 @@
+import { suite } from 'uvu'
+import * as assert from 'uvu/assert'
+import { readCluster } from '../../cli/cluster.ts'
+import type { Answer, Api, KubeObject } from '../../coordinator/api.ts'
+import { fencesPath, incidentBody, statusBody } from '../../coordinator/node-fence.ts'
+import { incident } from '../core/world.ts'
+
+const test = suite('cluster')
+
+/** An API server that has NodeFences and nothing else. */
+function withFences(items: readonly unknown[] | undefined): Api {
+  const get = async (path: string): Promise<Answer<unknown>> => (path.startsWith(fencesPath) && items !== undefined
+    ? { ok: true, value: { metadata: {}, items } } : { ok: false, error: { kind: 'forbidden', message: 'no rights' } })
+  return { get } as Partial<Api> as Api // reading asks for nothing else
+}
+
+const { name, uid, status } = incident({ phase: 'Running' })
+const known = Object.assign(incidentBody(incident()) as KubeObject, statusBody(name, '9', uid, status))
+
+test('an incident that can be read is one; one that holds what this version does not know is told apart, with its node', async () => {
+  const strange = { metadata: { name: 'node-3-abc-1' }, spec: { ...Object(known).spec, nodeName: 'node-3', weather: 'fine' } }
+  const { incidents, unreadable } = await readCluster(withFences([known, strange, { metadata: { name: 'empty' } }]), 'holdfast-system')
+  assert.equal(incidents.ok && incidents.value.map(({ nodeName }) => nodeName), ['node-2'])
+  assert.equal(unreadable.map((one) => [one.name, one.node]), [['node-3-abc-1', 'node-3'], ['empty', 'a node that it does not name']])
+  assert.match(unreadable[0]?.faults ?? '', /spec\.weather/)
+})
+
+test('where NodeFences may not be read, none of them is called unreadable', async () => {
+  const { incidents, unreadable } = await readCluster(withFences(undefined), 'holdfast-system')
+  assert.equal([incidents.ok, unreadable], [false, []])
+})
+
+test.run()
