@@ -54,7 +54,7 @@ export function proveOff(incident: Incident, node: NodeSeen, level: number, othe
     if (wrong !== undefined) return { lacks: wrong }
     const pair = twoOffs(readings, settledAt(node, orders), now)
     if (pair === undefined) return { lacks: `${method.name} was not yet read off twice since the order` }
-    if (strange(pair, node)) return { lacks: `${method.name} answers for another machine` }
+    if (isStrange(pair.first, node)) return { lacks: strangeness(method.name) }
     evidence.push({ source: `order ${method.name}`, word: 'off' }, ...offs(pair))
     if (audit?.identity !== 'proven') {
       const doubt = neighbourDoubt(incident, node, method, pair.first, others)
@@ -77,7 +77,7 @@ export function foundOff(boot: Boot, node: NodeSeen, level: number, now: Ms): Pr
     if (audit.identity !== 'proven') return { lacks: `the identity of ${method.name} is not proven` }
     const pair = twoOffs(readingsOf(node, method), node.beat?.at ?? -Infinity, now)
     if (pair === undefined) return { lacks: `${method.name} was not yet read off twice` }
-    if (strange(pair, node)) return { lacks: `${method.name} answers for another machine` }
+    if ([pair.first, pair.last].some((reading) => isStrange(reading, node))) return { lacks: strangeness(method.name) }
     offAt = Math.max(offAt, pair.first.endedAt)
     evidence.push({ source: `audit ${method.name}`, word: 'on' }, ...offs(pair))
   }
@@ -102,7 +102,7 @@ export function recall(record: ProofRecord): Proof {
 export function stillOff(proof: Proof, node: NodeSeen, now: Ms, within: Ms = freshFor): boolean {
   return proof.methods.length > 0 && proof.methods.every((_, index) => {
     const last = saidOf(proof, index, node).at(-1)
-    return last?.state === 'off' && now - last.endedAt <= within
+    return last?.state === 'off' && !isStrange(last, node) && now - last.endedAt <= within
   })
 }
 
@@ -113,6 +113,7 @@ export function contradicted(proof: Proof, node: NodeSeen, now: Ms): string | un
     const readings = saidOf(proof, index, node)
     const last = readings.at(-1)
     if (last !== undefined && last.state !== 'off') return `${name} reads ${last.state}`
+    if (last !== undefined && isStrange(last, node)) return strangeness(name)
     const since = readings.slice(readings.findLastIndex((reading) => reading.state === 'on') + 1)
     if (since.length < readings.length && twoOffs(since, -Infinity, now) === undefined) return `${name} read on, and off only once since`
   }
@@ -150,10 +151,12 @@ export function twoOffs(readings: readonly Reading[], since: Ms, now: Ms): Pair 
   return last === undefined || first === undefined || last.startedAt - first.endedAt < apart ? undefined : { first, last }
 }
 
-/** Whether a device that names the machine it speaks of named another one. */
-function strange(pair: Pair, node: NodeSeen): boolean {
-  return [pair.first, pair.last].some(({ machine }) => machine !== undefined && node.machine !== '' && !sameMachine(machine, node.machine))
+/** Whether the device said in it that it speaks of another machine: two cables were swapped, or a slot holds another board. */
+function isStrange({ machine }: Reading, node: NodeSeen): boolean {
+  return machine !== undefined && node.machine !== '' && !sameMachine(machine, node.machine)
 }
+
+const strangeness = (method: string): string => `${method} answers for another machine`
 
 /** The first of the unbroken run of offs up to the latest reading, not older than one sweep. */
 function firstOff(readings: readonly Reading[], since: Ms, now: Ms): Reading | undefined {
@@ -198,11 +201,14 @@ export function landsBy(node: NodeSeen, attempt: Attempt, now: Ms): Ms {
   return (node.firstSeen.get(`began ${attempt.id}`) ?? now) + attempt.within + attempt.late
 }
 
-/** Why the method's word is none on this node's power, whatever it says. Undefined: it once said on of this very boot. */
+/** Why the method's word is none on this node's power, whatever it says. Undefined: it once said on of this very boot, and
+ *  speaks of this machine still. */
 export function untrusted(node: NodeSeen, method: Method, audit: PathAudit | undefined): string | undefined {
   if (audit?.state === 'marked') return `${method.name} is marked: a proof made by it was shown false`
   if (audit?.state === 'mismatch') return `${method.name} said off while this boot was beating`
-  if (audit?.identity === 'mismatch') return `${method.name} answers for another machine`
+  const last = readingsOf(node, method).at(-1)
+  // Whatever it was at its audit: an order would strike whom it leads to now.
+  if (audit?.identity === 'mismatch' || (last !== undefined && isStrange(last, node))) return strangeness(method.name)
   if (audit?.state === 'verified') return undefined
   const since = node.beat?.since ?? -Infinity
   return readingsOf(node, method).some((reading) => reading.state === 'on' && reading.startedAt >= since) ? undefined : `${method.name} was never read on in this boot`

@@ -3,7 +3,7 @@
 // in which nothing was audited yet. Wall time and processor time of every tick: on a shared machine they differ by what others do.
 import process from 'node:process'
 import { createObservation, type Observation } from '../../coordinator/observe.ts'
-import { outOfServiceKey, quarantineKey } from '../../core/clear.ts'
+import { outOfServiceKey, ownValue, quarantineKey } from '../../core/clear.ts'
 import { decide } from '../../core/decide.ts'
 import type { Attempt, Incident, IncidentStatus, ProofRecord } from '../../core/incident.ts'
 import type { BeatSeen, Method, Ms, PodSeen, Reading } from '../../core/model.ts'
@@ -120,7 +120,7 @@ function troubled(): Scene {
     const status = [ordered(), { ...ordered(), step: 'clear', proof: proofOf(row.uid, name) }, { ...ordered(), step: 'recovery', proof: proofOf(row.uid, name) }][index]
     if (status === undefined) continue
     observation.incident(incidentOf(name, row.uid, status as Partial<IncidentStatus>)) // one of the three above
-    if (index > 0) row.taints = [{ key: quarantineKey, effect: 'NoSchedule' }, ...(index === 1 ? [{ key: outOfServiceKey, effect: 'NoSchedule' } as const] : [])]
+    if (index > 0) row.taints = [{ key: quarantineKey, effect: 'NoSchedule' }, ...(index === 1 ? [{ key: outOfServiceKey, value: ownValue, effect: 'NoSchedule' } as const] : [])]
     const items = Array.from({ length: podsOfNode }, (_, nth) => podOf(`${name}-${nth}`))
     // Its list stays fresh for as long as the scene lasts, so that each tick sorts its pods.
     observation.listed(name, { askedAt: clock.at + 10_000_000, listedAt: clock.at + 10_000_000, items })

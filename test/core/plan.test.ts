@@ -53,7 +53,7 @@ function seenAs(over: Partial<World>): { incident: Incident; node: NodeSeen } {
     method: name, digest: `digest-${name}`, boot: 'b/1', state: 'verified', identity: 'proven', at: '', evidence: '', ...world.audits[name],
   }))
   const node = {
-    name: 'n1', path, readings: world.readings, busy: new Set(world.busy), firstSeen: new Map(Object.entries(world.seen)),
+    name: 'n1', machine: 'machine-1', path, readings: world.readings, busy: new Set(world.busy), firstSeen: new Map(Object.entries(world.seen)),
     record: { resourceVersion: '1', nodeUid: 'u', boot: 'b/1', machine: 'm', paths },
   } as unknown as NodeSeen // the plan looks at nothing else of a node
   const voided = world.voidedLevel === undefined ? [] : [{ at: '', evidence: '', proof: { level: world.voidedLevel } }]
@@ -107,6 +107,8 @@ const table: readonly (readonly [string, Partial<World>, string])[] = [
   ['an audit of another boot is none', { levels: [['bmc']], readings: [reading('bmc', 'off')], audits: { bmc: { boot: 'b/2' } } }, 'none path-unverified'],
   ['a reading of another configuration is none', { levels: [['bmc']], readings: [{ ...reading('bmc', 'on'), digest: 'other' }] }, 'wait'],
   ['a path read on in this incident needs no audit', { readings: allOn, audits: { bmc: { state: 'unreachable' } } }, 'order bmc level 0 round 0'],
+  ['a device that names another machine now is not ordered, whatever its audit said', { levels: [['bmc']], readings: [{ ...reading('bmc', 'on'), machine: 'machine-9' }] }, 'none path-unverified'],
+  ['a device that names this machine is ordered, however it spells the name', { levels: [['bmc']], readings: [{ ...reading('bmc', 'on'), machine: 'MACHINE-1' }] }, 'order bmc level 0 round 0'],
   ['a path that leads to another machine is never ordered', { levels: [['bmc']], readings: allOn, audits: { bmc: { identity: 'mismatch' } } }, 'none path-unverified'],
   ['a path that said off while this boot was beating is never ordered', { levels: [['bmc']], readings: allOn, audits: { bmc: { state: 'mismatch' } } }, 'none path-unverified'],
   ['a marked path is never ordered', { levels: [['bmc']], readings: allOn, audits: { bmc: { state: 'marked' } } }, 'none path-unverified'],

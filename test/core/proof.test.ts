@@ -296,6 +296,15 @@ test('after an on one off is not enough to go on: it takes as many as the proof 
   assert.is(contradicted(proof, node({ readings: [...once, reading('off', now + 200)] }), now + 300), undefined)
 })
 
+test('once the device names another machine, its word frees nothing more', () => {
+  const swapped = node({ readings: [reading('off', now - 900, now - 800, { machine: 'machine-9' })] })
+  assert.not(stillOff(proof, swapped, now))
+  assert.match(contradicted(proof, swapped, now) ?? '', /another machine/)
+  const own = node({ readings: [reading('off', now - 900, now - 800, { machine: node().machine.toUpperCase() })] })
+  assert.ok(stillOff(proof, own, now))
+  assert.is(contradicted(proof, own, now), undefined)
+})
+
 test('a machine that beats again in a new boot proves nothing by its old readings', () => {
   lacks(foundOff(newBoot, node(foundOffNode), 0, now), /not read on at an audit/)
 })
