@@ -1,8 +1,11 @@
 // The program as a real process against the simulated controller, and the controller against a client that is none of ours.
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
+import { spawnSync } from 'node:child_process'
 import { X509Certificate } from 'node:crypto'
 import { request } from 'node:https'
+import { execPath } from 'node:process'
+import { fileURLToPath } from 'node:url'
 import type { Ms } from '../../core/model.ts'
 import { machineClock } from '../../edge/clock.ts'
 import { startRedfish, type Redfish, type RedfishPower } from '../../sim/redfish.ts'
@@ -153,6 +156,14 @@ test('list names every system, and monitor asks for it', () => inWorld(async ({ 
   redfish.fault('all', 'refuse')
   assert.is((await place.raw('redfish', `action=monitor\n${stdin}`)).exitCode, 1)
 }))
+
+// Its start is waited for twice before a node is proven off.
+test('of Node it loads what speaks HTTPS, and no other client', () => {
+  const program = fileURLToPath(new URL('../../fence-agents/redfish/redfish.ts', import.meta.url))
+  const loaded = spawnSync(execPath, ['--input-type=module', '-e', `await import(${JSON.stringify(program)}); console.log(process.moduleLoadList.join('\\n'))`], { encoding: 'utf8' }).stdout.split('\n')
+  assert.ok(loaded.includes('NativeModule https'), 'the list tells what was loaded')
+  assert.equal(loaded.filter((name) => /undici|websocket|http2/i.test(name)), [])
+})
 
 test('the simulated controller serves a client that is not ours, over a certificate that it can check', () => inWorld(async ({ redfish, power }) => {
   assert.is(new X509Certificate(redfish.certificate).fingerprint256.replaceAll(':', '').toLowerCase(), redfish.fingerprint)
