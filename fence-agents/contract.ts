@@ -69,8 +69,9 @@ export async function runAgent(agent: AgentDescription): Promise<void> {
   // A coordinator that was killed cannot end us, so we end ourselves: an order that lands for ever later helps nobody.
   const deadline = Number(env['HOLDFAST_DEADLINE'])
   const within = Number.isFinite(deadline) && deadline > lastWords ? deadline - lastWords : defaultDeadline
-  const endsAt = performance.now() + within
-  setTimeout(() => finish(1, { state: 'unknown', evidence: `no end within ${Math.round(within)} ms`, reason: 'timeout' }), within).unref()
+  // Counted from when the process began: a start that was slow must not eat up the time for the last words.
+  const endsAt = within
+  setTimeout(() => finish(1, { state: 'unknown', evidence: `no end within ${Math.round(within)} ms`, reason: 'timeout' }), Math.max(0, endsAt - performance.now())).unref()
   try {
     if (argv.length > 2) throw new Failure('config', 'takes no arguments: write key=value lines to its stdin')
     const input = parseInput(await readAll(stdin), agent.parameters)

@@ -1,6 +1,6 @@
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
-import { chmodSync, existsSync, readFileSync, writeFileSync } from 'node:fs'
+import { chmodSync, existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { parseInput, type ParameterDescription } from '../../fence-agents/contract.ts'
@@ -110,6 +110,20 @@ test('a program ends itself before its deadline, and says why', () => inPlace(as
   writeFileSync(file, JSON.stringify({ power: 'on', mode: 'slow', delayMs: 60_000 }))
   const word = await place.ask('test-device', 'off', { state_file: file }, 2_000)
   assert.equal([word.state, word.late], ['failed', false])
+  assert.match(word.reason, /^timeout/)
+}))
+
+test('a slow start counts: it leaves less time for the device, not for the last words', () => inPlace(async (place) => {
+  const contract = fileURLToPath(new URL('../../fence-agents/contract.ts', import.meta.url))
+  mkdirSync(join(place.folder, 'sluggish'))
+  writeFileSync(join(place.folder, 'sluggish', 'sluggish.ts'), [
+    `import { runAgent } from ${JSON.stringify(contract)}`,
+    'const never = () => new Promise<never>(() => setInterval(() => undefined, 1_000))',
+    'while (performance.now() < 1_500);',
+    "await runAgent({ name: 'sluggish', says: '', vendor: '', parameters: [], status: never, off: never, on: never })", '',
+  ].join('\n'))
+  const word = await place.ask('sluggish', 'status', {}, 3_000)
+  assert.equal([word.state, word.late], ['unknown', false])
   assert.match(word.reason, /^timeout/)
 }))
 
