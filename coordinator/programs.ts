@@ -5,7 +5,7 @@
 // What this cannot do: if the coordinator itself is killed with SIGKILL, or its machine stops, its programs live on as
 // orphans. They know their deadline from HOLDFAST_DEADLINE and ours end by it, but others need not, which is why an order
 // whose end nobody saw is held to be under way for its whole length and the device's `late` (core/plan.ts, mayLand).
-import { accessSync, constants, mkdtempSync, rmSync, statSync } from 'node:fs'
+import { accessSync, constants, mkdirSync, mkdtempSync, rmSync, statSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { basename, delimiter, dirname, join } from 'node:path'
 import { execPath } from 'node:process'
@@ -51,13 +51,21 @@ export function machinePrograms(options: MachineProgramsOptions): MachineProgram
   const groups = new Set<Group>()
   const under = new Set<Promise<ProgramEnd>>()
   let own: string | undefined
-  const emptyFolder = () => options.emptyFolder ?? (own ??= mkdtempSync(join(tmpdir(), 'holdfast-programs-')))
+  const within = (name: string) => {
+    own ??= mkdtempSync(join(tmpdir(), 'holdfast-programs-'))
+    mkdirSync(join(own, name), { recursive: true })
+    return join(own, name)
+  }
   const leave = () => {
     for (const group of groups) signalGroup(group, 'SIGKILL')
     if (own !== undefined) rmSync(own, { recursive: true, force: true })
   }
   process.once('exit', leave)
-  const shared: Shared = { options, seating, groups, emptyFolder, closing: closing.signal }
+  const shared: Shared = {
+    options, seating, groups, closing: closing.signal,
+    emptyFolder: () => options.emptyFolder ?? within('empty'),
+    compiledFolder: () => within('compiled'),
+  }
   return {
     run(program) {
       const work = runProgram(program, shared)
@@ -78,6 +86,9 @@ interface Shared {
   readonly seating: Seats
   readonly groups: Set<Group>
   emptyFolder(): string
+  /** Where Node keeps what it made of a program in TypeScript: to make it anew is half of such a program's start. Nobody else
+   *  can write there, and it goes when we go. */
+  compiledFolder(): string
   readonly closing: AbortSignal
 }
 
@@ -143,7 +154,10 @@ async function live(found: Found, program: ProgramRun, within: Ms, signal: Abort
   const child = execa(found.byNode ? execPath : found.file, found.byNode ? [found.file] : [], {
     detached: true, cleanup: false, reject: false, buffer: false, extendEnv: false, cwd: shared.emptyFolder(),
     stdin: 'pipe', stdout: 'pipe', stderr: 'pipe',
-    env: environmentOf(program, mark, shared.options.path ?? process.env['PATH'] ?? defaultPath),
+    env: {
+      ...environmentOf(program, mark, shared.options.path ?? process.env['PATH'] ?? defaultPath),
+      ...(found.file.endsWith('.ts') ? { NODE_COMPILE_CACHE: shared.compiledFolder() } : {}),
+    },
   })
   if (child.pid === undefined) {
     const ended = await child

@@ -58,6 +58,20 @@ async function until(fact: () => boolean): Promise<void> {
 
 const pidIn = (file: string) => Number(readFileSync(file, 'utf8'))
 
+test('what Node made of a program in TypeScript is kept for its next run, out of its sight, and goes with us', () => inPlace(async ({ folder, programs }) => {
+  mkdirSync(join(folder, 'agents', 'typed'))
+  writeFileSync(join(folder, 'agents', 'typed', 'typed.ts'), [
+    "import { getCompileCacheDir } from 'node:module'", "import { readdirSync } from 'node:fs'", 'const kept: string = getCompileCacheDir() ?? ""',
+    'console.log(JSON.stringify({ kept, before: readdirSync(kept).length, here: readdirSync(".").length }))', '',
+  ].join('\n'))
+  const runs = [await programs.run(asked('typed')), await programs.run(asked('typed'))].map((end) => JSON.parse(end.stdout) as { kept: string; before: number; here: number })
+  assert.equal(runs.map(({ before }) => before > 0), [false, true])
+  assert.equal(runs.map(({ here }) => here), [0, 0])
+  assert.is(runs[0]?.kept, runs[1]?.kept)
+  await programs.close()
+  assert.not(existsSync(runs[0]?.kept ?? ''))
+}))
+
 test('a program gets its input whole on stdin, no arguments, and nothing of our environment', () => inPlace(async ({ programs, write }) => {
   write('echo-all', '#!/bin/sh\necho "args $#"\ncat\nenv | sort\npwd\nls -A | wc -l\n')
   const stdin = `action=status\n${'x'.repeat(200_000).match(/.{1,100}/g)?.map((part, index) => `k${index}=${part}`).join('\n')}\n`
