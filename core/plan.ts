@@ -181,8 +181,10 @@ function fitness(incident: Incident, node: NodeSeen, method: Method, begun: bool
   if (incident.policy.identity === 'require' && audit?.identity !== 'proven') {
     return { because: 'identity-unproven', detail: `nothing proves that ${method.name} leads to this machine` }
   }
-  // It is being asked, or will be in this very tick; its run has a deadline, so this does not last.
-  if (last === undefined || now - last.endedAt > answersFor) return { next: 'wait', detail: `${method.name} is asked first whether it answers`, overdue: false }
+  // It is being asked, or will be in this very tick; its run has a deadline, so this does not last. That it does not answer is
+  // known until the next question could have been missed as well: else it would be forgotten, and held, again and again.
+  const known = answersFor + (last?.state === 'unknown' ? method.statusWithin : 0)
+  if (last === undefined || now - last.endedAt > known) return { next: 'wait', detail: `${method.name} is asked first whether it answers`, overdue: false }
   if (last.state !== 'unknown') return undefined
   if (begun && !silent(readings)) return { next: 'wait', detail: `${method.name} has just not answered: ${last.evidence}`, overdue: false }
   return { because: 'path-unverified', detail: `${method.name} does not answer: ${last.evidence}` }

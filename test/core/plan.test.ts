@@ -101,6 +101,8 @@ const table: readonly (readonly [string, Partial<World>, string])[] = [
   ['a device that was not asked yet is asked first', { readings: [] }, 'wait'],
   ['an answer of long ago is no answer', { readings: [reading('bmc', 'on', now - 20_000)] }, 'wait'],
   ['a level whose device does not answer gives way to the next', { readings: [reading('bmc', 'unknown'), ...allOn.slice(1)] }, 'order feed-1 level 1 round 0'],
+  ['that a device does not answer is known until the next question could have been missed too', { readings: [reading('bmc', 'unknown', now - 15_000), ...allOn.slice(1)] }, 'order feed-1 level 1 round 0'],
+  ['and no longer', { readings: [reading('bmc', 'unknown', now - 25_000), ...allOn.slice(1)] }, 'wait'],
   ['one feed that does not answer keeps the other from being ordered', { levels: [['feed-1', 'feed-2']], readings: [reading('feed-1', 'on'), reading('feed-2', 'unknown')] }, 'none path-unverified'],
   ['a path never audited and never read on is not ordered', { readings: allOn.map((one) => ({ ...one, state: 'off' as const })), audits: { bmc: { state: 'unreachable' } } }, 'order feed-1 level 1 round 0'],
   ['an audit of another configuration is none', { levels: [['bmc']], readings: [reading('bmc', 'off')], audits: { bmc: { digest: 'other' } } }, 'none path-unverified'],
