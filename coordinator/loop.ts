@@ -6,10 +6,11 @@
 // spends a tenth of a core at worst. A tick that comes half a second late means that this process stood still: then the
 // sockets are drained first, and every silence begins anew, because it was ours.
 //
-// Silence is no event, and neither is it one that a second word of a device counts from now on: a proof takes two of them, a
-// second apart, so a tick is set for that very instant.
+// That a silence has become long enough to mean more is no event, and neither is it one that a second word of a device counts
+// from now on: so a tick is set for that very instant.
 import { isLook, keyOf, type Action, type Deed, type HoldAction, type Look } from '../core/action.ts'
 import { decide } from '../core/decide.ts'
+import { ripensAt } from '../core/judge.ts'
 import type { Ms } from '../core/model.ts'
 import type { Policy } from '../core/policy.ts'
 import { apart } from '../core/proof.ts'
@@ -43,6 +44,9 @@ export interface LoopOptions {
 const tickEvery: Ms = 250
 const stallAfter: Ms = 500
 const shortestDistance: Ms = 20
+/** Timers count whole milliseconds and come up to one early, and an instant of which another is taken away again is short by a
+ *  hair: what is looked at a hair too soon is looked at again a quarter of a second later. */
+const grain: Ms = 1
 const distancePerCost = 10
 /** From the beginning of a look to the beginning of the same one. */
 const lookEvery: Ms = 100
@@ -107,6 +111,7 @@ export function runLoop(options: LoopOptions): Loop {
     arm(lastAt + tickEvery)
     secondWords = secondWords.filter((at) => at > lastAt)
     for (const at of secondWords) wake(at)
+    wake(ripensAt(observation.seen, lastAt) + grain)
     try {
       act()
       fault = ''
@@ -147,7 +152,7 @@ export function runLoop(options: LoopOptions): Loop {
       .then((answer) => {
         busy.delete(key)
         const well = answer !== false
-        if (action.do === 'askDevice' && well) secondWord(clock.now() + apart)
+        if (action.do === 'askDevice' && well) secondWord(clock.now() + apart + grain)
         if (pace(action, paceKey, began, well)) wake()
       })
   }

@@ -126,7 +126,7 @@ function dueAgain(lastAt: Ms | undefined, well: boolean, beat: BeatSeen, now: Ms
 }
 
 /** The record speaks of this boot, this machine and this configuration, and every path of it was verified. */
-function audited(node: NodeSeen, beat: BeatSeen): boolean {
+export function audited(node: NodeSeen, beat: BeatSeen): boolean {
   const { record } = node
   return record !== undefined && record.probe?.answered === true && record.nodeUid === node.uid && sameBoot(record.boot, beat.boot)
     && node.path.levels.every((level) => level.every((method) => {

@@ -10,6 +10,7 @@ import { audits } from './audit.ts'
 import { blind, handsOff, noOrders, type Brake } from './brake.ts'
 import { hasOurs, hasTaint, outOfServiceKey, quarantineKey } from './clear.ts'
 import { clearing } from './clearing.ts'
+import { headStart } from './head-start.ts'
 import { given, type Incident, type IncidentStatus } from './incident.ts'
 import { lastBeat, shutsDown } from './judge.ts'
 import { askClean, askPods, challenge, challengeNeighbours, illness, suspicion } from './look.ts'
@@ -34,6 +35,7 @@ export function decide(seen: Observed, now: Ms, policies: readonly Policy[]): re
     const node = seen.nodes.get(name)
     if (node !== undefined && !on.open.has(name)) actions.push(...begin(on, node))
   }
+  actions.push(...headStart(on))
   const asked = new Set(actions.map(keyOf))
   // A device that an incident asks is not asked by an audit beside it: the answer is the same.
   actions.push(...strays(on), ...audits(on).filter((action) => !asked.has(keyOf(action))))

@@ -12,7 +12,7 @@
 //
 // When unsure whether a node is dead, it is not.
 import type { Evidence } from './incident.ts'
-import { sameBoot, type Ms, type NodeSeen, type Self } from './model.ts'
+import { sameBoot, type Ms, type NodeSeen, type Observed, type Self } from './model.ts'
 import { profiles, type ProfileName } from './policy.ts'
 
 export type Verdict =
@@ -82,6 +82,35 @@ function fastJudged(node: NodeSeen, self: Self, peers: Peers, suspectAfter: Ms):
 /** Of a machine that said it shuts down the devices may be asked at once: their *off* is what it announced. */
 export function shutsDown(node: NodeSeen): boolean {
   return node.beat?.goodbye?.why === 'shutdown'
+}
+
+/** So long before anybody suspects it, a beat is late. */
+const lateBefore: Ms = 250
+/** No profile calls a beat late sooner. */
+export const soonestLate = Math.min(...Object.values(profiles).map((profile) => profile.suspectAfter)) - lateBefore
+
+/** The beat is late, and not yet so late that anybody suspects the node. */
+export function isLate(node: NodeSeen, self: Self, profileName: ProfileName, now: Ms): boolean {
+  if (node.beat === undefined || node.beat.goodbye !== undefined) return false
+  const { suspectAfter } = profiles[profileName]
+  const quiet = now - lastBeat(node, self)
+  return quiet >= suspectAfter - lateBefore && quiet < suspectAfter
+}
+
+/** Lengths of silence at which it comes to mean more, in whatever profile. */
+const ripenings = [...new Set(Object.values(profiles).flatMap(({ suspectAfter, deadAfter }) => [suspectAfter - lateBefore, suspectAfter, deadAfter]))]
+  .toSorted((one, other) => one - other)
+
+/** The next instant at which some silence comes to mean more, if it goes on. Of nodes that beat in time it is far away. */
+export function ripensAt({ nodes, self }: Observed, now: Ms): Ms {
+  let soonest = Infinity
+  for (const { beat } of nodes.values()) {
+    if (beat === undefined) continue
+    const since = Math.max(beat.at, self.awakeSince)
+    const span = ripenings.find((ripening) => since + ripening > now)
+    if (span !== undefined) soonest = Math.min(soonest, since + span)
+  }
+  return soonest
 }
 
 /** A goodbye sets another patience, until the next beat. */

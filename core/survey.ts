@@ -3,7 +3,7 @@
 import { storm, type Silent, type Storm } from './brake.ts'
 import { hasTaint, quarantineKey } from './clear.ts'
 import { given, type Incident } from './incident.ts'
-import { judge, lastBeat, shutsDown, type Peers, type Verdict } from './judge.ts'
+import { isLate, judge, lastBeat, shutsDown, soonestLate, type Peers, type Verdict } from './judge.ts'
 import { sameBoot, type BeatSeen, type Ms, type NodeName, type NodeSeen, type Observed } from './model.ts'
 import { beatsWithin, listenersOf } from './look.ts'
 import { nextOrder } from './plan.ts'
@@ -20,6 +20,8 @@ export interface Survey {
   readonly beside: readonly Incident[]
   /** Every node that is not plainly alive. */
   readonly verdicts: ReadonlyMap<NodeName, Verdict>
+  /** Nodes without an incident whose beat is late, and that nobody suspects yet. */
+  readonly late: readonly NodeSeen[]
   readonly storms: Storm
   /** Nodes that bear our quarantine. */
   readonly quarantined: readonly NodeSeen[]
@@ -44,6 +46,7 @@ export function survey(seen: Observed, now: Ms, policies: readonly Policy[]): Su
   const silent: Silent[] = []
   const lapsed = new Set<NodeSeen>()
   const quiet: NodeSeen[] = []
+  const late: NodeSeen[] = []
   const quarantined: NodeSeen[] = []
   const running: Running = { programs: 0, devices: 0, probes: 0, records: 0 }
   let agents = 0
@@ -56,6 +59,8 @@ export function survey(seen: Observed, now: Ms, policies: readonly Policy[]): Su
     if (beat?.lapse !== undefined && recentLapse(node, beat.lapse, seen, policies, now)) lapsed.add(node)
     if (beating) agents += 1
     else quiet.push(node)
+    if (beat === undefined || now - beat.at < soonestLate || open.has(node.name)) continue
+    if (isLate(node, seen.self, profileOf(policyOf(node, policies), undefined), now)) late.push(node)
   }
   const peers = { agents, replicas: seen.self.replicas.length }
   for (const node of quiet) {
@@ -69,7 +74,7 @@ export function survey(seen: Observed, now: Ms, policies: readonly Policy[]): Su
   const present = silent.length < 2 ? [] : [...seen.nodes.values()].filter((node) => node.gone !== true)
   let listeners: readonly (readonly NodeSeen[])[] | undefined
   return {
-    seen, now, peers, policies, open, beside, verdicts, storms: storm(present, silent, policies), fencing: slotHolders(seen, open, now), quarantined, running,
+    seen, now, peers, policies, open, beside, verdicts, late, storms: storm(present, silent, policies), fencing: slotHolders(seen, open, now), quarantined, running,
     listeners: () => (listeners ??= listenersOf(seen.nodes.values(), now)),
   }
 }

@@ -15,7 +15,13 @@ const boot = '0f0e0d0c-0b0a-4908-8706-050403020100/7'
 const method: Method = { name: 'bmc', agent: 'redfish', device: 'bmc-1', digest: 'd', orderWithin: 20_000, statusWithin: 10_000, late: 60_000 }
 const deviceTakes: Ms = 330
 
-interface Turning { readonly clock: VirtualClock; readonly loop: Loop; readonly asked: { readonly startedAt: Ms; readonly endedAt: Ms }[] }
+interface Turning {
+  readonly clock: VirtualClock
+  readonly loop: Loop
+  readonly heardAt: Ms
+  readonly asked: { readonly startedAt: Ms; readonly endedAt: Ms }[]
+  readonly probedAt: Ms[]
+}
 
 /** A replica that leads, a node that beat until now, and a device that answers off. */
 function turning(): Turning {
@@ -23,6 +29,7 @@ function turning(): Turning {
   const heard: BeatSeen = { boot, at: clock.now(), since: clock.now(), kubelet: 'ok' }
   const observation = createObservation(clock, 'replica', { heard: () => heard, forget: () => undefined })
   const asked: { startedAt: Ms; endedAt: Ms }[] = []
+  const probedAt: Ms[] = []
   const node: KeptNode = {
     metadata: { name: 'node-1', uid: 'uid' }, taints: [], address: '10.0.0.1', kubeletPort: 10_250, bootId: '', machine: '', ready: { status: 'True', heartbeat: '' },
   }
@@ -42,6 +49,7 @@ function turning(): Turning {
     },
     drained: async () => undefined, deed: async () => undefined, holds: () => undefined, decided: () => undefined,
     async look(look: Look) {
+      if (look.do === 'probe') probedAt.push(clock.now())
       if (look.do !== 'askDevice') return await clock.wait(907)
       const startedAt = clock.now()
       await clock.wait(deviceTakes)
@@ -49,7 +57,7 @@ function turning(): Turning {
       observation.read('node-1', { method: 'bmc', state: 'off', startedAt, endedAt: clock.now(), evidence: '', digest: 'd' })
     },
   })
-  return { clock, loop, asked }
+  return { clock, loop, heardAt: heard.at, asked, probedAt }
 }
 
 test('a device is asked again as soon as its second word can count, not at the next usual tick', async () => {
@@ -62,6 +70,19 @@ test('a device is asked again as soon as its second word can count, not at the n
     if (before === undefined || index === 1) continue // the first was an audit, while the node beat
     assert.ok(startedAt - before.endedAt >= apart, 'not sooner than it counts')
     assert.ok(startedAt - before.endedAt < apart + 50, `${startedAt - before.endedAt} ms after the last word`)
+  }
+})
+
+test('what a silence makes due is begun as soon as it is long enough, not at the next usual tick', async () => {
+  for (const phase of [0, 61, 122, 183, 244]) {
+    const { clock, loop, heardAt, probedAt } = turning()
+    await clock.runFor(phase)
+    loop.wake() // ticks come a quarter of a second after the last one, so this sets their phase
+    await clock.runFor(4_000)
+    loop.stop()
+    const suspectAt = heardAt + 3_000
+    const first = probedAt.find((at) => at >= suspectAt) ?? Infinity
+    assert.ok(first - suspectAt < 25, `${first - suspectAt} ms after the suspicion, at phase ${phase}`)
   }
 })
 

@@ -1,8 +1,8 @@
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
-import { judge, type Verdict } from '../../core/judge.ts'
+import { judge, ripensAt, type Verdict } from '../../core/judge.ts'
 import type { NodeSeen, Self } from '../../core/model.ts'
-import { beat, boot, dead, node, now, record, self, silentAt } from './world.ts'
+import { beat, boot, dead, node, now, record, seen, self, silentAt } from './world.ts'
 
 const test = suite('judge')
 const peers = { agents: 2, replicas: 1 }
@@ -150,6 +150,35 @@ test('a node that this replica never heard is unknown for two minutes', () => {
 
 test('every silence begins anew when this replica stood still', () => {
   assert.is(verdict(dead, { awakeSince: now - 1_000 }), 'alive')
+})
+
+// When a silence comes to mean more.
+
+const ripens = (quiets: readonly number[], own: Partial<Self> = {}) =>
+  ripensAt(seen(quiets.map((quiet, index) => node({ name: `node-${index}`, beat: beat({ at: now - quiet }) })), [], self(own)), now) - now
+
+test('a silence ripens when its beat is late, then suspect, then dead, in each profile', () => {
+  const ripenings = [1_250, 1_500, 2_750, 3_000, 8_000, 9_750, 10_000, 45_000]
+  let before = 0
+  for (const ripening of ripenings) {
+    assert.is(ripens([before]), ripening - before)
+    assert.is(ripens([ripening - 1]), 1)
+    before = ripening
+  }
+  assert.is(ripens([45_000]), Infinity)
+})
+
+test('the soonest of all silences counts, and a stall of our own begins each anew', () => {
+  assert.is(ripens([200, 1_240, 900, 60_000]), 10)
+  assert.is(ripens([200, 1_240, 900, 60_000], { awakeSince: now - 100 }), 1_150)
+})
+
+test('beats in time make no silence that ripens before the next usual tick', () => {
+  assert.ok(ripens([0, 300, 600, 999]) > 250)
+})
+
+test('a node that was never heard has no silence', () => {
+  assert.is(ripensAt(seen([node({ beat: undefined, seenAt: now - 1_240 })]), now), Infinity)
 })
 
 test.run()
