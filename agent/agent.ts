@@ -112,7 +112,7 @@ export function startAgent(host: AgentHost, settings: AgentSettings): Agent {
         line.permittedUntil = clock.now() + word.span
         return replicas.told(word.replicas.slice(0, mostReplicas))
       case 'challenge':
-        return challenged(line, word.nonce, word.replica ?? line.replica)
+        return challenged(line, word.nonce)
       case 'ask':
         void witness.ask(word, line.replica).then((said) => (said === undefined ? undefined : line.send(said)))
         return
@@ -131,9 +131,9 @@ export function startAgent(host: AgentHost, settings: AgentSettings): Agent {
     if (more !== true && all.length <= mostPods) cleanliness.check(all)
   }
 
-  function challenged(line: Line, nonce: string, replica: string): void {
+  function challenged(line: Line, nonce: string): void {
     if (machine === undefined) return
-    const key = links.keyOf(replica)
+    const key = links.keyOf(line.replica)
     line.send({ say: 'answer', nonce, boot: machine.boot, ...(key === undefined ? {} : { seal: sealOf(key, nonce, machine.boot) }) })
   }
 }

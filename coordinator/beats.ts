@@ -86,7 +86,7 @@ export interface Challenged { readonly issuedAt: Ms; readonly boot: Boot }
 
 export interface Testimony {
   readonly word: 'hears' | 'deaf'
-  /** The node's own seal over the nonce came back with it. */
+  /** The node's own seal came back with it, or the replica that says so has checked one of this moment. */
   readonly proven: boolean
   readonly boot?: Boot
 }
@@ -160,9 +160,10 @@ export function serveBeats(options: BeatsOptions): Beats {
     challenge,
     ask,
     async askReplica(name, node, span = askSpan) {
-      const nonce = newNonce()
-      const said = await peers.ask(name, node, nonce, span)
-      return said === undefined ? undefined : testimony(node, nonce, said)
+      const said = await peers.ask(name, node, span)
+      if (said === undefined) return undefined
+      const { word, boot } = said
+      return { word, proven: word === 'hears' && boot !== undefined, ...(boot === undefined ? {} : { boot }) }
     },
     nonce: newNonce,
     check(node, podUids) {
@@ -325,12 +326,13 @@ export function serveBeats(options: BeatsOptions): Beats {
     return seal !== undefined && row.keys.some((key) => sealHolds(key, nonce, boot, seal))
   }
 
-  /** Another replica asks whether we hear a node: the node itself is asked, to seal with that replica's key. */
-  async function testify(node: NodeName, nonce: string, asker: string): Promise<{ word: 'hears' | 'deaf'; boot?: Boot; seal?: string }> {
+  /** Another replica asks whether we hear a node. It takes our word for the seal: the node may never have had a key of that
+   *  replica's, because it booted when they could not reach each other, and then nobody could prove that it lives. */
+  async function testify(node: NodeName): Promise<{ word: 'hears' | 'deaf'; boot?: Boot }> {
     const line = rows.get(node)?.line
     if (line === undefined) return { word: 'deaf' }
-    const said = await challenges.ask(`${node} ${nonce}`, relaySpan, () => line.link.send(frameOf({ say: 'challenge', nonce, replica: asker })))
-    if (said !== undefined) return { word: 'hears', boot: said.boot, ...(said.seal === undefined ? {} : { seal: said.seal }) }
+    const said = await challenge(node, relaySpan)
+    if (said !== undefined) return { word: 'hears', boot: said.boot }
     return { word: clock.now() - line.heardAt < recentBeat ? 'hears' : 'deaf' }
   }
 

@@ -7,7 +7,8 @@ import type { Link, LinkEars } from '../edge/link.ts'
 import { questions } from './beats-questions.ts'
 import type { CoordinatorHost } from './host.ts'
 
-export interface ReplicaWitness { readonly word: 'hears' | 'deaf'; readonly boot?: Boot; readonly seal?: string }
+/** `boot`: the node's seal was checked just now by the replica that says so. */
+export interface ReplicaWitness { readonly word: 'hears' | 'deaf'; readonly boot?: Boot }
 
 export interface ReplicaLinks {
   /** A link that another replica dialled and whose hello was believed. The caller passes on what it hears. */
@@ -15,7 +16,7 @@ export interface ReplicaLinks {
   setAddresses(addresses: readonly string[]): void
   names(): readonly string[]
   /** Undefined: no link to it, or no answer within the span. */
-  ask(replica: string, node: NodeName, nonce: string, span: Ms): Promise<ReplicaWitness | undefined>
+  ask(replica: string, node: NodeName, span: Ms): Promise<ReplicaWitness | undefined>
   close(): void
 }
 
@@ -24,7 +25,7 @@ export interface ReplicaLinksOptions {
   readonly replica: string
   token(): Promise<string | undefined>
   /** Answers the others' questions. */
-  answer(node: NodeName, nonce: string, asker: string): Promise<ReplicaWitness>
+  answer(node: NodeName): Promise<ReplicaWitness>
 }
 
 const dialWithin: Ms = 3_000
@@ -64,12 +65,12 @@ export function keepReplicaLinks({ host, replica, token, answer }: ReplicaLinksO
       for (const address of wanted) if (!dialled.has(address)) void keep(address)
     },
     names: () => [...new Set(open.values())].filter((name) => name !== replica),
-    async ask(name, node, nonce, span) {
+    async ask(name, node, span) {
       const link = [...open].findLast(([, of]) => of === name)?.[0]
       if (link === undefined) return undefined
       count += 1
       const id = count
-      return asked.ask(`${name} ${id}`, span, () => link.send(frameOf({ say: 'hears', id, node, nonce })))
+      return asked.ask(`${name} ${id}`, span, () => link.send(frameOf({ say: 'hears', id, node })))
     },
     close() {
       closed = true
@@ -159,7 +160,7 @@ export function keepReplicaLinks({ host, replica, token, answer }: ReplicaLinksO
   function take(link: Link, name: string, word: PeerWord): void {
     switch (word.say) {
       case 'hears':
-        void answer(word.node, word.nonce, name).then((said) => link.send(frameOf({ say: 'heard', id: word.id, ...said })))
+        void answer(word.node).then((said) => link.send(frameOf({ say: 'heard', id: word.id, ...said })))
         return
       case 'heard':
         asked.answer(`${name} ${word.id}`, word)

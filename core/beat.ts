@@ -101,8 +101,6 @@ export interface Refused {
 export interface Challenge {
   readonly say: 'challenge'
   readonly nonce: string
-  /** Whose key the seal is to be made with. Absent: the asking replica's own. */
-  readonly replica?: string
 }
 
 export interface Permit {
@@ -119,9 +117,10 @@ export type PeerWord =
   | { readonly say: 'hello-replica'; readonly version: 1; readonly token: string; readonly replica: string }
   | Welcome
   | Refused
-  /** Do you hear this node? Its seal over the nonce is to be made with the asking replica's key. */
-  | { readonly say: 'hears'; readonly id: number; readonly node: NodeName; readonly nonce: string }
-  | { readonly say: 'heard'; readonly id: number; readonly word: 'hears' | 'deaf'; readonly boot?: Boot; readonly seal?: string }
+  /** Do you hear this node? */
+  | { readonly say: 'hears'; readonly id: number; readonly node: NodeName }
+  /** `boot`: of the node's own sealed answer to a challenge of this moment, which the replica has checked. */
+  | { readonly say: 'heard'; readonly id: number; readonly word: 'hears' | 'deaf'; readonly boot?: Boot }
 
 /** Agent → agent, outside any link: "are you there? answer for this replica". */
 export interface Whisper {

@@ -206,7 +206,7 @@ function replicaWord(say: string, fields: Fields): ReplicaWord | undefined {
     case 'refused':
       return refused(fields)
     case 'challenge':
-      return { say, nonce: text(fields, 'nonce'), ...maybeText(fields, 'replica') }
+      return { say, nonce: text(fields, 'nonce') }
     case 'ask':
       return { say, id: whole(fields, 'id'), node: text(fields, 'node'), address: text(fields, 'address'), nonce: text(fields, 'nonce') }
     case 'check':
@@ -225,9 +225,9 @@ function peerWord(say: string, fields: Fields): PeerWord | undefined {
     case 'refused':
       return refused(fields)
     case 'hears':
-      return { say, id: whole(fields, 'id'), node: text(fields, 'node'), nonce: text(fields, 'nonce') }
+      return { say, id: whole(fields, 'id'), node: text(fields, 'node') }
     case 'heard':
-      return { say, ...hearing(fields) }
+      return { say, id: whole(fields, 'id'), word: oneOf(fields, 'word', hearings), ...maybeText(fields, 'boot') }
     default: // not a union: what the other end said
       return undefined
   }

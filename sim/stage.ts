@@ -3,6 +3,7 @@
 import { startAgent } from '../agent/agent.ts'
 import { startCoordinator, type Coordinator } from '../coordinator/coordinator.ts'
 import type { KubeObject } from '../coordinator/api.ts'
+import { audience } from '../coordinator/beats-review.ts'
 import { readIncident } from '../coordinator/node-fence.ts'
 import type { Incident } from '../core/incident.ts'
 import type { Ms } from '../core/model.ts'
@@ -31,12 +32,13 @@ export async function stage(settings: StageSettings = {}): Promise<Stage> {
   const coordinators = new Map<number, Coordinator>()
   const nodes = typeof settings.nodes === 'number' ? Array.from({ length: settings.nodes }, (_, index) => `node-${index + 1}`) : settings.nodes ?? ['node-1', 'node-2', 'node-3']
   const namespace = 'holdfast-system'
-  const world = await createWorld({
-    seed: 1, nodes, startAgent: (host) => startAgent(host, { version: 'test', kubeletRoot: '/var/lib/kubelet', whisperPort: 0 }),
+  let token: Promise<string> | undefined
+  const world: World = await createWorld({
+    seed: 1, nodes, startAgent: (host) => startAgent(host, { version: 'test', kubeletRoot: '/var/lib/kubelet', whisperPort: 7_416 }),
     startReplica: async (host, place) => {
       const coordinator = await startCoordinator(host, {
         namespace, agentNamespace: namespace, identity: place.identity, salt: 'salt',
-        token: async () => undefined, replicas: place.replicas,
+        token: () => (token ??= tokenOf(world)), replicas: place.replicas,
       })
       coordinators.set(place.number, coordinator)
       place.process.onEnd(() => coordinators.delete(place.number))
@@ -66,6 +68,15 @@ export async function stage(settings: StageSettings = {}): Promise<Stage> {
     },
     run: (span) => world.turn().runFor(span),
   }
+}
+
+/** What a kubelet has put into the replicas' pods: there before they are, and good for longer than any story lasts. */
+async function tokenOf({ api }: World): Promise<string> {
+  const answer = await api.create<{ status: { token: string } }>('/api/v1/namespaces/holdfast-system/serviceaccounts/holdfast-coordinator/token', {
+    apiVersion: 'authentication.k8s.io/v1', kind: 'TokenRequest', spec: { audiences: [audience], expirationSeconds: 1_000_000 },
+  })
+  if (!answer.ok) throw new Error(answer.error.message)
+  return answer.value.status.token
 }
 
 /** Turns the world until the promise has an answer. */

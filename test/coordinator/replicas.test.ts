@@ -14,7 +14,7 @@ test('replicas find each other by address, and none takes itself for another', a
   assert.is(world.network.dials.get('replica-a:7443'), own)
 })
 
-test('another replica hears a node, and proves it with the seal that the node makes for us', async () => {
+test('another replica hears a node, and has checked the seal that the node made for it', async () => {
   const world = beatsWorld()
   const [one] = [world.replica('replica-a'), world.replica('replica-b')]
   world.agent('node-1')

@@ -1,7 +1,7 @@
 // A hibernated machine reads off and goes on where it stopped: the assumption that docs/safety.md states, broken on purpose.
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
-import { ended, findings, ourTaints, peace, steps, workloadRuns } from './play.ts'
+import { ended, ourTaints, peace, steps, workloadRuns } from './play.ts'
 
 const test = suite('hibernated')
 
@@ -13,8 +13,11 @@ test('switched on it resumes the fenced boot: the proof is void at its first ans
   const after = steps(incident).slice(steps(incident).indexOf('proof void'))
   assert.not(after.some((what) => what === 'freed' || what === 'tainted'), after.join())
   const resumedAt = on.world.truth.entries.findLast((entry) => entry.what === 'machine thawed')?.at ?? Infinity
-  for (const late of on.world.judges.wroteAfterRelease()) assert.ok(late.from >= resumedAt && late.until < resumedAt + 5_000, JSON.stringify(late))
-  assert.equal(findings(on).filter((finding) => !finding.includes('after its release')), [])
+  // What it costs, and no more: a successor may be writing already, and each of the three is over within seconds.
+  const { judges } = on.world
+  const broken = [...judges.wroteAfterRelease(), ...judges.twoWriters(), ...judges.twins()]
+  assert.ok(broken.length > 0, 'the assumption was broken')
+  for (const one of broken) assert.ok(one.from >= resumedAt && (one.until ?? Infinity) < resumedAt + 5_000, JSON.stringify(one))
   assert.equal(await ourTaints(on), [])
   assert.ok(await workloadRuns(on), 'the workload runs')
 })

@@ -39,6 +39,21 @@ test('the kubelet port answers with a reset: never dead', async () => {
   await untouched(on)
 })
 
+for (const reboots of [false, true]) {
+  test(`only the leader cannot reach a node${reboots ? ', nor could since it booted' : ''}, and no peer can whisper: another replica hears it, and it is never fenced`, async () => {
+    const on = await peace({ seed: 23, nodes: 5 })
+    const leader = on.world.replicas.host(on.leader() ?? 0).name
+    on.world.partition({ from: ['*'], to: [on.victim], planes: ['whisper'] })
+    on.world.partition({ from: [leader], to: [on.victim], planes: ['link', 'probe'] })
+    if (reboots) on.world.reboot(on.victim, 1_500)
+    await on.run(300_000)
+    const later = on.world.truth.entries.filter((entry) => entry.what === 'device ordered' && entry.facts['to'] === 'off' && entry.at > on.beganAt + 45_000)
+    assert.equal(later, [])
+    assert.equal(findings(on), [])
+    if (!reboots) await untouched(on)
+  })
+}
+
 test('a kubelet port that was never heard to answer, and a dead agent: the Lease that moves keeps the node alive', async () => {
   const on = await peace({ seed: 13, before: (world) => ['node-1', 'node-2', 'node-3'].forEach(world.firewallKubeletPort) })
   on.world.killAgent(on.victim)
