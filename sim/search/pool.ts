@@ -1,0 +1,36 @@
+// Threads that run schedules side by side. Each seed is a world of its own, so which thread runs which changes nothing.
+import { Worker } from 'node:worker_threads'
+import type { Outcome } from './run.ts'
+import type { WorkerWish } from './worker.ts'
+
+/** `broke`: the run itself ended by a fault, which is a finding like any other. */
+export type Verdict = { readonly seed: number } & ({ readonly said: Omit<Outcome, 'transcript'> } | { readonly broke: string })
+
+export interface PoolOptions extends WorkerWish {
+  readonly jobs: number
+  /** The next seed; undefined: there is none. */
+  next(): number | undefined
+  told(verdict: Verdict): void
+}
+
+export async function runPool({ jobs, next, told, ...wish }: PoolOptions): Promise<void> {
+  await Promise.all(Array.from({ length: jobs }, () => thread(wish, next, told)))
+}
+
+function thread(wish: WorkerWish, next: PoolOptions['next'], told: PoolOptions['told']): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const worker = new Worker(new URL('worker.ts', import.meta.url), { workerData: wish })
+    const give = () => {
+      const seed = next()
+      if (seed === undefined) void worker.terminate()
+      else worker.postMessage(seed)
+    }
+    worker.on('message', (verdict: Verdict) => {
+      told(verdict)
+      give()
+    })
+    worker.on('error', reject)
+    worker.on('exit', () => resolve())
+    give()
+  })
+}

@@ -1,0 +1,143 @@
+// One schedule, run: the whole product in a world of its own, what goes wrong in it, and what the judges say.
+import type { KubeObject } from '../../coordinator/api.ts'
+import type { Ms } from '../../core/model.ts'
+import { settled, stage, type Stage } from '../stage.ts'
+import { dark, excuses, progress, restraint, safety, unfinished, type Excuse, type Violation } from './judgement.ts'
+import { calm, isPlain, kinds, reliefAt, shortest, type Schedule } from './schedule.ts'
+import { createApiTroubles, type Ground, type Trouble } from './trouble.ts'
+
+export interface Outcome {
+  readonly schedule: Schedule
+  readonly violations: readonly Violation[]
+  readonly excused: readonly Excuse[]
+  /** Kinds of trouble that took effect. */
+  readonly struck: readonly string[]
+  readonly incidents: number
+  readonly marks: readonly string[]
+  readonly simulated: Ms
+  /** The world's truth, a line an entry; asked for only where somebody will read it. */
+  transcript(): string
+}
+
+/** Whatever waits for a time-out, a rest or a late order is over after so long. */
+const patience: Ms = 1_800_000
+/** What nobody of us switched off, a person switches on after so long. */
+const personComes: Ms = 420_000
+
+export async function run(schedule: Schedule): Promise<Outcome> {
+  const { scene, seed, troubles } = schedule
+  const on = await stage({
+    seed, nodes: scene.nodes, zones: scene.zones, replicas: scene.replicas, logFrom: 'info', policy: { profile: scene.profile },
+    device: { kind: 'chassis', feed: scene.feed, timing: { off: 2_000, on: 1_000, status: 200 } },
+  })
+  await on.run(calm)
+  const victim = await victimOf(on)
+  const ground = groundOf(on, victim)
+  const orders = restraint(on)
+  const began = on.world.clock.now()
+  const struck = new Set<string>()
+  const ends = troubles.map((trouble) => arm(ground, trouble, struck))
+  await on.run(reliefAt)
+  for (const end of ends) end()
+  relieve(on)
+  const left = await quiet(on)
+  await on.run(Math.max(0, began + shortest - on.world.clock.now()))
+  const violations: Violation[] = [
+    ...safety(on), ...orders(), ...left,
+    ...(isPlain(schedule) ? progress(on, victim, began) : []),
+  ]
+  const excused = excuses(violations, troubles, ground.node)
+  const outcome: Outcome = {
+    schedule, excused, struck: [...struck], incidents: on.world.server?.peek('nodefences.holdfast.dev').length ?? 0,
+    violations: violations.filter(({ what }) => excused.every((excuse) => excuse.what !== what)),
+    marks: marksOf(on), simulated: on.world.clock.now(), transcript: () => on.world.truth.text(),
+  }
+  on.world.stop()
+  return outcome
+}
+
+async function victimOf(on: Stage): Promise<string> {
+  const answer = await settled(on.world, on.world.api.get<KubeObject & { spec: { nodeName?: string } }>('/api/v1/namespaces/work/pods/db-0'))
+  return (answer.ok ? answer.value.spec.nodeName : undefined) ?? 'node-1'
+}
+
+function groundOf(on: Stage, victim: string): Ground {
+  return {
+    on, api: createApiTroubles(on),
+    node: (trouble) => (trouble.on === 'victim' || !on.world.nodes.has(trouble.on) ? victim : trouble.on),
+    replica(trouble) {
+      const number = trouble.on === 'leader' ? on.leader() : Number(trouble.on)
+      return number !== undefined && on.world.replicas.running.has(number) ? number : undefined
+    },
+  }
+}
+
+/** The answer ends it, if it has begun. */
+function arm(ground: Ground, trouble: Trouble, struck: Set<string>): () => void {
+  const { clock, truth } = ground.on.world
+  let end: (() => void) | undefined
+  clock.after(trouble.at, () => {
+    end = kinds[trouble.does]?.begin(ground, trouble)
+    if (end === undefined) return
+    truth.note('trouble', { does: trouble.does, on: trouble.on, how: trouble.how ?? '' })
+    struck.add(trouble.does)
+    clock.after(trouble.span, () => {
+      end?.()
+      truth.note('trouble ends', { does: trouble.does, on: trouble.on })
+    })
+  })
+  return () => end?.()
+}
+
+/** Nothing goes wrong any more. A frozen kernel that was frozen for good stays so: it is for us to end that. */
+function relieve({ world }: Stage): void {
+  world.heal()
+  world.server?.faults.clear()
+  for (const device of world.devices.values()) device.fault = undefined
+  for (let number = 0; number < world.settings.replicas; number += 1) world.startReplica(number)
+  for (const name of world.nodes.keys()) {
+    world.startAgent(name)
+    world.startKubelet(name)
+  }
+  world.truth.note('relief', {})
+}
+
+/** What is left when patience ends, and what was left for a person to do that was ours. */
+async function quiet(on: Stage): Promise<readonly Violation[]> {
+  const relieved = on.world.clock.now()
+  let ours: readonly Violation[] | undefined
+  let left = unfinished(on)
+  while (left.length > 0 && on.world.clock.now() < relieved + patience) {
+    await on.run(5_000)
+    left = unfinished(on)
+    if (on.world.clock.now() <= relieved + personComes) continue
+    ours ??= dark(on)
+    person(on)
+  }
+  return [...ours ?? [], ...left.map((what): Violation => ({ judge: 'liveness', what }))]
+}
+
+/** Somebody comes and switches on what is off, and resets what is frozen and nobody had a word about. */
+function person({ world }: Stage): void {
+  for (const [name, { machine }] of world.nodes) {
+    if (machine.state() === 'off') world.powerOn(name)
+    if (machine.frozen()) world.reboot(name, 1_000)
+  }
+}
+
+/** Which of its own words the product has said: coverage is read off what it writes and logs, not built into it. */
+function marksOf({ world }: Stage): readonly string[] {
+  const marks = new Set<string>()
+  for (const fence of world.server?.peek('nodefences.holdfast.dev') ?? []) {
+    const { status } = fence as KubeObject & { status?: { outcome?: string; proof?: { kind: string }; voided?: readonly object[]; timeline?: readonly { what: string }[] } } // a NodeFence
+    if (status?.outcome !== undefined) marks.add(`outcome ${status.outcome}`)
+    if (status?.proof !== undefined) marks.add(`proof ${status.proof.kind}`)
+    for (const { what } of status?.timeline ?? []) marks.add(`moment ${what}`)
+  }
+  for (const { what, facts } of world.truth.entries) {
+    if (what !== 'log') continue
+    if (facts['because'] !== undefined) marks.add(`hold ${String(facts['because'])}`)
+    else if (facts['level'] === 'warn' || facts['level'] === 'error') marks.add(`said ${String(facts['message'])}`)
+  }
+  return [...marks].toSorted()
+}

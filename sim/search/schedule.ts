@@ -1,0 +1,89 @@
+// One schedule of trouble: what the cluster is like, and what goes wrong in it when. A pure function of its seed, written in
+// plain words and numbers, so that a failing one can be read, made smaller and played again.
+import type { Ms } from '../../core/model.ts'
+import { seededChance, type Chance } from '../chance.ts'
+import { apiTroubles } from './troubles-api.ts'
+import { deviceTroubles } from './troubles-device.ts'
+import { networkTroubles } from './troubles-network.ts'
+import { nodeTroubles } from './troubles-node.ts'
+import { peopleTroubles } from './troubles-people.ts'
+import { replicaTroubles } from './troubles-replica.ts'
+import type { Trouble, TroubleClass, TroubleKind } from './trouble.ts'
+
+export interface Scene {
+  readonly nodes: number
+  readonly zones: number
+  readonly replicas: number
+  readonly profile: 'fast' | 'balanced'
+  /** A device on the machine's own feed falls silent with it. */
+  readonly feed: 'own' | 'machine'
+}
+
+export interface Schedule {
+  readonly seed: number
+  readonly scene: Scene
+  readonly troubles: readonly Trouble[]
+}
+
+export const kinds: Readonly<Record<string, TroubleKind>> = {
+  ...nodeTroubles, ...networkTroubles, ...apiTroubles, ...replicaTroubles, ...deviceTroubles, ...peopleTroubles,
+}
+
+/** Agents are heard and paths are audited before the first trouble. */
+export const calm: Ms = 30_000
+/** Troubles begin within this span after the calm... */
+const beginWithin: Ms = 180_000
+/** ...and all of them are over here. */
+export const reliefAt: Ms = 240_000
+/** No run is shorter, counted from the calm on: what comes late must have time to come. */
+export const shortest: Ms = 600_000
+
+const classes: readonly TroubleClass[] = ['network', 'api', 'replica', 'node', 'device', 'storage', 'people']
+const spans: readonly (readonly [Ms, Ms])[] = [[500, 5_000], [5_000, 30_000], [30_000, 90_000]]
+
+export function draw(seed: number): Schedule {
+  const chance = seededChance(seed).fork('schedule')
+  const scene: Scene = {
+    nodes: 5 + chance.below(3), zones: chance.pick([1, 3, 3]), replicas: chance.pick([2, 2, 3]),
+    profile: chance.pick(['fast', 'fast', 'balanced']), feed: chance.yes(0.1) ? 'machine' : 'own',
+  }
+  // One in eight is plain: a machine dies, and nothing else goes wrong.
+  const swarm = chance.yes(0.125) ? [] : classes.filter(() => chance.yes(0.4))
+  const death = chance.yes(0.85) ? [drawn(chance, scene, ['death'], 20_000, 'victim')] : []
+  const count = swarm.length === 0 ? 0 : 1 + chance.below(6)
+  const others = Array.from({ length: count }, () => drawn(chance, scene, chance.yes(0.1) ? ['death'] : swarm, chance.yes(0.7) ? 45_000 : beginWithin))
+  return { seed, scene, troubles: [...death, ...others].toSorted((one, other) => one.at - other.at) }
+}
+
+function drawn(chance: Chance, scene: Scene, among: readonly TroubleClass[], latest: Ms, on?: string): Trouble {
+  const choices = Object.entries(kinds).filter(([, kind]) => among.includes(kind.class))
+  const does = weighted(chance, choices)
+  const [least, most] = chance.pick(spans)
+  const trouble = { does, at: whole(chance.between(0, latest)), span: whole(chance.between(least, most)), ...kinds[does]?.draw(chance, scene) }
+  return { ...trouble, on: on ?? trouble.on ?? '' }
+}
+
+function weighted(chance: Chance, choices: readonly (readonly [string, TroubleKind])[]): string {
+  let at = chance.between(0, choices.reduce((sum, choice) => sum + weightOf(choice), 0))
+  for (const choice of choices) {
+    at -= weightOf(choice)
+    if (at < 0) return choice[0]
+  }
+  throw new Error('a draw from nothing')
+}
+
+const weightOf = ([, { weight = 1 }]: readonly [string, TroubleKind]): number => weight
+
+function whole(span: Ms): Ms {
+  return Math.round(span)
+}
+
+/** Only a machine dies, wholly and for good, its device is honest and has a feed of its own: it must be cleared in seconds. */
+export function isPlain({ scene, troubles: [only, ...others] }: Schedule): boolean {
+  return others.length === 0 && scene.feed === 'own' && (only?.does === 'power is lost' || only?.does === 'the kernel freezes for good')
+}
+
+export function sentence({ does, on, how, at, span }: Trouble): string {
+  const words = [does, on === '' ? '' : `(${on})`, how === undefined ? '' : `[${how}]`].filter((word) => word !== '').join(' ')
+  return `${words} at ${(at / 1_000).toFixed(1)} s for ${(span / 1_000).toFixed(1)} s`
+}

@@ -1,0 +1,34 @@
+// A failing schedule made smaller while it fails for the same judge: fewer troubles, then a smaller cluster, then shorter
+// troubles. What is left is what a person reads.
+import type { Judge } from './judgement.ts'
+import type { Schedule } from './schedule.ts'
+
+export type Fails = (schedule: Schedule) => Promise<readonly Judge[]>
+
+const mostTries = 60
+
+export async function shrink(failing: Schedule, judge: Judge, fails: Fails): Promise<Schedule> {
+  let best = failing
+  let tries = 0
+  for (let smaller = true; smaller && tries < mostTries;) {
+    smaller = false
+    for (const candidate of candidates(best)) {
+      if (tries >= mostTries) break
+      tries += 1
+      if (!(await fails(candidate)).includes(judge)) continue
+      best = candidate
+      smaller = true
+      break
+    }
+  }
+  return best
+}
+
+function* candidates({ seed, scene, troubles }: Schedule): Generator<Schedule> {
+  for (const [index] of troubles.entries()) yield { seed, scene, troubles: troubles.toSpliced(index, 1) }
+  if (scene.nodes > 3) yield { seed, scene: { ...scene, nodes: scene.nodes - 1 }, troubles }
+  if (scene.replicas > 2) yield { seed, scene: { ...scene, replicas: 2 }, troubles }
+  for (const [index, trouble] of troubles.entries()) {
+    if (trouble.span > 1_000) yield { seed, scene, troubles: troubles.with(index, { ...trouble, span: Math.round(trouble.span / 2) }) }
+  }
+}

@@ -1,0 +1,70 @@
+// The sums of a search: what was tried, what took effect, what was reached, what was found.
+import type { Judge } from './judgement.ts'
+import type { Verdict } from './pool.ts'
+import { isPlain, kinds, type Schedule } from './schedule.ts'
+
+export interface Tally {
+  add(verdict: Verdict): void
+  readonly failed: readonly Failure[]
+  /** Everything, as one JSON line has it. */
+  sums(): Sums
+  /** Kinds of trouble that took effect in fewer than one seed of a hundred. */
+  rare(): readonly string[]
+  readonly marks: ReadonlyMap<string, number>
+}
+
+export interface Failure {
+  readonly seed: number
+  readonly schedule?: Schedule
+  readonly judge: Judge | 'broke'
+  readonly what: string
+}
+
+export interface Sums {
+  readonly seeds: number
+  readonly simulatedDays: number
+  readonly incidents: number
+  readonly faults: Readonly<Record<string, number>>
+  readonly plain: { readonly seeds: number; readonly late: number }
+  readonly excused: number
+  readonly violations: Readonly<Record<Judge, number>>
+}
+
+const day = 86_400_000
+/** Of the seeds in which one machine died and nothing else went wrong, so many may take longer. */
+const mayBeLate = 0.01
+
+export function createTally(): Tally {
+  const failed: Failure[] = []
+  const late: Failure[] = []
+  const faults = new Map<string, number>(Object.keys(kinds).map((name) => [name, 0]))
+  const marks = new Map<string, number>()
+  let [seeds, simulated, incidents, plain, excused] = [0, 0, 0, 0, 0]
+
+  const tooMany = () => late.length > Math.max(0, plain * mayBeLate)
+  const count = (judge: Judge) => (judge === 'progress' ? (tooMany() ? late.length : 0) : failed.filter((one) => one.judge === judge).length)
+  return {
+    get failed() { return tooMany() ? [...failed, ...late] : failed },
+    marks,
+    add(verdict) {
+      seeds += 1
+      if ('broke' in verdict) {
+        failed.push({ seed: verdict.seed, judge: 'broke', what: verdict.broke })
+        return
+      }
+      const { said } = verdict
+      simulated += said.simulated
+      incidents += said.incidents
+      if (isPlain(said.schedule)) plain += 1
+      excused += said.excused.length > 0 ? 1 : 0
+      for (const name of said.struck) faults.set(name, (faults.get(name) ?? 0) + 1)
+      for (const mark of said.marks) marks.set(mark, (marks.get(mark) ?? 0) + 1)
+      for (const { judge, what } of said.violations) (judge === 'progress' ? late : failed).push({ seed: verdict.seed, schedule: said.schedule, judge, what })
+    },
+    sums: () => ({
+      seeds, simulatedDays: Number((simulated / day).toFixed(2)), incidents, faults: Object.fromEntries(faults), plain: { seeds: plain, late: late.length }, excused,
+      violations: { safety: count('safety'), liveness: count('liveness'), restraint: count('restraint'), progress: count('progress') },
+    }),
+    rare: () => [...faults].filter(([, times]) => times < seeds / 100).map(([name]) => name),
+  }
+}

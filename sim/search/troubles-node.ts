@@ -1,0 +1,57 @@
+// Machines that die, freeze, hang, reboot and change, and the programs on them.
+import { aNode, lasting, type Ground, type TroubleClass, type TroubleKind } from './trouble.ts'
+
+type World = Ground['on']['world']
+
+/** `begin` says false where there is nothing to strike. */
+function kind(on: TroubleClass, begin: (world: World, node: string, span: number) => boolean | void, end?: (world: World, node: string) => void, weight = 1): TroubleKind {
+  return {
+    class: on, weight,
+    draw: (chance, scene) => ({ on: aNode(chance, scene) }),
+    begin(ground, trouble) {
+      const { world } = ground.on
+      const node = ground.node(trouble)
+      if (world.nodes.get(node)?.machine.state() !== 'running') return undefined
+      if (begin(world, node, trouble.span) === false) return undefined
+      return end === undefined ? lasting : () => end(world, node)
+    },
+  }
+}
+
+const agentRuns = (world: World, node: string): boolean => world.nodes.get(node)?.agent() !== undefined
+
+export const nodeTroubles: Readonly<Record<string, TroubleKind>> = {
+  'power is lost': kind('death', (world, node) => world.cutPower(node), undefined, 4),
+  'the kernel freezes for good': kind('death', (world, node) => world.freeze(node), undefined, 3),
+  'power is lost and comes back': kind('death', (world, node) => world.cutPower(node), (world, node) => world.powerOn(node), 2),
+  'the kernel freezes and thaws': kind('death', (world, node) => world.freeze(node), (world, node) => world.thaw(node), 3),
+  'the machine reboots': kind('death', (world, node) => world.reboot(node, 1_500), undefined, 2),
+  'the machine shuts down': kind('node', (world, node) => world.shutDown(node, 'off'), (world, node) => world.powerOn(node)),
+  'the machine reboots in good order': kind('node', (world, node) => world.shutDown(node, 'reboot')),
+  'the power button is pressed': kind('people', (world, node) => world.pressPowerButton(node), (world, node) => world.powerOn(node)),
+  'another machine comes under the name': kind('node', (world, node) => world.replaceMachine(node, otherBoard(node)), (world, node) => world.powerOn(node)),
+  'the machine hibernates and wakes': kind('node', (world, node) => world.hibernate(node), (world, node) => world.powerOn(node)),
+  'userspace is stuck': kind('node', (world, node) => world.stick(node), (world, node) => world.unstick(node)),
+  'the kubelet is dead': kind('node', (world, node) => world.killKubelet(node), (world, node) => world.startKubelet(node)),
+  'the agent is dead': kind('node', (world, node) => (agentRuns(world, node) ? world.killAgent(node) : false), (world, node) => world.startAgent(node), 2),
+  'the agent crashes': kind('node', (world, node) => (agentRuns(world, node) ? world.killAgent(node, false) : false)),
+  'the agent is upgraded': kind('node', (world, node) => (agentRuns(world, node) ? world.restartAgent(node) : false)),
+  'a firewall swallows the kubelet port': portTrouble((world, node) => world.firewallKubeletPort(node)),
+  'the kubelet port resets': portTrouble((world, node) => world.resetKubeletPort(node)),
+  'unmounts hang': kind('storage', (world, node) => setUnmount(world, node, 'hangs'), (world, node) => setUnmount(world, node, 'well')),
+  'a staged mount is forgotten': kind('storage', (world, node) => setUnmount(world, node, 'forgets staging'), (world, node) => setUnmount(world, node, 'well')),
+}
+
+/** A UUID that no other machine of the run bears, the same one in each run. */
+function otherBoard(node: string): string {
+  return `00000000-0000-4000-8000-${node.replaceAll(/\D/g, '').padStart(12, '0')}`
+}
+
+function portTrouble(begin: (world: World, node: string) => () => void): TroubleKind {
+  return { class: 'node', draw: (chance, scene) => ({ on: aNode(chance, scene) }), begin: (ground, trouble) => begin(ground.on.world, ground.node(trouble)) }
+}
+
+function setUnmount(world: World, node: string, unmount: 'well' | 'hangs' | 'forgets staging'): void {
+  const there = world.nodes.get(node)
+  if (there !== undefined) there.faults.unmount = unmount
+}

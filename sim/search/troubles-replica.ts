@@ -1,0 +1,71 @@
+// Replicas that die, stop, or stand still and go on as deposed leaders.
+import { aReplica, type TroubleKind } from './trouble.ts'
+
+const gone = (end: 'kill' | 'stop'): TroubleKind => ({
+  class: 'replica', weight: end === 'kill' ? 3 : 1,
+  draw: (chance, scene) => ({ on: aReplica(chance, scene) }),
+  begin(ground, trouble) {
+    const number = ground.replica(trouble)
+    if (number === undefined) return undefined
+    const { world } = ground.on
+    if (end === 'kill') world.killReplica(number)
+    else world.stopReplica(number)
+    return () => world.startReplica(number)
+  },
+})
+
+const paused = (clocks: 'standing' | 'running'): TroubleKind => ({
+  class: 'replica', weight: 2,
+  draw: (chance, scene) => ({ on: aReplica(chance, scene) }),
+  begin(ground, trouble) {
+    const number = ground.replica(trouble)
+    if (number === undefined) return undefined
+    ground.on.world.pauseReplica(number, trouble.span, clocks)
+    return () => undefined
+  },
+})
+
+const allGone: TroubleKind = {
+  class: 'replica',
+  draw: () => ({ on: '' }),
+  begin({ on: { world } }) {
+    const numbers = [...world.replicas.running.keys()]
+    for (const number of numbers) world.killReplica(number)
+    return () => numbers.forEach((number) => world.startReplica(number))
+  },
+}
+
+const rates: Readonly<Record<string, number>> = { fast: 1.05, slow: 0.95 }
+
+/** Both are far beyond what a machine's crystal does, and within what a virtual machine has been seen to do. */
+const clocksRun: TroubleKind = {
+  class: 'replica',
+  draw: (chance, scene) => ({ on: aReplica(chance, scene), how: chance.pick(Object.keys(rates)) }),
+  begin(ground, trouble) {
+    const process = ground.on.world.replicas.running.get(ground.replica(trouble) ?? -1)?.process
+    if (process === undefined) return undefined
+    process.setRate(rates[trouble.how ?? ''] ?? 1)
+    return () => process.setRate(1)
+  },
+}
+
+const wallJumps: TroubleKind = {
+  class: 'replica',
+  draw: (chance, scene) => ({ on: aReplica(chance, scene), how: chance.pick(['-3600', '3600']) }),
+  begin(ground, trouble) {
+    const process = ground.on.world.replicas.running.get(ground.replica(trouble) ?? -1)?.process
+    if (process === undefined) return undefined
+    process.jumpWall(Number(trouble.how) * 1_000)
+    return () => process.jumpWall(-Number(trouble.how) * 1_000)
+  },
+}
+
+export const replicaTroubles: Readonly<Record<string, TroubleKind>> = {
+  'a replica is killed': gone('kill'),
+  'a replica stops in good order': gone('stop'),
+  'a replica stands still, its clocks too': paused('standing'),
+  'a replica stands still, its clocks run': paused('running'),
+  'every replica is killed': allGone,
+  'a replica\'s clocks run wrong': clocksRun,
+  'a replica\'s wall clock jumps': wallJumps,
+}

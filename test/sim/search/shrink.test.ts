@@ -1,0 +1,32 @@
+import { suite } from 'uvu'
+import * as assert from 'uvu/assert'
+import type { Schedule } from '../../../sim/search/schedule.ts'
+import { shrink } from '../../../sim/search/shrink.ts'
+
+const test = suite('search: shrinking')
+
+const failing: Schedule = {
+  seed: 1, scene: { nodes: 7, zones: 3, replicas: 3, profile: 'fast', feed: 'own' },
+  troubles: ['a', 'b', 'c', 'd'].map((does, index) => ({ does, at: index * 1_000, span: 8_000, on: 'victim' })),
+}
+const does = (schedule: Schedule): string => schedule.troubles.map((trouble) => trouble.does).join('')
+
+test('what is left fails still, and nothing of it can be spared', async () => {
+  const least = await shrink(failing, 'safety', async (schedule) => (does(schedule).includes('b') && does(schedule).includes('d') ? ['safety'] : []))
+  assert.is(does(least), 'bd')
+  assert.equal([least.scene.nodes, least.scene.replicas], [3, 2])
+  assert.ok(least.troubles.every(({ span }) => span <= 1_000))
+})
+
+test('another judge\'s word is another failure, and not followed', async () => {
+  const least = await shrink(failing, 'safety', async (schedule) => (schedule.troubles.length === 4 && schedule.scene.nodes === 7 ? ['safety'] : ['liveness']))
+  assert.is(does(least), 'abcd')
+})
+
+test('it gives up after a while', async () => {
+  let tries = 0
+  await shrink({ ...failing, troubles: Array.from({ length: 200 }, (_, at) => ({ does: 'a', at, span: 1_000_000, on: '' })) }, 'safety', async () => ((tries += 1) % 2 === 0 ? ['safety'] : []))
+  assert.ok(tries <= 60, String(tries))
+})
+
+test.run()
