@@ -17,7 +17,7 @@ test('switched on it resumes the fenced boot: the proof is void at its first ans
   const { judges } = on.world
   const broken = [...judges.wroteAfterRelease(), ...judges.twoWriters(), ...judges.twins()]
   assert.ok(broken.length > 0, 'the assumption was broken')
-  for (const one of broken) assert.ok(one.from >= resumedAt && (one.until ?? Infinity) < resumedAt + 5_000, JSON.stringify(one))
+  for (const one of broken) assert.ok((one.until ?? Infinity) < resumedAt + 5_000, JSON.stringify(one))
   assert.equal(await ourTaints(on), [])
   assert.ok(await workloadRuns(on), 'the workload runs')
 })
