@@ -48,9 +48,11 @@ export function returning(at: Situation): Action[] {
   if (pending !== undefined) return [...looks, hold(node.name, pending, incident)]
   const mute = untold(incident, node, on.now)
   if (mute.length > 0) return [...looks, ...waitsForWord(at, mute, looks)]
-  const dark = speaks ? withoutPower(at) : []
-  if (dark.length > 0) return [...asksOf(at, dark), ...giveOn(at, dark.filter(({ says }) => says === 'off')), ...stillCut(at, dark, [])]
+  // A boot that is silent again was perhaps cut by our own order, which landed on it: nobody else would switch it on.
+  const dark = withoutPower(at)
+  if (dark.length > 0) return [...looks, ...asksOf(at, dark, looks), ...giveOn(at, dark.filter(({ says }) => says === 'off')), ...stillCut(at, dark, [])]
   if (speaks) return settleDown(at, 'Recovered', 'the node is back, clean, in a new boot')
+  if (booting(at)) return [...looks, hold(node.name, waitsForBoot, incident)]
   if (verdict?.is === 'dead') return end(at, 'Recovered', 'its next boot fell silent: another incident takes over')
   return [...looks, hold(node.name, silentAgain(verdict, 'a new boot was heard, and is silent now'), incident)]
 }
@@ -74,17 +76,21 @@ export function giveBack(at: Situation): Action[] {
   if (mute.length > 0) return [...looks, ...shut, ...waits]
   const outcome = status.voided.length > 0 ? 'Void' : 'Withdrawn'
   if (speaks) return settleDown(at, outcome, outcome === 'Void' ? 'the node is well by its own word: the fence path was wrong' : 'the node is well')
-  if (booting(at)) return [...looks, hold(node.name, { because: 'waiting-for-boot', detail: 'ordered on, no boot is heard yet', lifts: 'a beat of it' }, incident)]
+  if (booting(at)) return [...looks, hold(node.name, waitsForBoot, incident)]
   if (verdict?.is === 'dead') return end(at, outcome, 'silent again: another incident takes over')
   if (outcome === 'Withdrawn' && !hasTaint(node, quarantineKey)) return end(at, outcome, 'nothing was cut, and nothing is held')
   return [...looks, hold(node.name, silentAgain(verdict, 'withdrawn, and silent again'), incident)]
 }
 
-/** What we have just switched on is silent because it boots. */
+/** What we have just switched on is silent because it boots; once it was heard, it is silent for another reason. */
 function booting({ on, incident, node, status }: Situation): boolean {
   const last = status.attempts.findLast((attempt) => attempt.action === 'on' && attempt.result === 'on')
-  return last !== undefined && on.now - (node.firstSeen.get(`ended ${last.id}`) ?? on.now) < incident.policy.bootWithin
+  if (last === undefined) return false
+  const endedAt = node.firstSeen.get(`ended ${last.id}`) ?? on.now
+  return (node.beat?.at ?? -Infinity) <= endedAt && on.now - endedAt < incident.policy.bootWithin
 }
+
+const waitsForBoot: Brake = { because: 'waiting-for-boot', detail: 'ordered on, no boot is heard yet', lifts: 'a beat of it' }
 
 function settleDown(at: Situation, outcome: 'Recovered' | 'Withdrawn' | 'Void', because: string): Action[] {
   const { on, incident, node } = at

@@ -624,13 +624,28 @@ test('a quarantine that somebody took off is put on again until the node is clea
 test('a new boot that falls silent is another incident\'s: this one closes once it is dead', () => {
   const silentAgain = { ...dead, beat: beat({ boot: newBoot, since: now - 20_000, at: silentAt }), record: record({ boot: newBoot, probe: { boot: newBoot, answered: true, at: '' } }) }
   const suspect = { ...silentAgain, witnesses: [] }
-  for (const state of [clearing, recovering, switchedOn]) {
-    const taints = state === clearing ? [quarantine] : state.node.taints ?? []
-    assert.equal(wants(inState(state, { ...suspect, taints })), ['hold waiting-for-boot'])
-    assert.ok(looks(inState(state, { ...suspect, taints })).includes('askWitnesses'), 'it is asked about')
-    assert.equal(wants(inState(state, { ...silentAgain, taints })), ['close Recovered'])
-  }
+  assert.equal(wants(inState(switchedOn, suspect)), ['hold waiting-for-boot'])
+  assert.ok(looks(inState(switchedOn, suspect)).includes('askWitnesses'), 'it is asked about')
+  assert.equal(wants(inState(switchedOn, silentAgain)), ['close Recovered'])
   assert.equal(wants(inState(clearing, silentAgain)), ['untaint out-of-service'])
+})
+
+test('a new boot that falls silent, and whose device says off by our order, is switched on: the order may have landed on it', () => {
+  const silentAgain = { ...dead, beat: beat({ boot: newBoot, since: now - 20_000, at: silentAt }), record: record({ boot: newBoot, probe: { boot: newBoot, answered: true, at: '' } }) }
+  for (const state of [clearing, recovering]) {
+    const again = inState(state, { ...silentAgain, taints: [quarantine] })
+    assert.equal(wants(again), ['restore bmc-off', 'hold still-cut'])
+    assert.ok(looks(again).includes('askWitnesses'), 'it is asked about')
+    const on = [...(state.node.readings ?? []), reading('on', now - 100)]
+    assert.equal(wants(inState(state, { ...silentAgain, taints: [quarantine], readings: on })), ['close Recovered'])
+  }
+})
+
+test('what was just switched on is given the time to boot, unless it was heard since', () => {
+  const firstSeen = new Map([...(switchedOn.node.firstSeen ?? []), ...seenOrder(now - 6_000, now - 5_000, 'node-2-abc-1.2')])
+  const silentSince = (at: number) => ({ ...dead, firstSeen, beat: beat({ boot: newBoot, since: at - 1_000, at }), record: record({ boot: newBoot, probe: { boot: newBoot, answered: true, at: '' } }) })
+  assert.equal(wants(inState(switchedOn, silentSince(now - 20_000))), ['hold waiting-for-boot'])
+  assert.equal(wants(inState(switchedOn, silentSince(now - 4_000))), ['close Recovered'])
 })
 
 test('a node withdrawn before anything was ordered closes at once', () => {
@@ -759,10 +774,11 @@ test('withdrawn and given back, a node keeps its quarantine until it is heard, w
   assert.equal(wants(inState(withdrawn, state, status)), ['untaint quarantine'])
   assert.equal(wants(inState(withdrawn, { ...state, beat: beat({ at: now - 2_000 }) }, status)), ['hold waiting-for-boot'])
   assert.ok(looks(inState(withdrawn, { ...state, beat: beat({ at: now - 2_000 }) }, status)).includes('probe'), 'it is asked about')
-  const soon = { ...state, ...dead }
+  const soon = { ...state, ...dead, firstSeen: new Map([...firstSeen, ...seenOrder(now - 2_000, now - 1_000, 'node-2-abc-1.2')]) }
   assert.equal(wants(inState(withdrawn, soon, status)), ['hold waiting-for-boot'], 'it boots')
+  assert.equal(wants(inState(withdrawn, { ...soon, firstSeen }, status)), ['close Withdrawn'], 'it was heard since')
   const longAgo = { firstSeen: new Map([...firstSeen, ...seenOrder(now - policy.bootWithin - 5_000, now - policy.bootWithin, 'node-2-abc-1.2')]) }
-  assert.equal(wants(inState(withdrawn, { ...soon, ...longAgo }, status)), ['close Withdrawn'])
+  assert.equal(wants(inState(withdrawn, { ...soon, ...longAgo, beat: beat({ at: now - policy.bootWithin - 6_000 }) }, status)), ['close Withdrawn'])
 })
 
 test('an incident of a boot that only kubelet told of is not taken for over by the agent\'s last word of an earlier one', () => {
@@ -883,7 +899,7 @@ test('a quarantine on a node that is silent is left alone', () => {
 // One node's trouble is its own.
 
 test('one node\'s hold does not stop another node\'s clear', () => {
-  const other = node({ ...clearing.node, name: 'node-9', uid: 'uid-node-9', firstSeen: new Map([...seenAll].map(([key, at]) => [key.replace('node-2', 'node-9'), at])) })
+  const other = node({ ...clearing.node, name: 'node-9', uid: 'uid-node-9', machine: 'machine-2', firstSeen: new Map([...seenAll].map(([key, at]) => [key.replace('node-2', 'node-9'), at])) })
   const itsFence = incident(clearing.status, { name: 'node-9-abc-1', nodeName: 'node-9', nodeUid: 'uid-node-9', machine: '' })
   const moved = { ...itsFence, status: { ...itsFence.status, proof: proofRecord({ nodeUid: 'uid-node-9' }), attempts: [attempt({ id: 'node-9-abc-1.1' })] } }
   const observed = seen([node(clearing.node), other, node({ name: 'node-1' }), node({ name: 'node-3' })], [incident(clearing.status, { policy: { ...policy, mode: 'dryRun' } }), moved])

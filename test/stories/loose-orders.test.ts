@@ -65,4 +65,17 @@ test('a device hangs while its node is heard again: nothing is given back or end
   assert.equal(await ourTaints(on), [])
 })
 
+test('the securing off lands on the next boot: what it cut is switched on, and nobody takes it for another death', async () => {
+  const on = await peace({ seed: 92 })
+  on.world.cutPower(on.victim)
+  await on.until('it is found off', async () => (await theIncident(on))?.status.proof !== undefined, 30_000)
+  on.world.nodes.get(on.victim)?.machine.powerOn(300)
+  const incident = await ended(on, 200_000)
+  const boots = happened(on, 'machine booted').length
+  assert.is(boots, 2, 'the boot that the order cut, and the one after')
+  assert.equal([incident.status.proof?.kind, incident.status.outcome], ['found-off', 'Recovered'])
+  assert.equal(findings(on), [])
+  assert.equal(await ourTaints(on), [])
+})
+
 test.run()
