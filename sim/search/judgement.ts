@@ -59,18 +59,22 @@ export function excuses(violations: readonly Violation[], troubles: readonly Tro
     ...struckBy('a device lies', 'a device says off early').map((node) => ({ node, because: `the only device of ${node} said off, and it was on` })),
     ...struckBy('the machine hibernates and wakes').map((node) => ({ node, because: `${node} resumed an image of its fenced boot` })),
   ]
+  const forgotten = troubles.some(({ does }) => does === 'every NodeFence is deleted')
   return violations.flatMap(({ judge, what }) => {
+    if (judge === 'liveness' && what.endsWith(darkByUs) && forgotten) return [{ judge, what, because: 'a person deleted the NodeFence that knew of the order' }]
     const cause = causes.find(({ node }) => judge === 'safety' && (what.includes(`on ${node},`) || what.includes(`: ${node} `)))
     return cause === undefined ? [] : [{ judge, what, because: cause.because }]
   })
 }
+
+const darkByUs = 'was switched off by us and is off still'
 
 /** Machines that are off by an order of ours, although nothing has gone wrong for minutes. */
 export function dark({ world }: Stage): readonly Violation[] {
   return [...world.nodes].filter(([, { machine }]) => machine.state() === 'off').flatMap(([name]) => {
     const last = world.truth.entries.findLast(({ what, facts }) => facts['node'] === name && what === 'machine lost its power')
     const ours = world.truth.entries.some(({ at, what, facts }) => at === last?.at && what === 'device switched' && facts['machine'] === name && facts['to'] === 'off')
-    return ours ? [{ judge: 'liveness' as const, what: `${name} was switched off by us and is off still` }] : []
+    return ours ? [{ judge: 'liveness' as const, what: `${name} ${darkByUs}` }] : []
   })
 }
 

@@ -3,7 +3,7 @@ import type { KubeObject } from '../../coordinator/api.ts'
 import type { Ms } from '../../core/model.ts'
 import { settled, stage, type Stage } from '../stage.ts'
 import { dark, excuses, progress, restraint, safety, unfinished, type Excuse, type Violation } from './judgement.ts'
-import { calm, isPlain, kinds, reliefAt, shortest, type Schedule } from './schedule.ts'
+import { calm, isPlain, kinds, type Schedule } from './schedule.ts'
 import { createApiTroubles, type Ground, type Trouble } from './trouble.ts'
 
 export interface Outcome {
@@ -25,7 +25,7 @@ const patience: Ms = 1_800_000
 const personComes: Ms = 420_000
 
 export async function run(schedule: Schedule): Promise<Outcome> {
-  const { scene, seed, troubles } = schedule
+  const { scene, seed, troubles, reliefAt, shortest } = schedule
   const on = await stage({
     seed, nodes: scene.nodes, zones: scene.zones, replicas: scene.replicas, logFrom: 'info', policy: { profile: scene.profile },
     device: { kind: 'chassis', feed: scene.feed, timing: { off: 2_000, on: 1_000, status: 200 } },

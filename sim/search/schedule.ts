@@ -23,6 +23,10 @@ export interface Schedule {
   readonly seed: number
   readonly scene: Scene
   readonly troubles: readonly Trouble[]
+  /** All troubles are over then, counted from the end of the calm. */
+  readonly reliefAt: Ms
+  /** The run is no shorter: what comes late must have time to come. */
+  readonly shortest: Ms
 }
 
 export const kinds: Readonly<Record<string, TroubleKind>> = {
@@ -31,12 +35,9 @@ export const kinds: Readonly<Record<string, TroubleKind>> = {
 
 /** Agents are heard and paths are audited before the first trouble. */
 export const calm: Ms = 30_000
-/** Troubles begin within this span after the calm... */
+/** Troubles begin within this span after the calm. */
 const beginWithin: Ms = 180_000
-/** ...and all of them are over here. */
-export const reliefAt: Ms = 240_000
-/** No run is shorter, counted from the calm on: what comes late must have time to come. */
-export const shortest: Ms = 600_000
+const usualSpan = { reliefAt: 240_000, shortest: 600_000 } as const
 
 const classes: readonly TroubleClass[] = ['network', 'api', 'replica', 'node', 'device', 'storage', 'people']
 const spans: readonly (readonly [Ms, Ms])[] = [[500, 5_000], [5_000, 30_000], [30_000, 90_000]]
@@ -52,7 +53,7 @@ export function draw(seed: number): Schedule {
   const death = chance.yes(0.85) ? [drawn(chance, scene, ['death'], 20_000, 'victim')] : []
   const count = swarm.length === 0 ? 0 : 1 + chance.below(6)
   const others = Array.from({ length: count }, () => drawn(chance, scene, chance.yes(0.1) ? ['death'] : swarm, chance.yes(0.7) ? 45_000 : beginWithin))
-  return { seed, scene, troubles: [...death, ...others].toSorted((one, other) => one.at - other.at) }
+  return { seed, scene, ...usualSpan, troubles: [...death, ...others].toSorted((one, other) => one.at - other.at) }
 }
 
 function drawn(chance: Chance, scene: Scene, among: readonly TroubleClass[], latest: Ms, on?: string): Trouble {

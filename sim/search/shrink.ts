@@ -24,11 +24,12 @@ export async function shrink(failing: Schedule, judge: Judge, fails: Fails): Pro
   return best
 }
 
-function* candidates({ seed, scene, troubles }: Schedule): Generator<Schedule> {
-  for (const [index] of troubles.entries()) yield { seed, scene, troubles: troubles.toSpliced(index, 1) }
-  if (scene.nodes > 3) yield { seed, scene: { ...scene, nodes: scene.nodes - 1 }, troubles }
-  if (scene.replicas > 2) yield { seed, scene: { ...scene, replicas: 2 }, troubles }
+function* candidates(schedule: Schedule): Generator<Schedule> {
+  const { scene, troubles } = schedule
+  for (const [index] of troubles.entries()) yield { ...schedule, troubles: troubles.toSpliced(index, 1) }
+  if (scene.nodes > 3) yield { ...schedule, scene: { ...scene, nodes: scene.nodes - 1 } }
+  if (scene.replicas > 2) yield { ...schedule, scene: { ...scene, replicas: 2 } }
   for (const [index, trouble] of troubles.entries()) {
-    if (trouble.span > 1_000) yield { seed, scene, troubles: troubles.with(index, { ...trouble, span: Math.round(trouble.span / 2) }) }
+    if (trouble.span > 1_000) yield { ...schedule, troubles: troubles.with(index, { ...trouble, span: Math.round(trouble.span / 2) }) }
   }
 }

@@ -6,7 +6,7 @@ import { shrink } from '../../../sim/search/shrink.ts'
 const test = suite('search: shrinking')
 
 const failing: Schedule = {
-  seed: 1, scene: { nodes: 7, zones: 3, replicas: 3, profile: 'fast', feed: 'own' },
+  seed: 1, reliefAt: 0, shortest: 0, scene: { nodes: 7, zones: 3, replicas: 3, profile: 'fast', feed: 'own' },
   troubles: ['a', 'b', 'c', 'd'].map((does, index) => ({ does, at: index * 1_000, span: 8_000, on: 'victim' })),
 }
 const does = (schedule: Schedule): string => schedule.troubles.map((trouble) => trouble.does).join('')

@@ -8,7 +8,7 @@ import { createTally } from '../../../sim/search/tally.ts'
 const test = suite('search: the sums')
 
 const scene: Schedule['scene'] = { nodes: 5, zones: 3, replicas: 2, profile: 'fast', feed: 'own' }
-const plain: Schedule = { seed: 1, scene, troubles: [{ does: 'power is lost', at: 0, span: 1, on: 'victim' }] }
+const plain: Schedule = { seed: 1, reliefAt: 0, shortest: 0, scene, troubles: [{ does: 'power is lost', at: 0, span: 1, on: 'victim' }] }
 const verdict = (seed: number, violations: readonly Violation[] = [], schedule = plain): Verdict => ({
   seed, said: { schedule, violations, excused: [], struck: ['power is lost'], incidents: 1, marks: ['proof off'], simulated: 86_400_000 },
 })
