@@ -59,9 +59,11 @@ export function excuses(violations: readonly Violation[], troubles: readonly Tro
     ...struckBy('a device lies', 'a device says off early').map((node) => ({ node, because: `the only device of ${node} said off, and it was on` })),
     ...struckBy('the machine hibernates and wakes').map((node) => ({ node, because: `${node} resumed an image of its fenced boot` })),
   ]
-  const forgotten = troubles.some(({ does }) => does === 'every NodeFence is deleted')
+  const took = (kind: string, what: string) => troubles.find(({ does }) => does === kind) === undefined ? [] : [what]
+  const forgotten = [...took('every NodeFence is deleted', 'a person deleted the NodeFence that knew of the order'), ...took('the Node object is deleted', 'a person deleted the Node: its machine is nobody\'s to switch on')]
   return violations.flatMap(({ judge, what }) => {
-    if (judge === 'liveness' && what.endsWith(darkByUs) && forgotten) return [{ judge, what, because: 'a person deleted the NodeFence that knew of the order' }]
+    const [person] = forgotten
+    if (judge === 'liveness' && what.endsWith(darkByUs) && person !== undefined) return [{ judge, what, because: person }]
     const cause = causes.find(({ node }) => judge === 'safety' && (what.includes(`on ${node},`) || what.includes(`: ${node} `)))
     return cause === undefined ? [] : [{ judge, what, because: cause.because }]
   })
