@@ -34,8 +34,11 @@ async function search(): Promise<boolean> {
     jobs: numberOf('--jobs') ?? Math.max(1, Math.min(4, availableParallelism())), ...(without === undefined ? {} : { without }),
     next: () => (next >= from + seeds || performance.now() - began > minutes * 60_000 ? undefined : next++),
     told(verdict) {
+      const before = tally.failed.length
       tally.add(verdict)
       ended += 1
+      // At once: a search that is ended from outside has shown what it had found.
+      for (const { seed, judge, what } of tally.failed.slice(before)) console.log(`seed ${seed} fails: ${judge}: ${what}`)
       if (performance.now() - saidAt < saysEvery) return
       saidAt = performance.now()
       console.log(`${ended} seeds, ${(ended / ((saidAt - began) / 1_000)).toFixed(1)} a second, ${tally.failed.length} violations`)
@@ -56,8 +59,7 @@ async function show(failures: readonly Failure[], small: boolean): Promise<void>
   const [first] = failures
   if (first === undefined) return
   const schedule = first.schedule ?? draw(first.seed)
-  console.log(`seed ${first.seed}:`)
-  for (const { judge, what } of failures) console.log(`  ${judge}: ${what}`)
+  console.log(`seed ${first.seed}, for ${first.judge}:`)
   const least = small && first.judge !== 'broke' ? await shrink(schedule, first.judge, failing) : schedule
   console.log(`  ${JSON.stringify(least.scene)}`)
   for (const trouble of least.troubles) console.log(`  ${sentence(trouble)}`)
