@@ -5,7 +5,7 @@ import type { Deed } from '../core/action.ts'
 import { hasOurs, hasTaint, isOurs, outOfServiceKey, ownValue, quarantineKey } from '../core/clear.ts'
 import type { Attempt, Evidence, Incident, ProofRecord } from '../core/incident.ts'
 import type { Ms, NodeName, NodeRecord, PodSeen, Taint } from '../core/model.ts'
-import { stillOff, type Proof } from '../core/proof.ts'
+import { isStrange, stillOff, strangeness, type Proof } from '../core/proof.ts'
 import * as timeline from '../core/timeline.ts'
 import type { Log } from '../edge/log.ts'
 import type { Api, KubeObject } from './api.ts'
@@ -108,9 +108,12 @@ export function doer(options: DeedOptions): (deed: Deed) => Promise<boolean> {
     say(deed.node, deed.incident, action === 'off' ? 'FenceOrdered' : 'PowerOnOrdered', action, `${deed.method.name} is asked ${action}`, 'Normal')
     const end = await runner.runMethod({ node: deed.node, method, action, purpose: 'incident', boot: incident.boot, incident: deed.incident, attempt: id, signal: options.signal() })
     if (!end.gone) return never()
-    const result = endOf(end, action)
-    await writeEnd(deed.incident, term, timeline.ended(id, result, end.reason, at()))
-    say(deed.node, deed.incident, 'OrderEnded', action, `${deed.method.name} ${action}: ${result}${end.reason === '' ? '' : `, ${end.reason}`}`, result === action ? 'Normal' : 'Warning')
+    const row = observation.row(deed.node)
+    const strange = end.state === action && row !== undefined && isStrange(end, row)
+    const result = strange ? 'failed' : endOf(end, action)
+    const reason = strange ? strangeness(deed.method.name) : end.reason
+    await writeEnd(deed.incident, term, timeline.ended(id, result, reason, at()))
+    say(deed.node, deed.incident, 'OrderEnded', action, `${deed.method.name} ${action}: ${result}${reason === '' ? '' : `, ${reason}`}`, result === action ? 'Normal' : 'Warning')
     return true
   }
 

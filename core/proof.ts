@@ -152,11 +152,11 @@ export function twoOffs(readings: readonly Reading[], since: Ms, now: Ms): Pair 
 }
 
 /** Whether the device said in it that it speaks of another machine: two cables were swapped, or a slot holds another board. */
-function isStrange({ machine }: Reading, node: NodeSeen): boolean {
+export function isStrange({ machine }: Pick<Reading, 'machine'>, node: Pick<NodeSeen, 'machine'>): boolean {
   return machine !== undefined && node.machine !== '' && !sameMachine(machine, node.machine)
 }
 
-const strangeness = (method: string): string => `${method} answers for another machine`
+export const strangeness = (method: string): string => `${method} answers for another machine`
 
 /** The first of the unbroken run of offs up to the latest reading, not older than one sweep. */
 function firstOff(readings: readonly Reading[], since: Ms, now: Ms): Reading | undefined {

@@ -10,7 +10,7 @@ import { seconds, shutsDown, type Verdict } from './judge.ts'
 import { askClean, askDevices, suspicion } from './look.ts'
 import type { Method, Ms, NodeSeen } from './model.ts'
 import { mayLand, underWay, untold, type Untold } from './plan.ts'
-import { landsBy, readingsOf } from './proof.ts'
+import { isStrange, landsBy, readingsOf } from './proof.ts'
 import { awaiting } from './return.ts'
 import { close, hold, laterBoot, quarantine, untaint, type Situation } from './situation.ts'
 
@@ -32,7 +32,7 @@ export function bringBack(at: Situation): Action[] {
   const held = [...waitsForWord(at, mute), ...stillCut(at, [], forgotten(at))]
   if (methods.length === 0 && held.length > 0) return held
   return [
-    ...giveOn(at, methods), ...held,
+    ...giveOn(at, methods), ...held, ...askDevices(node, on.now, bootsStill),
     hold(node.name, { because: 'waiting-for-boot', detail: 'ordered on, no new boot is heard yet', lifts: 'a beat of a new boot' }, incident),
   ]
 }
@@ -214,6 +214,8 @@ function givenBack(orders: readonly Attempt[]): boolean {
   return last?.action === 'on' && last.result === 'on'
 }
 
+/** While a machine boots its devices are asked so often whether it still has power. */
+const bootsStill: Ms = 10_000
 /** An *on* that failed is given again after this, then after twice as long, and so on. */
 const onAgain: Ms = 5_000
 
@@ -225,13 +227,21 @@ function giveOn({ on, incident, node, status }: Situation, methods: readonly Cut
   return [{ do: 'restore', node: node.name, incident: incident.name, method: due.method, level: due.level, round: status.round }]
 }
 
+/** A late *off* of somebody deposed has landed, or the *on* has struck another machine: there is no boot to wait for. */
+function saysOff(node: NodeSeen, method: Method, since: Ms): boolean {
+  const last = readingsOf(node, method).findLast((reading) => reading.startedAt >= since && reading.state !== 'unknown')
+  return last?.state === 'off' && !isStrange(last, node)
+}
+
 function onDue(incident: Incident, node: NodeSeen, method: Method, now: Ms): Ms {
   // An *on* that was not given is tried again ever more rarely, as one that failed; an *off* that was not, changed nothing.
   const own = incident.status.attempts.filter((attempt) => isOf(attempt, method) && (attempt.action === 'on' || attempt.result !== 'not-given'))
   const last = own.at(-1)
   if (last === undefined || last.action === 'off') return -Infinity
   const ended = node.firstSeen.get(`ended ${last.id}`) ?? now
+  const again = (times: number): Ms => ended + Math.min(onAgain * 2 ** (times - 1), incident.policy.bootWithin)
+  const since = (over: (attempt: Attempt) => boolean): number => own.length - 1 - own.findLastIndex(over)
+  if (last.result === 'on' && saysOff(node, method, ended)) return again(since((attempt) => attempt.action === 'off'))
   if (last.result === 'running' || last.result === 'on') return ended + incident.policy.bootWithin
-  const failures = own.length - 1 - own.findLastIndex((attempt) => attempt.action === 'off' || attempt.result === 'on')
-  return ended + Math.min(onAgain * 2 ** (failures - 1), incident.policy.bootWithin)
+  return again(since((attempt) => attempt.action === 'off' || attempt.result === 'on'))
 }

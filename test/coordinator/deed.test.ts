@@ -210,6 +210,17 @@ test('what came of an order is written: off, failed where the device says otherw
   }
 })
 
+test('an order that another machine answered for has not ended well, whatever it says', async () => {
+  for (const [deed, state] of [[off, 'off'], [switchOn, 'on']] as const) {
+    for (const [machine, result] of [['machine-9', 'failed'], ['MACHINE-2', state]] as const) {
+      const world = await opened()
+      world.runMethod = async () => ({ state, machine })
+      assert.ok(await world.do(deed))
+      assert.is(attempts(world)[0]?.result, result)
+    }
+  }
+})
+
 test('a program that was never started gave no order, and that is written', async () => {
   const world = await opened()
   world.runMethod = async () => ({ state: 'unknown', ran: false, reason: 'not started: there is no program redfish' })

@@ -529,9 +529,24 @@ test('nothing is switched on while an off may still land', () => {
 })
 
 test('an on is not repeated while it runs, nor before a machine could have booted; then it is', () => {
-  assert.equal(wants(inState(switchedOn)), ['hold waiting-for-boot'])
-  assert.equal(wants(inState(switchedOn, { firstSeen: new Map([...seenLongAgo, ...seenOrder(now - policy.bootWithin - 1_000, now - policy.bootWithin, 'node-2-abc-1.2')]) })), ['restore bmc-off', 'hold waiting-for-boot'])
+  const readings = [reading('on', now - 400)]
+  assert.equal(wants(inState(switchedOn, { readings })), ['hold waiting-for-boot'])
+  assert.equal(wants(inState(switchedOn, { readings, firstSeen: new Map([...seenLongAgo, ...seenOrder(now - policy.bootWithin - 1_000, now - policy.bootWithin, 'node-2-abc-1.2')]) })), ['restore bmc-off', 'hold waiting-for-boot'])
   assert.equal(wants(inState(recovering, { busy: new Set(['order node-2 bmc-off']) }, { attempts: [...attempts, { ...on, result: 'running' }] })), ['hold waiting-for-boot'])
+})
+
+test('while it boots the device is asked now and then, and once it says off the on is repeated, ever more rarely', () => {
+  const old = [reading('on', now - 11_000)]
+  const asks = (readings: NodeSeen['readings']) => looks(inState(switchedOn, { readings })).filter((look) => look.startsWith('askDevice')).length
+  assert.equal([asks(old), asks([reading('on', now - 400)])], [1, 0])
+  const off = [...old, reading('off', now - 400)]
+  assert.equal(wants(inState(switchedOn, { readings: off })), ['restore bmc-off', 'hold waiting-for-boot'])
+  assert.equal(wants(inState(switchedOn, { readings: [...old, reading('off', now - 400, now - 300, { machine: 'machine-9' })] })), ['hold waiting-for-boot'], 'of another machine')
+  const before = { readings: [reading('off', now - 40_000)] }
+  assert.equal(wants(inState(switchedOn, before)), ['hold waiting-for-boot'], 'from before the on')
+  const ons = Array.from({ length: 4 }, (_, index) => ({ ...on, id: `on-${index}` }))
+  const firstSeen = new Map([...(switchedOn.node.firstSeen ?? []), ...seenOrder(now - 31_000, now - 30_000, 'on-3')])
+  assert.equal(wants(inState(switchedOn, { readings: off, firstSeen }, { attempts: [...attempts, ...ons] })), ['hold waiting-for-boot'], 'forty seconds after the fourth')
 })
 
 /** Whether another on follows so long after so many that failed. */
