@@ -14,7 +14,7 @@ const lookEvery: Ms = 250
 
 export function watchWellness(world: World): Wellness {
   const since = new Map<string, Ms>()
-  let cancel = (): void => undefined
+  let cancel: (() => void) | undefined
   const look = (): void => {
     const now = world.clock.now()
     for (const name of world.nodes.keys()) {
@@ -26,7 +26,7 @@ export function watchWellness(world: World): Wellness {
   look()
   return {
     wellFor: (node) => (since.has(node) && isWell(world, node) ? world.clock.now() - (since.get(node) ?? 0) : 0),
-    stop: () => cancel(),
+    stop: () => cancel?.(),
   }
 }
 

@@ -44,6 +44,13 @@ test('a stopped apiserver is gone, and comes back where it was with what it knew
   assert.is(await kubectl(running(), 'admin', ['get', 'namespace', 'harbour', '--output=name']), 'namespace/harbour')
 })
 
+test('a scheduler that ends by itself is started again', async () => {
+  const before = schedulerPid()
+  process.kill(before, 'SIGKILL')
+  await eventually('another one', async () => schedulerPid() !== before)
+  assert.ok(alive(schedulerPid()))
+})
+
 test('stopping leaves no process and no file behind', async () => {
   const { dir } = running()
   const pids = running().processes().map(({ pid }) => pid)
@@ -95,6 +102,12 @@ const PARENT = `
 function running(): ControlPlane {
   if (started === undefined) throw new Error('the control plane did not start, see the first test')
   return started
+}
+
+function schedulerPid(): number {
+  const scheduler = running().processes().find(({ name }) => name === 'kube-scheduler')
+  if (scheduler === undefined) throw new Error('no scheduler runs')
+  return scheduler.pid
 }
 
 type Who = Parameters<ControlPlane['kubeconfig']>[0]

@@ -78,7 +78,7 @@ export async function startControlPlane(options: Options = {}): Promise<ControlP
 }
 
 type Crew = Readonly<{
-  /** What we started and have not stopped. A program that ended by itself stays, to be noticed. */
+  /** What we started and have not stopped. A program that ended by itself stays, to be noticed, until it is started again. */
   components: Map<Name, Component>
   log: (line: string) => void
 }>
@@ -130,19 +130,39 @@ async function startApiServer(run: Run): Promise<void> {
 
 async function startOne(run: Run, name: Name): Promise<void> {
   if (run.components.has(name)) throw new Error(`${name} is already running`)
+  keep(run, name, await begin(run, name))
+}
+
+async function begin(run: Run, name: Name): Promise<Component> {
   const client = clientOf(name)
-  const component = await startComponent({
+  return await startComponent({
     name,
     file: join(run.bin, name),
     args: [...(client === undefined ? [] : clientFlags(kubeconfig(run, client))), ...flagsOf(name, run)],
     logFile: join(run.dir, 'logs', `${name}.log`),
   })
+}
+
+function keep(run: Run, name: Name, component: Component): void {
   run.components.set(name, component)
   run.log(`${name} started, pid ${component.pid}`)
-  void component.ended.then((how) => {
-    const ours = run.components.get(name) === component
-    if (ours) run.log(`${name} ended by itself, ${how}:\n${component.lastWords()}`)
+  void component.ended.then(async (how) => {
+    if (run.components.get(name) !== component) return
+    run.log(`${name} ended by itself, ${how}:\n${component.lastWords()}`)
+    if (clientOf(name) !== undefined) await startAgain(run, name, component)
   })
+}
+
+const AGAIN_AFTER_MS = 1_000
+
+// As kubelet does with these two. kube-scheduler needs it: after an outage of the API it may be shown a pod's successor as a
+// change of that pod, calls its own cache corrupted, and exits; nothing would be scheduled from then on.
+async function startAgain(run: Run, name: Name, ended: Component): Promise<void> {
+  await sleep(AGAIN_AFTER_MS)
+  if (run.components.get(name) !== ended) return
+  const next = await begin(run, name)
+  if (run.components.get(name) === ended) keep(run, name, next)
+  else await next.stop()
 }
 
 function clientFlags(file: string): readonly string[] {

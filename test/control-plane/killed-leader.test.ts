@@ -8,7 +8,8 @@ import { execFileSync } from 'node:child_process'
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
 import { machineClock as clock } from '../../edge/clock.ts'
-import { comesBack, ended, happened, keepLab, rightsSuffice, theIncident, times, transcript, until, workloadRuns, type Play } from './lab-play.ts'
+import { comesBack, happened, rightsSuffice } from './lab-judge.ts'
+import { ended, keepLab, theIncident, times, transcript, until, workloadRuns, type Play } from './lab-play.ts'
 
 const test = suite('killed leader on a real control plane')
 const keeper = keepLab({ nodes: 6, zones: 3 })

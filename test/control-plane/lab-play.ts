@@ -1,10 +1,9 @@
-// What the stories in the lab share: a settled cluster and its victim, the questions asked of the world afterwards, the times.
-import * as assert from 'uvu/assert'
+// What the stories in the lab share: a settled cluster and its victim, what stands in it now, the times of an incident.
 import type { KubeObject } from '../../coordinator/api.ts'
 import type { Incident } from '../../core/incident.ts'
 import { bootOf, sameBoot, type Boot, type Ms } from '../../core/model.ts'
 import { machineClock as clock } from '../../edge/clock.ts'
-import type { TruthEntry } from '../../sim/truth.ts'
+import { workImage } from '../../sim/world/objects.ts'
 import { startLab, type Lab, type LabSettings } from './lab.ts'
 import { workNamespace } from './lab-objects.ts'
 
@@ -104,26 +103,43 @@ async function disorder(lab: Lab, alone: boolean): Promise<string | undefined> {
   if (lab.replicas.running.size < 2 || ![...lab.replicas.running.values()].every((one) => one.alive())) return 'a replica is not there'
   if (await lab.replicas.leader() === undefined) return 'nobody leads'
   if (!await workloadRuns(lab)) return 'the workload does not run'
-  const nodes = await nodesOf(lab)
-  const ill = nodes.flatMap((node) => illness(lab, node) ?? [])
+  const victim = (await workload(lab)).find((pod) => pod.metadata.name === 'db-0')?.spec.nodeName ?? ''
+  const [nodes, states] = [await nodesOf(lab), await lab.replicas.states()]
+  const ill = nodes.flatMap((node) => illness(lab, node, states, node.metadata.name === victim) ?? [])
   if (alone) return ill[0]
-  const victim = (await workload(lab)).find((pod) => pod.metadata.name === 'db-0')?.spec.nodeName
   const dead = [...lab.world.nodes.values()].find(({ machine }) => machine.state() !== 'running')
   if (dead !== undefined) return `${dead.machine.name} is not on`
   return ill.find((one) => one.startsWith(`${victim} `)) ?? (nodes.length - ill.length > othersNeeded ? undefined : ill.join(', '))
 }
 
 /** What is not as it should be with a node, its own name first. */
-function illness(lab: Lab, { metadata: { name }, spec, status }: Node): string | undefined {
+function illness(lab: Lab, { metadata: { name }, spec, status }: Node, states: Awaited<ReturnType<Lab['replicas']['states']>>, mayBeFenced: boolean): string | undefined {
   const taint = spec?.taints?.find(ours)
   if (taint !== undefined) return `${name} bears ${taint.key}`
   const open = lab.incidents().find((incident) => incident.nodeName === name && incident.status.phase !== 'Final')
   if (open !== undefined) return `${name} has an open incident: ${open.status.holds.map((hold) => hold.because).join() || open.status.step}`
   const [record, boot, node] = [lab.records().get(name), bootOfNode(lab, name), lab.nodes.get(name)]
   if (boot === undefined || record === undefined || !sameBoot(record.boot, boot)) return `${name} is not on record in this boot`
-  if (record.probe?.answered !== true || !record.paths.every((path) => path.state === 'verified')) return `${name} is not audited`
+  // A path that was shown false stays marked, which is right, and does no harm where nothing is to be fenced.
+  const trusted = record.paths.every((path) => path.state === 'verified' || (path.state === 'marked' && !mayBeFenced))
+  if (record.probe?.answered !== true || !trusted) return `${name} is not audited`
+  if (!states.every((state) => state?.nodes.find((card) => card.name === name)?.verdict === 'alive')) return `${name} is not heard by every replica`
   if (node?.agent() === undefined || !node.calm()) return `${name} has no agent, or is changing`
-  return status?.conditions?.find(({ type }) => type === 'Ready')?.status === 'True' ? undefined : `${name} is not Ready`
+  return ready(status) ? undefined : `${name} is not Ready`
+}
+
+function ready(status: Node['status']): boolean {
+  return status?.conditions?.find(({ type }) => type === 'Ready')?.status === 'True'
+}
+
+export async function isReady(lab: Lab, name: string): Promise<boolean> {
+  return (await nodesOf(lab)).some(({ metadata, status }) => metadata.name === name && ready(status))
+}
+
+/** What the leader takes these nodes for. */
+export async function verdictsOf(lab: Lab, names: readonly string[]): Promise<readonly (string | undefined)[]> {
+  const state = (await lab.replicas.states()).find((one) => one?.leads === true)
+  return names.map((name) => state?.nodes.find((card) => card.name === name)?.verdict)
 }
 
 function ours({ key }: { key: string }): boolean {
@@ -148,6 +164,19 @@ export const workload = (lab: Lab) => items<Pod>(lab, `/api/v1/namespaces/${work
 export async function workloadRuns(lab: Lab, notOn?: string): Promise<boolean> {
   const pods = (await workload(lab)).filter((pod) => pod.metadata.deletionTimestamp === undefined)
   return pods.length === 3 && pods.every((pod) => pod.status.phase === 'Running' && pod.spec.nodeName !== notOn)
+}
+
+/** A pod that nobody owns comes to the node, past the scheduler. The answer tells whether it is still there. */
+export async function bindPod({ api }: Lab, nodeName: string): Promise<() => Promise<boolean>> {
+  const pods = '/api/v1/namespaces/default/pods'
+  const spec = { nodeName, automountServiceAccountToken: false, containers: [{ name: 'main', image: workImage }] }
+  const made = await api.create<Pod>(pods, { apiVersion: 'v1', kind: 'Pod', metadata: { generateName: 'late-' }, spec })
+  if (!made.ok) throw new Error(`no pod could be bound: ${made.error.message}`)
+  const { metadata: { name, uid } } = made.value
+  return async () => {
+    const now = await api.get<Pod>(`${pods}/${name}`)
+    return now.ok && now.value.metadata.uid === uid && now.value.metadata.deletionTimestamp === undefined
+  }
 }
 
 /** Taints of ours that stand on any node. */
@@ -182,53 +211,6 @@ export async function ended(play: Play, within: Ms): Promise<Incident> {
   const incident = theIncident(play)
   if (incident === undefined) throw new Error('no incident') // the wait above saw one
   return incident
-}
-
-export function happened({ lab, beganAt, alone, victim }: Play, what: string): readonly TruthEntry[] {
-  return lab.world.truth.entries.filter((entry) => entry.at >= beganAt && entry.what === what && (alone || entry.facts['node'] === victim))
-}
-
-/** What the world's own judges found since the play began. Empty: no promise was broken. */
-export function findings({ lab, beganAt }: Play): readonly string[] {
-  const { judges } = lab.world
-  return [
-    ...judges.twoWriters().filter(({ from }) => from >= beganAt).map((one) => `two writers on ${one.volume}: ${one.one} and ${one.other}`),
-    ...judges.wroteAfterRelease().filter(({ from }) => from >= beganAt).map((one) => `${one.writer} wrote ${one.volume} after its release`),
-    ...judges.twins().filter(({ from }) => from >= beganAt).map((one) => `twins: ${JSON.stringify(one)}`),
-  ]
-}
-
-/** No incident, no order, no taint, every pod where it was. */
-export async function untouched(play: Play): Promise<void> {
-  assert.equal(incidents(play).map(({ name }) => name), [])
-  assert.is(happened(play, 'device ordered').length, 0)
-  assert.equal(await ourTaints(play.lab), [])
-  await nothingFreed(play)
-}
-
-export async function nothingFreed(play: Play): Promise<void> {
-  const uids = (await workload(play.lab)).map((pod) => pod.metadata.uid)
-  assert.equal(play.pods.filter((uid) => !uids.includes(uid)), [])
-  assert.is(happened(play, 'volume released').length, 0)
-  assert.equal(findings(play), [])
-}
-
-/** The incident ended well: nothing was lost, nothing was done twice, and the node is back. */
-export async function comesBack(play: Play, incident: Incident): Promise<void> {
-  assert.is(incident.status.outcome, 'Recovered', transcript(incident))
-  assert.equal(findings(play), [])
-  assert.equal((await ourTaints(play.lab)).filter((taint) => play.alone || taint.startsWith(`${play.victim} `)), [])
-  if (play.alone) await until('the workload runs', () => workloadRuns(play.lab), 60_000)
-  assert.is(happened(play, 'machine booted').length, 1, 'the machine booted once')
-  assert.is(happened(play, 'machine lost its power').length, 1, 'it lost its power once')
-  const freed = incident.status.pods.filter((pod) => pod.fate === 'freed').map((pod) => pod.uid)
-  assert.equal(freed.toSorted(), [...new Set(freed)].toSorted(), 'freed once each')
-  assert.equal(freed.filter((uid) => !play.pods.includes(uid)), [], 'no successor was freed')
-}
-
-/** Nothing that a replica asked for was refused for want of a right. */
-export function rightsSuffice(lab: Lab): void {
-  assert.equal(lab.replicaLog().map((line) => JSON.stringify(line)).filter((line) => /forbidden|"status":403/i.test(line)), [])
 }
 
 /** Each moment with its time after the beginning of the play. */

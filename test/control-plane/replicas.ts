@@ -2,6 +2,7 @@
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Api } from '../../coordinator/api.ts'
+import type { PageState } from '../../coordinator/page-state.ts'
 import { usualValues, names, type Values } from '../../deploy/values.ts'
 import { startProduct, type ProductProcess } from './product-process.ts'
 
@@ -15,6 +16,8 @@ export interface Replicas {
   readonly addresses: readonly string[]
   /** The number of the one whose name stands in the Lease. */
   leader(): Promise<number | undefined>
+  /** What each running replica shows on its page; undefined where one does not answer. */
+  states(): Promise<readonly (PageState | undefined)[]>
   readonly logs: readonly string[]
 }
 
@@ -67,6 +70,8 @@ export async function createReplicas(options: ReplicasOptions): Promise<Replicas
           KUBECONFIG: kubeconfig, HOLDFAST_NAMESPACE: namespace, HOLDFAST_AGENT_NAMESPACE: agentNamespace, HOLDFAST_IDENTITY: nameOf(number),
           HOLDFAST_ADDRESS: addressOf(number), HOLDFAST_BIND: addressOf(number), HOLDFAST_BEATS_PORT: String(options.ports.beats), HOLDFAST_HTTP_PORT: String(options.ports.http),
           HOLDFAST_TOKEN_FILE: tokenFile, HOLDFAST_FENCE_AGENTS: fenceAgents, HOLDFAST_LOG_LEVEL: options.logLevel,
+          // What a killed one leaves behind goes with the lab.
+          TMPDIR: folder,
         },
       }))
     },
@@ -81,11 +86,23 @@ export async function createReplicas(options: ReplicasOptions): Promise<Replicas
       }))
       running.clear()
     },
+    states: () => Promise.all([...running.keys()].map((number) => stateOf(`http://${addressOf(number)}:${options.ports.http}/api/state`))),
     async leader() {
       const lease = await api.get<{ spec?: { holderIdentity?: string } }>(`/apis/coordination.k8s.io/v1/namespaces/${namespace}/leases/${names.coordinator}`)
       const holder = lease.ok ? lease.value.spec?.holderIdentity ?? '' : ''
       return [...running.keys()].find((number) => holder.startsWith(`${nameOf(number)}-`))
     },
+  }
+}
+
+const pageWithin = 5_000
+
+async function stateOf(url: string): Promise<PageState | undefined> {
+  try {
+    const answer = await fetch(url, { signal: AbortSignal.timeout(pageWithin) })
+    return answer.ok ? await answer.json() as PageState : undefined // our own page's words
+  } catch {
+    return undefined // it does not listen yet, or is stopped: whoever asks looks again
   }
 }
 

@@ -18,12 +18,7 @@ if (built.status !== 0) {
   console.log(`0 passed, ${built.status === noGo ? '0 failed, 1 skipped' : '1 failed'}`)
   exit(1)
 }
-/** Minutes each, in real time: they run when every tier does. */
-const longOnes = env['HOLDFAST_ALL'] === '1' || wanted.length > 0 ? [] : ['test/control-plane/killed-leader.test.ts', 'test/control-plane/twins.test.ts']
-const all = wanted.length > 0 ? wanted.flatMap((pattern) => globSync(pattern)) : globSync('test/control-plane/*.test.ts').toSorted()
-const files = all.filter((file) => !longOnes.includes(file))
-for (const file of longOnes) console.log(`skipped here: ${file}; HOLDFAST_ALL=1, as npm run test:all sets it, runs it too`)
+const files = wanted.length > 0 ? wanted.flatMap((pattern) => globSync(pattern)) : globSync('test/control-plane/*.test.ts').toSorted()
 const tally = await runFiles(files, 1, fileDeadline)
-tally.skipped += longOnes.length
 console.log(`${tally.passed} passed, ${tally.failed} failed${tally.skipped > 0 ? `, ${tally.skipped} skipped` : ''}`)
 exit(tally.failed > 0 || tally.passed === 0 ? 1 : 0)

@@ -1,7 +1,8 @@
 // The story on a real control plane: a node dies and comes back. Three ways of dying, one way back.
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
-import { comesBack, ended, keepLab, rightsSuffice, times, until, workloadRuns } from './lab-play.ts'
+import { comesBack, rightsSuffice } from './lab-judge.ts'
+import { ended, keepLab, times, until, workloadRuns } from './lab-play.ts'
 
 const test = suite('story on a real control plane')
 const keeper = keepLab()
