@@ -651,8 +651,8 @@ test('a new boot that falls silent, and whose device says off by our order, is s
     const again = inState(state, { ...silentAgain, taints: [quarantine] })
     assert.equal(wants(again), ['restore bmc-off', 'hold still-cut'])
     assert.ok(looks(again).includes('askWitnesses'), 'it is asked about')
-    const on = [...(state.node.readings ?? []), reading('on', now - 100)]
-    assert.equal(wants(inState(state, { ...silentAgain, taints: [quarantine], readings: on })), ['close Recovered'])
+    const readings = [...(state.node.readings ?? []), reading('on', now - 100)]
+    assert.equal(wants(inState(state, { ...silentAgain, taints: [quarantine], readings })), ['close Recovered'])
   }
 })
 
