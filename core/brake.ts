@@ -33,12 +33,18 @@ export function blind(self: Self, now: Ms): Brake | undefined {
 
 /** The policy or a person says hands off. */
 export function handsOff(self: Self, policy: Policy): Brake | undefined {
-  const pause = self.pause ?? policy.pause
-  if (pause !== undefined) return { because: 'pause', detail: `paused by ${pause.by}: ${pause.reason}`, lifts: 'kubectl holdfast resume' }
+  if (self.pause !== undefined) return paused(self.pause, theirPause)
+  if (policy.pause !== undefined) return paused(policy.pause, `spec.pause taken off policy ${policy.name}`)
   if (policy.mode === 'dryRun') {
     return { because: 'dry-run', detail: `policy ${policy.name} is a dry run: what would be done is shown, nothing is done`, lifts: 'mode: enforce' }
   }
   return undefined
+}
+
+export const theirPause = 'the ConfigMap holdfast-pause deleted'
+
+export function paused({ by, reason }: { readonly by: string; readonly reason: string }, lifts: string): Brake {
+  return { because: 'pause', detail: `paused by ${by}: ${reason}`, lifts }
 }
 
 /** Which zones, or the whole cluster, have fallen silent together. A fault that is common is rarely the nodes' own. */
@@ -73,7 +79,7 @@ function common(silent: readonly Silent[], size: number, where: string, policies
   return {
     because: 'storm',
     detail: `${together} of ${size} nodes ${where} fell silent within ${seconds(window)}, more than ${percent} %`,
-    lifts: 'fewer of them silent and unproven, or kubectl holdfast resume',
+    lifts: 'fewer of them silent and unproven',
   }
 }
 
@@ -136,5 +142,5 @@ function unidentified(node: NodeSeen, incident: Incident): Brake | undefined {
   const firsts = node.path.levels.map((level) => level.find((method) => auditOf(node, method, incident.boot)?.identity !== 'proven'))
   const unproven = firsts[0]
   if (unproven === undefined || firsts.includes(undefined)) return undefined
-  return { because: 'identity-unproven', detail: `nothing proves that ${unproven.name} is wired to ${node.name}`, lifts: `kubectl holdfast test-fence ${node.name}` }
+  return { because: 'identity-unproven', detail: `nothing proves that ${unproven.name} is wired to ${node.name}`, lifts: `an audit in which the device of ${unproven.name} tells this machine's UUID` }
 }

@@ -11,6 +11,8 @@ import { contradicted, saysOn, stillOff, sweepWithin, unconfigured, type Proof }
 import { hold, untaint, type Situation } from './situation.ts'
 
 const podsEvery: Ms = 1_000
+/** What is waited for may take minutes, in which somebody may switch the machine on: then out-of-service must go. */
+const whileWaiting: Ms = 2_000
 /** A batch that waits for fresh readings longer than this after the proof says so. */
 const freshSoon: Ms = 30_000
 
@@ -32,14 +34,14 @@ export function clearing(at: Situation, proof: Proof, provenAt: Ms): Action[] {
     return [{ do: 'taint', node: node.name, incident: incident.name, outOfService: true, proof }, ...askPods(node)]
   }
   const rest = left(incident, node, on.seen.self.podBudget, provenAt, on.now)
-  if (rest === undefined) return askPods(node)
+  if (rest === undefined) return [...askPods(node), ...unlisted(at, provenAt)]
   if (rest.batch.length > 0) {
     if (!stillOff(proof, node, on.now)) return [...askNow(node, proof.methods), ...late(at, proof, provenAt)]
     return [{ do: 'delete', node: node.name, incident: incident.name, pods: rest.batch, proof }]
   }
   const patient = on.now - provenAt < incident.policy.clearPatience
   if (rest.waiting > 0 || (!nothingLeft(rest) && patient)) {
-    return [...secure(at, proof), ...podsAgain(at), ...waitsFor(rest).map((brake) => hold(node.name, brake, incident))]
+    return [...secure(at, proof), ...askDevices(node, on.now, whileWaiting), ...podsAgain(at), ...waitsFor(rest).map((brake) => hold(node.name, brake, incident))]
   }
   return [untaint(node, outOfServiceKey, 'everything that was to be freed is free, and the node is still off', incident, true), ...secure(at, proof)]
 }
@@ -58,6 +60,11 @@ function doubted({ on, incident, node }: Situation, proof: Proof, doubt: string)
   ]
 }
 
+function unlisted({ on, incident, node }: Situation, provenAt: Ms): Action[] {
+  if (on.now - provenAt < freshSoon) return []
+  return [hold(node.name, { because: 'blind', detail: `the pods of ${node.name} could not be listed since the proof`, lifts: 'an answer of the API server' }, incident)]
+}
+
 function late({ on, incident, node }: Situation, proof: Proof, provenAt: Ms): Action[] {
   if (on.now - provenAt < freshSoon) return []
   const detail = `before a batch every method must have been read off within a second, all together: ${proof.methods.join(', ')}`
@@ -66,8 +73,10 @@ function late({ on, incident, node }: Situation, proof: Proof, provenAt: Ms): Ac
 
 /** After found-off nothing but our order holds the machine off. It follows the batches, since a device that is being ordered
  *  cannot be read, and each batch needs a reading. A shutdown that was announced needs none. */
-function secure({ on, incident, node, status }: Situation, proof: Proof): Action[] {
+export function secure({ on, incident, node, status }: Situation, proof: Proof): Action[] {
   if (proof.kind !== 'found-off' || shutsDown(node)) return []
+  // What was read a while ago may have been switched on since, by somebody who stands before it.
+  if (!stillOff(proof, node, on.now, sweepWithin)) return []
   const due = node.path.levels[proof.level]?.find((method) => !status.attempts.some((attempt) => attempt.method === method.name))
   if (due === undefined || node.busy.has(`order ${node.name} ${due.name}`) || status.attempts.some((attempt) => attempt.result === 'running')) return []
   if (noOrders(on.seen.nodes, node, incident, on.storms, on.fencing, on.verdicts) !== undefined) return []

@@ -7,7 +7,7 @@
 // something off, what gives it back.
 import { keyOf, type Action, type Look } from './action.ts'
 import { audits } from './audit.ts'
-import { blind, handsOff, noOrders, type Brake } from './brake.ts'
+import { blind, handsOff, noOrders, paused, theirPause, type Brake } from './brake.ts'
 import { hasOurs, hasTaint, outOfServiceKey, quarantineKey } from './clear.ts'
 import { clearing } from './clearing.ts'
 import { headStart } from './head-start.ts'
@@ -15,7 +15,7 @@ import { given, type Incident, type IncidentStatus } from './incident.ts'
 import { lastBeat, shutsDown } from './judge.ts'
 import { askClean, askPods, challenge, challengeNeighbours, illness, suspicion } from './look.ts'
 import { sameBoot, type Boot, type Ms, type NodeSeen, type Observed } from './model.ts'
-import { nextOrder } from './plan.ts'
+import { nextOrder, type Next } from './plan.ts'
 import { policyOf, type Policy } from './policy.ts'
 import { foundOff, proveOff, readingsOf, recall, saidOffAt, type Proof, type Proven } from './proof.ts'
 import { bringBack, end, giveBack, returning } from './restore.ts'
@@ -135,7 +135,9 @@ function proceed(on: Survey, incident: Incident): Action[] {
   const at = situationOf(on, incident, node)
   if (node.gone === true) return outlived(at, 'NodeDeleted', 'the Node object is gone')
   if (node.uid !== incident.nodeUid || (incident.machine !== '' && node.machine !== incident.machine)) return replaced(at)
-  const off = handsOff(on.seen.self, incident.policy)
+  const now = policyOf(node, on.policies)
+  // The incident keeps its policy by value, but who takes our hands off now means this one, too.
+  const off = handsOff(on.seen.self, incident.policy) ?? ('policy' in now ? handsOff(on.seen.self, now.policy) : undefined)
   if (off !== undefined) return [...(refuted(at) ? [untaint(node, outOfServiceKey, 'the node is heard', incident)] : []), hold(node.name, off, incident)]
   const orphan = settle(at)
   if (orphan !== undefined) return [orphan]
@@ -201,9 +203,10 @@ function unproven(at: Situation): Action[] {
   if ('proof' in result) return [...looks, { do: 'prove', node: node.name, incident: incident.name, proof: result.proof }]
   // In one write with the first order, or as soon after it as the API server takes it.
   const shut = orderedOff(status) && !hasTaint(node, quarantineKey) ? [quarantine(at)] : []
-  const brake = mayOrder(at)
+  const step = nextOrder(incident, node, on.now)
+  const brake = mayOrder(at, step)
   if (brake !== undefined) return [...looks, ...shut, hold(node.name, brake, incident)]
-  return foundOffNear(at) ? looks : [...looks, ...shut, ...order(at, result.lacks)]
+  return foundOffNear(at) ? looks : [...looks, ...shut, ...order(at, step, result.lacks)]
 }
 
 const orderedOff = (status: IncidentStatus): boolean => given(status).some((attempt) => attempt.action === 'off')
@@ -234,14 +237,16 @@ function tryProof(at: Situation): Proven {
 }
 
 /** Whether a device may be ordered off now; the verdict is formed anew each time. */
-function mayOrder(at: Situation): Brake | undefined {
+function mayOrder(at: Situation, step: Next): Brake | undefined {
   const { on, incident, node, status } = at
   if (incident.policy.nodeDownPodDeletionPolicy === 'DoNothing') {
     return { because: 'do-nothing', detail: 'nodeDownPodDeletionPolicy is DoNothing: no order is given, nothing is freed', lifts: 'another nodeDownPodDeletionPolicy' }
   }
   const verdict = on.verdicts.get(node.name)
   // A round that was begun goes on, but not past a proof that was shown false: that was a word of life.
-  const begun = given(status).some((attempt) => attempt.action === 'off' && attempt.round === status.round && status.voided.every((voided) => attempt.level > voided.proof.level))
+  // Nor does it go on over any other word of life, and a new one wants the verdict anew.
+  const begun = verdict?.is === 'suspect' && (step.next !== 'order' || step.round === status.round)
+    && given(status).some((attempt) => attempt.action === 'off' && attempt.round === status.round && status.voided.every((voided) => attempt.level > voided.proof.level))
   if (verdict?.is !== 'dead' && incident.cause !== 'by-hand' && !begun) {
     const detail = verdict?.is === 'suspect' ? verdict.lacks : verdict?.is === 'ill' ? verdict.detail : 'not heard by this replica yet'
     return { because: 'not-dead', detail, lifts: 'evidence, or a beat' }
@@ -249,9 +254,8 @@ function mayOrder(at: Situation): Brake | undefined {
   return noOrders(on.seen.nodes, node, incident, on.storms, on.fencing, on.verdicts)
 }
 
-function order(at: Situation, lacks: string): Action[] {
+function order(at: Situation, step: Next, lacks: string): Action[] {
   const { on, incident, node, status } = at
-  const step = nextOrder(incident, node, on.now)
   switch (step.next) {
     case 'order': {
       on.fencing.add(node.name)
@@ -296,7 +300,7 @@ function strays(on: Survey): readonly Action[] {
 function stray(on: Survey, node: NodeSeen): Action[] {
   if (node.busy.has(`deed ${node.name}`)) return []
   const { pause } = on.seen.self
-  if (pause !== undefined) return [hold(node.name, { because: 'pause', detail: `paused by ${pause.by}: ${pause.reason}`, lifts: 'kubectl holdfast resume' })]
+  if (pause !== undefined) return [hold(node.name, paused(pause, theirPause))]
   // Nothing on record says why it should stand, and the node may be running.
   if (hasOurs(node, outOfServiceKey)) return [untaint(node, outOfServiceKey, 'no incident of this node is open')]
   const own = [...on.seen.incidents.values()].filter((incident) => incident.nodeName === node.name)

@@ -62,6 +62,10 @@ export function proveOff(incident: Incident, node: NodeSeen, level: number, othe
       evidence.push({ source: `identity ${method.name}`, word: 'unproven: every other heard node of the device answered after the first off' })
     }
   }
+  // A device below that says on of this very machine outweighs an outlet that may feed nothing.
+  const since = settledAt(node, orders)
+  const other = node.path.levels.flat().find((method) => !methods.includes(method) && readingsOf(node, method).findLast((reading) => reading.startedAt >= since)?.state === 'on')
+  if (other !== undefined) return { lacks: `${other.name} says on` }
   return { proof: makeProof('off', incident.boot, node.uid, level, methods, evidence) }
 }
 

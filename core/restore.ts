@@ -5,12 +5,13 @@
 import { keyOf, type Action, type Look } from './action.ts'
 import type { Brake } from './brake.ts'
 import { foreignTaint, hasOurs, hasTaint, outOfServiceKey, quarantineKey } from './clear.ts'
+import { secure } from './clearing.ts'
 import { given, isOf, type Attempt, type Incident, type Outcome } from './incident.ts'
 import { seconds, shutsDown, type Verdict } from './judge.ts'
 import { askClean, askDevices, suspicion } from './look.ts'
 import type { Method, Ms, NodeSeen } from './model.ts'
 import { mayLand, underWay, untold, type Untold } from './plan.ts'
-import { isStrange, landsBy, readingsOf } from './proof.ts'
+import { isStrange, landsBy, readingsOf, recall } from './proof.ts'
 import { awaiting } from './return.ts'
 import { close, hold, laterBoot, quarantine, untaint, type Situation } from './situation.ts'
 
@@ -23,7 +24,11 @@ export function bringBack(at: Situation): Action[] {
   if (shutsDown(node)) return rest('it said that it shuts down, and stays so until somebody switches it on')
   const level = status.proof?.level ?? 0
   const ours = given(status).some((attempt) => attempt.action === 'off')
-  if (!ours && !incident.policy.powerOnFoundOff) return rest('it was found off, and nobody here switched it off: there may be hands in the machine')
+  if (!ours && !incident.policy.powerOnFoundOff) {
+    // A brake may have kept the securing off back when the node was cleared.
+    const secured = status.proof === undefined ? [] : secure(at, recall(status.proof))
+    return [...secured, ...askDevices(node, on.now, bootsStill), ...rest('it was found off, and nobody here switched it off: there may be hands in the machine')]
+  }
   const pending = offPending(at) ?? foreignTaint(node)
   if (pending !== undefined) return [hold(node.name, pending, incident)]
   const mute = untold(incident, node, on.now)

@@ -7,6 +7,7 @@ import { isLate, judge, lastBeat, shutsDown, soonestLate, type Peers, type Verdi
 import { sameBoot, type BeatSeen, type Ms, type NodeName, type NodeSeen, type Observed } from './model.ts'
 import { beatsWithin, listenersOf } from './look.ts'
 import { nextOrder } from './plan.ts'
+import { recall, unconfigured } from './proof.ts'
 import { policyOf, profiles, type Chosen, type Policy } from './policy.ts'
 
 export interface Survey {
@@ -156,13 +157,15 @@ function slotHolders(seen: Observed, open: ReadonlyMap<NodeName, Incident>, now:
   return holders
 }
 
-/** From the first order of a round to the last volume freed. One that rests, or has no level left, holds none. */
+/** From the first order of a round to the last volume freed. One that rests, has no level left or can only hold, holds none. */
 function holdsSlot(incident: Incident, node: NodeSeen, now: Ms): boolean {
   const { status } = incident
-  if (!given(status).some((attempt) => attempt.action === 'off' && attempt.round === status.round)) return false
   if (status.step === 'recovery' || status.phase === 'Done' || status.phase === 'Error') return false
+  // An order that is being written down stands on no record yet.
+  if ([...node.busy].some((key) => key.startsWith('order '))) return true
+  if (!given(status).some((attempt) => attempt.action === 'off' && attempt.round === status.round)) return false
   if (node.beat !== undefined && !sameBoot(node.beat.boot, incident.boot)) return false
-  if (status.proof !== undefined) return true
+  if (status.proof !== undefined) return unconfigured(recall(status.proof), node) === undefined
   const step = nextOrder(incident, node, now)
   return step.next === 'wait' || step.next === 'verify' || (step.next === 'order' && step.round === status.round)
 }

@@ -571,7 +571,7 @@ test('of two feeds both are switched on', () => {
 const foundOffCleared: State = { node: recovering.node, status: { ...recovering.status, attempts: [], proof: proofRecord({ kind: 'found-off' }) } }
 
 test('what was found off and not ordered off is not switched on, unless the policy says so', () => {
-  assert.equal(wants(inState(foundOffCleared)), ['hold waiting-for-boot'])
+  assert.equal(wants(inState(foundOffCleared, { readings: [] })), ['hold waiting-for-boot'])
   assert.equal(wants(inState(foundOffCleared, {}, {}, { policy: { ...policy, powerOnFoundOff: true } })), ['restore bmc-off', 'hold waiting-for-boot'])
 })
 
