@@ -19,6 +19,7 @@ function one(name: string, against: string, file: string, take: string, put: str
 }
 
 export const defences: readonly Defence[] = [
+  one('decides-at-all', 'a product that always holds', 'core/decide.ts', 'if (seen.self.term === undefined) return []', 'if (now > 0) return []'),
   // Proofs.
   one('two-readings', 'a device that says off once', 'core/proof.ts', 'last.startedAt - first.endedAt < apart ? undefined', 'last.endedAt < first.endedAt ? undefined'),
   one('readings-after-the-order', 'an off read before the order had ended', 'core/proof.ts', 'const pair = twoOffs(readings, settledAt(node, orders), now)', 'const pair = twoOffs(readings, -Infinity, now)'),
@@ -55,5 +56,5 @@ export const defences: readonly Defence[] = [
   one('out-of-service-off-before-on', 'volumes taken away from a running machine', 'core/restore.ts', "if (hasOurs(node, outOfServiceKey)) return [untaint(node, outOfServiceKey, 'the node is cleared', incident)]", ''),
   one('thirty-seconds', 'a controller whose cache still shows the taint', 'core/return.ts', 'if (freedByForce(incident) && (gone === undefined || now - gone < cachesOutlive)) {', 'if (now < 0 && (gone === undefined || now - gone < cachesOutlive)) {'),
   one('clean-report', 'mounts left behind', 'core/return.ts', "if (clean.report.state === 'dirty') {", "if (clean.report.state === 'dirty' && now < 0) {"),
-  one('hands-in-the-machine', 'a machine that a person switched off', 'core/restore.ts', 'if (!ours && !incident.policy.powerOnFoundOff) return rest', 'if (!ours && now < 0) return rest'),
+  one('hands-in-the-machine', 'a machine that a person switched off', 'core/restore.ts', 'if (!ours && !incident.policy.powerOnFoundOff) {', 'if (!ours && on.now < 0) {'),
 ]

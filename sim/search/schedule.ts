@@ -48,12 +48,14 @@ export function draw(seed: number): Schedule {
     nodes: 5 + chance.below(3), zones: chance.pick([1, 3, 3]), replicas: chance.pick([2, 2, 3]),
     profile: chance.pick(['fast', 'fast', 'balanced']), feed: chance.yes(0.1) ? 'machine' : 'own',
   }
-  // One in eight is plain: a machine dies, and nothing else goes wrong.
-  const swarm = chance.yes(0.125) ? [] : classes.filter(() => chance.yes(0.4))
-  const death = chance.yes(0.85) ? [drawn(chance, scene, ['death'], 20_000, 'victim')] : []
+  // One in six is plain: a machine dies for good, and nothing else goes wrong.
+  const plain = chance.yes(1 / 6)
+  const swarm = plain ? [] : classes.filter(() => chance.yes(0.4))
+  const death = plain ? [drawn(chance, scene, ['death for good'], 20_000, 'victim')]
+    : chance.yes(0.85) ? [drawn(chance, scene, ['death', 'death for good'], 20_000, 'victim')] : []
   const count = swarm.length === 0 ? 0 : 1 + chance.below(6)
-  const others = Array.from({ length: count }, () => drawn(chance, scene, chance.yes(0.1) ? ['death'] : swarm, chance.yes(0.7) ? 45_000 : beginWithin))
-  return { seed, scene, ...usualSpan, troubles: [...death, ...others].toSorted((one, other) => one.at - other.at) }
+  const others = Array.from({ length: count }, () => drawn(chance, scene, chance.yes(0.1) ? ['death', 'death for good'] : swarm, chance.yes(0.7) ? 45_000 : beginWithin))
+  return { seed, scene: plain ? { ...scene, feed: 'own' } : scene, ...usualSpan, troubles: [...death, ...others].toSorted((one, other) => one.at - other.at) }
 }
 
 function drawn(chance: Chance, scene: Scene, among: readonly TroubleClass[], latest: Ms, on?: string): Trouble {
@@ -81,7 +83,7 @@ function whole(span: Ms): Ms {
 
 /** Only a machine dies, wholly and for good, its device is honest and has a feed of its own: it must be cleared in seconds. */
 export function isPlain({ scene, troubles: [only, ...others] }: Schedule): boolean {
-  return others.length === 0 && scene.feed === 'own' && (only?.does === 'power is lost' || only?.does === 'the kernel freezes for good')
+  return others.length === 0 && scene.feed === 'own' && only !== undefined && kinds[only.does]?.class === 'death for good'
 }
 
 export function sentence({ does, on, how, at, span }: Trouble): string {

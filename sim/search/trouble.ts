@@ -19,7 +19,7 @@ export interface Trouble {
 }
 
 /** Kinds are switched off class by class: a run without any trouble of the network searches elsewhere. */
-export type TroubleClass = 'death' | 'network' | 'api' | 'replica' | 'node' | 'device' | 'storage' | 'people'
+export type TroubleClass = 'death' | 'death for good' | 'network' | 'api' | 'replica' | 'node' | 'device' | 'storage' | 'people'
 
 export interface TroubleKind {
   readonly class: TroubleClass

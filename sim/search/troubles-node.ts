@@ -21,8 +21,8 @@ function kind(on: TroubleClass, begin: (world: World, node: string, span: number
 const agentRuns = (world: World, node: string): boolean => world.nodes.get(node)?.agent() !== undefined
 
 export const nodeTroubles: Readonly<Record<string, TroubleKind>> = {
-  'power is lost': kind('death', (world, node) => world.cutPower(node), undefined, 4),
-  'the kernel freezes for good': kind('death', (world, node) => world.freeze(node), undefined, 3),
+  'power is lost': kind('death for good', (world, node) => world.cutPower(node), undefined, 4),
+  'the kernel freezes for good': kind('death for good', (world, node) => world.freeze(node), undefined, 3),
   'power is lost and comes back': kind('death', (world, node) => world.cutPower(node), (world, node) => world.powerOn(node), 2),
   'the kernel freezes and thaws': kind('death', (world, node) => world.freeze(node), (world, node) => world.thaw(node), 3),
   'the machine reboots': kind('death', (world, node) => world.reboot(node, 1_500), undefined, 2),
