@@ -57,10 +57,11 @@ export function excuses(violations: readonly Violation[], troubles: readonly Tro
   const struckBy = (...kinds: readonly string[]) => troubles.filter(({ does }) => kinds.includes(does)).map(nodeOf)
   const causes = [
     ...struckBy('a device lies', 'a device says off early').map((node) => ({ node, because: `the only device of ${node} said off, and it was on` })),
+    ...struckBy('the Node object is deleted').map((node) => ({ node, because: `a person deleted the Node ${node}: Kubernetes itself swept its pods` })),
     ...struckBy('the machine hibernates and wakes').map((node) => ({ node, because: `${node} resumed an image of its fenced boot` })),
   ]
   const took = (kind: string, what: string) => troubles.find(({ does }) => does === kind) === undefined ? [] : [what]
-  const forgotten = [...took('every NodeFence is deleted', 'a person deleted the NodeFence that knew of the order'), ...took('the Node object is deleted', 'a person deleted the Node: its machine is nobody\'s to switch on')]
+  const forgotten = [...took('every NodeRecord is deleted', 'a person deleted the record that knew the fence path'), ...took('every NodeFence is deleted', 'a person deleted the NodeFence that knew of the order'), ...took('the Node object is deleted', 'a person deleted the Node: its machine is nobody\'s to switch on')]
   return violations.flatMap(({ judge, what }) => {
     const [person] = forgotten
     if (judge === 'liveness' && what.endsWith(darkByUs) && person !== undefined) return [{ judge, what, because: person }]
