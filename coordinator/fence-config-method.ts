@@ -24,7 +24,7 @@ export interface MethodSpec {
   readonly name: string
   readonly action: 'on' | 'off'
   readonly agent: string
-  /** Template, program and plug: what pairs an *on* with its *off*. */
+  /** Template, program, device and plug: what pairs an *on* with its *off*. */
   readonly outlet: string
   readonly device: string
   readonly parameters: ConfiguredParameters
@@ -83,10 +83,13 @@ export function methodSpec(
   const times = { orderWithin: spanOf('timeout'), statusWithin: spanOf('status_timeout'), late: spanOf('late') }
   const parameters = parametersOf([...entries.values()].filter((entry) => !ours.has(entry.key)), node, fault)
   if (faults.length > 0 || agent === undefined || (action?.value !== 'on' && action?.value !== 'off')) return { faults }
-  const outlet = JSON.stringify([template?.value ?? '', agent.value, textOf(parameters, 'plug') ?? textOf(parameters, 'port') ?? ''])
+  const device = deviceOf(parameters, agent.value, template?.value)
+  // Strips of one kind share a template, and racks are wired with the same number on both: without its device an on would go to
+  // the other strip, and be on record as given back.
+  const outlet = JSON.stringify([template?.value ?? '', agent.value, device, textOf(parameters, 'plug') ?? textOf(parameters, 'port') ?? ''])
   return {
     faults,
-    spec: { name, action: action.value, agent: agent.value, outlet, device: deviceOf(parameters, agent.value, template?.value), parameters, ...times },
+    spec: { name, action: action.value, agent: agent.value, outlet, device, parameters, ...times },
   }
 }
 

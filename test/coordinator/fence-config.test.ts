@@ -71,6 +71,16 @@ test('the on of an off is what is written for the same outlet, else the same dev
   assert.not.ok(stranger.outdated)
 })
 
+test('two strips of one kind with the same outlet number: each off has the on of its own strip', () => {
+  const template = { 'fence-method-template-strip': 'agent_name=fence_apc\nusername=a' }
+  const methods = Object.fromEntries(['a', 'b'].flatMap((strip) => ['off', 'on'].map((action) => [
+    `${strip}-${action}`, `template=fence-method-template-strip\nip=10.9.0.${strip === 'a' ? 1 : 2}\nplug=7\naction=${action}`,
+  ])))
+  const config = configOf(one('power_management=a-off b-off\nrecovery=a-on b-on', methods, template))
+  assert.equal(told(config), [])
+  assert.equal(['a-off', 'b-off'].map((name) => config.methods[name]?.on['ip']), ['10.9.0.1', '10.9.0.2'])
+})
+
 test('| begins the next level, a space joins methods, and isolation stands before each level', () => {
   const methods = Object.fromEntries(['cut', 'a', 'b', 'c'].map((name) => [name, `agent_name=redfish\nip=${name}\nplug=1\naction=off`]))
   assert.equal(names(configOf(one('power_management=a | b c', methods))), [['a'], ['b', 'c']])
