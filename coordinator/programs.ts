@@ -102,9 +102,7 @@ async function runProgram(program: ProgramRun, shared: Shared): Promise<ProgramE
   const seat = await shared.seating.take(program.within, signal)
   if ('refused' in seat) return notStarted(seat.refused)
   try {
-    const left = deadlineAt - clock.now()
-    if (left <= 0) return notStarted('its time was over before it had a seat')
-    return await live(found, program, left, signal, shared)
+    return await live(found, program, deadlineAt, signal, shared)
   } finally {
     seat.give()
   }
@@ -147,9 +145,13 @@ function mayRun(file: string): boolean {
   }
 }
 
-async function live(found: Found, program: ProgramRun, within: Ms, signal: AbortSignal, shared: Shared): Promise<ProgramEnd> {
+async function live(found: Found, program: ProgramRun, deadlineAt: Ms, signal: AbortSignal, shared: Shared): Promise<ProgramEnd> {
   const { clock } = shared.options
   const before = await pidsNow()
+  // Asked where nothing is waited for any more: this process may sleep in any wait, and an order that begins after its time
+  // would strike a machine that was given back meanwhile.
+  const within = deadlineAt - clock.now()
+  if (within <= 0) return notStarted('its time was over before it could start')
   const mark = nextMark()
   const child = execa(found.byNode ? execPath : found.file, found.byNode ? [found.file] : [], {
     detached: true, cleanup: false, reject: false, buffer: false, extendEnv: false, cwd: shared.emptyFolder(),

@@ -195,6 +195,18 @@ test('an abort before the start starts nothing', () => inPlace(async ({ programs
   assert.not.ok(existsSync(file('ran')))
 }))
 
+test('a process that slept until the time of a program was over, just before it would have started, starts nothing', () => inPlace(async ({ write, file }) => {
+  write('mark', `#!/bin/sh\necho x > ${file('ran')}\n`)
+  let slept = 0
+  const programs = machinePrograms({ folders: [file('agents')], clock: { ...machineClock, now: () => machineClock.now() + slept } })
+  const run = programs.run(asked('mark', { within: 5_000 }))
+  setImmediate(() => { slept = 3_600_000 })
+  const end = await run
+  await programs.close()
+  assert.match(end.refused ?? '', /its time was over/)
+  assert.not.ok(existsSync(file('ran')))
+}))
+
 test('of endless output the end is kept, by whole lines', () => inPlace(async ({ programs, write }) => {
   write('talker', `#!/bin/sh\ni=0\nwhile [ $i -lt 3000 ]; do echo "line $i ${'x'.repeat(90)}"; i=$((i+1)); done\necho last\n`)
   const end = await programs.run(asked('talker'))
