@@ -139,7 +139,9 @@ export function doer(options: DeedOptions): (deed: Deed) => Promise<boolean> {
   async function prove(deed: Extract<Deed, { do: 'prove' }>): Promise<boolean> {
     const row = observation.row(deed.node)
     if (row === undefined || row.uid !== deed.proof.nodeUid) return false
-    if (!await incidents.change(deed.incident, (status) => timeline.volumesSeen(row.volumes, at())(timeline.proved(deed.proof, at())(status)))) return false
+    const ahead = clock.wall() - clock.now()
+    const proved = timeline.proved(deed.proof, at(), (instant) => new Date(instant + ahead).toISOString())
+    if (!await incidents.change(deed.incident, (status) => timeline.volumesSeen(row.volumes, at())(proved(status)))) return false
     log.warn({ node: deed.node, incident: deed.incident, proof: deed.proof.kind, methods: deed.proof.methods }, 'proven')
     say(deed.node, deed.incident, 'Proven', 'Prove', `${deed.node} cannot write: ${deed.proof.kind} by ${deed.proof.methods.join(', ')}`, 'Normal')
     return true
@@ -231,7 +233,7 @@ export function doer(options: DeedOptions): (deed: Deed) => Promise<boolean> {
     const worker = async (): Promise<void> => {
       for (let pod = queue[0]; pod !== undefined && may(); pod = queue[0]) {
         queue.shift()
-        if (await freePod(pod, incident, may)) freed.push(pod)
+        if (await freePod(pod, incident)) freed.push(pod)
       }
     }
     await Promise.all(Array.from({ length: podsAtOnce }, worker))
@@ -252,7 +254,7 @@ export function doer(options: DeedOptions): (deed: Deed) => Promise<boolean> {
   }
 
   /** Whether it was doomed; that its object is gone as well is seen in the next list. */
-  async function freePod(pod: PodSeen, incident: Incident, may: () => boolean): Promise<boolean> {
+  async function freePod(pod: PodSeen, incident: Incident): Promise<boolean> {
     const path = paths.pod(pod.namespace, pod.name)
     const { uid, resourceVersion } = pod
     const condition = {
@@ -265,7 +267,9 @@ export function doer(options: DeedOptions): (deed: Deed) => Promise<boolean> {
       const answer = await api.patch<KubeObject>(`${path}/status`, 'strategic', body, how())
       // Anything but yes: it is gone, another one, changed, or unknown. The next list tells, and the next batch follows.
       if (!answer.ok) return false
-      if (!may()) return true
+      // Whatever is heard by now, its owner has replaced it. The old one ends only with its object, and once the proof is void
+      // nobody else would delete that.
+      if (leads() === undefined) return true
     }
     // After our own write its owner may have changed it already: the uid says which pod it is, and it is doomed.
     const preconditions = over ? { uid, resourceVersion } : { uid }

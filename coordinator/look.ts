@@ -1,7 +1,7 @@
 // Carries out looks and puts the answers where the core sees them. A look that fails leaves things as they were: unknown; it
 // answers false, and whoever wanted it waits a little before it is asked again.
 import type { Look } from '../core/action.ts'
-import type { Ms, NodeName, PodSeen, WitnessSeen } from '../core/model.ts'
+import { sameBoot, type Ms, type NodeName, type PodSeen, type WitnessSeen } from '../core/model.ts'
 import type { Log } from '../edge/log.ts'
 import type { Api, KubeList, KubeObject } from './api.ts'
 import type { Beats } from './beats.ts'
@@ -118,7 +118,24 @@ export function looker(options: LookOptions): (look: Look) => Promise<boolean> {
 
   /** The pods that belong are told first; without them, or with those of a while ago, the agent could not say what is left over. */
   async function askClean(node: NodeName): Promise<boolean> {
-    const belong = await listPods(node)
-    return belong !== undefined && beats.check(node, belong.map((pod) => pod.folder ?? pod.uid))
+    const bound = await listPods(node)
+    if (bound === undefined) return false
+    const doomed = doomedOn(node)
+    const belong = bound.filter((pod) => !(doomed.has(pod.uid) && isOver(pod)))
+    return beats.check(node, belong.map((pod) => pod.folder ?? pod.uid))
   }
+
+  /** What was to be freed of the boot that is heard: whoever led may have been killed between dooming a pod and deleting it. Its
+   *  owner has replaced it, and it runs here as long as its object stands. In another boot it runs no more. */
+  function doomedOn(node: NodeName): ReadonlySet<string> {
+    const boot = observation.row(node)?.beat?.boot
+    const open = [...observation.seen.incidents.values()]
+      .filter((incident) => incident.nodeName === node && incident.status.phase !== 'Final' && boot !== undefined && sameBoot(boot, incident.boot))
+    return new Set(open.flatMap(({ status }) => status.pods.filter(({ fate }) => fate === 'freed').map(({ uid }) => uid)))
+  }
+}
+
+/** The record comes before the touch: what stands on it and is not over was never touched, and belongs. */
+function isOver({ phase }: PodSeen): boolean {
+  return phase === 'Failed' || phase === 'Succeeded'
 }

@@ -99,6 +99,12 @@ export interface Evidence {
   readonly at: string
 }
 
+/** Evidence before it stands on a record. `at`: an instant of this process's clock, or the wall time of the record it is from,
+ *  where that tells one. */
+export interface Found extends Omit<Evidence, 'at'> {
+  readonly at: Ms | string
+}
+
 export interface PodFate {
   readonly namespace: string
   readonly name: string

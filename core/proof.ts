@@ -7,7 +7,7 @@
 // anything, yet every method of a level reads off twice, the paths were seen on while this very boot was beating, nothing
 // says on, and a probe and a witness asked after the first reading got no answer. An answer that is missing, unknown or
 // late is never off.
-import { given, isOf, type Attempt, type Evidence, type Incident, type ProofKind, type ProofRecord } from './incident.ts'
+import { given, isOf, type Attempt, type Found, type Incident, type ProofKind, type ProofRecord } from './incident.ts'
 import { sameBoot, type Boot, type Method, type Ms, type NodeSeen, type PathAudit, type Reading } from './model.ts'
 
 declare const made: unique symbol
@@ -19,7 +19,7 @@ export interface Proof {
   readonly level: number
   readonly methods: readonly string[]
   readonly digests?: readonly string[]
-  readonly evidence: readonly Omit<Evidence, 'at'>[]
+  readonly evidence: readonly Found[]
   readonly [made]: true
 }
 
@@ -45,9 +45,10 @@ export function proveOff(incident: Incident, node: NodeSeen, level: number, othe
   if (on !== undefined) return { lacks: `${on.method} was ordered on since` }
   const late = attempts.find((attempt) => attempt.action === 'on' && attempt.result !== 'on' && now < landsBy(node, attempt, now))
   if (late !== undefined) return { lacks: `the order on to ${late.method} may still land` }
-  const evidence: Omit<Evidence, 'at'>[] = []
+  const evidence: Found[] = []
   for (const method of methods) {
-    if (!orders.some((attempt) => isOf(attempt, method))) return { lacks: `${method.name} was not ordered off` }
+    const order = orders.findLast((attempt) => isOf(attempt, method))
+    if (order === undefined) return { lacks: `${method.name} was not ordered off` }
     const audit = auditOf(node, method, incident.boot)
     const readings = readingsOf(node, method)
     const wrong = untrusted(node, method, audit)
@@ -55,11 +56,11 @@ export function proveOff(incident: Incident, node: NodeSeen, level: number, othe
     const pair = twoOffs(readings, settledAt(node, orders), now)
     if (pair === undefined) return { lacks: `${method.name} was not yet read off twice since the order` }
     if (isStrange(pair.first, node)) return { lacks: strangeness(method.name) }
-    evidence.push({ source: `order ${method.name}`, word: 'off' }, ...offs(pair))
+    evidence.push({ source: `order ${method.name}`, word: 'off', at: order.endedAt ?? order.startedAt }, ...offs(pair))
     if (audit?.identity !== 'proven') {
       const doubt = neighbourDoubt(incident, node, method, pair.first, others)
       if (doubt !== undefined) return { lacks: doubt }
-      evidence.push({ source: `identity ${method.name}`, word: 'unproven: every other heard node of the device answered after the first off' })
+      evidence.push({ source: `identity ${method.name}`, word: 'unproven: every other heard node of the device answered after the first off', at: now })
     }
   }
   // A device below that says on of this very machine outweighs an outlet that may feed nothing.
@@ -73,7 +74,7 @@ export function proveOff(incident: Incident, node: NodeSeen, level: number, othe
 export function foundOff(boot: Boot, node: NodeSeen, level: number, now: Ms): Proven {
   const methods = node.path.levels[level] ?? []
   if (methods.length === 0) return { lacks: `level ${level + 1} has no methods` }
-  const evidence: Omit<Evidence, 'at'>[] = []
+  const evidence: Found[] = []
   let offAt = -Infinity
   for (const method of methods) {
     const audit = auditOf(node, method, boot)
@@ -83,7 +84,7 @@ export function foundOff(boot: Boot, node: NodeSeen, level: number, now: Ms): Pr
     if (pair === undefined) return { lacks: `${method.name} was not yet read off twice` }
     if ([pair.first, pair.last].some((reading) => isStrange(reading, node))) return { lacks: strangeness(method.name) }
     offAt = Math.max(offAt, pair.first.endedAt)
-    evidence.push({ source: `audit ${method.name}`, word: 'on' }, ...offs(pair))
+    evidence.push({ source: `audit ${method.name}`, word: 'on', at: audit.at }, ...offs(pair))
   }
   const other = node.path.levels.flat().find((method) => readingsOf(node, method).at(-1)?.state === 'on')
   if (other !== undefined) return { lacks: `${other.name} says on` }
@@ -93,7 +94,7 @@ export function foundOff(boot: Boot, node: NodeSeen, level: number, now: Ms): Pr
   if (asked.some((witness) => witness.word === 'hears')) return { lacks: 'a witness hears the node' }
   const deaf = asked.find((witness) => witness.word === 'deaf')
   if (deaf === undefined) return { lacks: 'no witness was asked since the first off' }
-  evidence.push({ source: 'probe', word: 'silent' }, { source: `witness ${deaf.witness}`, word: 'deaf' })
+  evidence.push({ source: 'probe', word: 'silent', at: node.probe.answeredAt }, { source: `witness ${deaf.witness}`, word: 'deaf', at: deaf.answeredAt })
   return { proof: makeProof('found-off', boot, node.uid, level, methods, evidence) }
 }
 
@@ -186,8 +187,8 @@ interface Pair {
   readonly last: Reading
 }
 
-function offs(pair: Pair): Omit<Evidence, 'at'>[] {
-  return [pair.first, pair.last].map((reading) => ({ source: `status ${reading.method}`, word: 'off' }))
+function offs(pair: Pair): Found[] {
+  return [pair.first, pair.last].map((reading) => ({ source: `status ${reading.method}`, word: 'off', at: reading.endedAt }))
 }
 
 /** Orders of this incident's present round on the level. */
@@ -250,6 +251,6 @@ export function shares(node: NodeSeen, method: Method): boolean {
   return node.path.levels.some((level) => level.some((other) => other.device === method.device))
 }
 
-function makeProof(kind: ProofKind, boot: Boot, nodeUid: string, level: number, methods: readonly Method[], evidence: readonly Omit<Evidence, 'at'>[]): Proof {
+function makeProof(kind: ProofKind, boot: Boot, nodeUid: string, level: number, methods: readonly Method[], evidence: readonly Found[]): Proof {
   return { kind, boot, nodeUid, level, methods: methods.map((method) => method.name), digests: methods.map((method) => method.digest), evidence } as unknown as Proof // the brand exists for the compiler only
 }

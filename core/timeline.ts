@@ -2,7 +2,7 @@
 // applied again to a newer copy when a write met a conflict. `at` is wall time as text, for people.
 import type { HoldAction } from './action.ts'
 import type { Attempt, Evidence, Hold, IncidentStatus, Moment, Outcome, PodFate, VolumeFate } from './incident.ts'
-import type { PodSeen, VolumeSeen } from './model.ts'
+import type { Ms, PodSeen, VolumeSeen } from './model.ts'
 import type { Proof } from './proof.ts'
 
 export type Change = (status: IncidentStatus) => IncidentStatus
@@ -46,8 +46,9 @@ export function settled(id: string, at: string): Change {
   return ended(id, 'unknown', 'its end is not known to this leader', at)
 }
 
-export function proved(proof: Proof, at: string): Change {
-  const evidence = proof.evidence.map((one) => ({ ...one, at }))
+/** Each piece keeps its own time, so that whoever reads the record can check what the proof claims: read twice, a second apart. */
+export function proved(proof: Proof, at: string, wallOf: (instant: Ms) => string = () => at): Change {
+  const evidence = proof.evidence.map((one): Evidence => ({ ...one, at: (typeof one.at === 'number' ? wallOf(one.at) : one.at) || at }))
   const { kind, boot, nodeUid, level, methods, digests } = proof
   const record = { kind, at, boot, nodeUid, level, methods, ...(digests === undefined ? {} : { digests }), evidence }
   return (status) => tell({ ...status, phase: 'Running', step: 'clear', proof: record }, at,

@@ -299,11 +299,13 @@ test('an order whose end nobody knows is settled as unknown, once', async () => 
 
 test('a proof is recorded with its evidence and the volumes as they stand', async () => {
   const world = await opened({ phase: 'Running', attempts: [attempt()] })
-  const proof = recall(proofRecord({ nodeUid: world.observation.row(victim)?.uid ?? '', evidence: [{ source: 'status bmc-off', word: 'off', at: '' }] }))
+  const evidence = [100, 1_600].map((ago) => ({ source: 'status bmc-off', word: 'off', at: world.clock.now() - ago }))
+  const proof = { ...recall(proofRecord({ nodeUid: world.observation.row(victim)?.uid ?? '' })), evidence: [...evidence, { source: 'audit bmc-off', word: 'on', at: '' }] } as Proof // as the core makes them
   assert.ok(await world.do({ do: 'prove', node: victim, incident: fence, proof }))
   const { status } = world.stored()
   assert.equal([status.step, status.proof?.kind, status.proof?.evidence[0]?.word], ['clear', 'off', 'off'])
-  assert.ok(status.proof?.evidence[0]?.at !== '')
+  const wall = world.clock.wall()
+  assert.equal(status.proof?.evidence.map((one) => wall - Date.parse(one.at)), [100, 1_600, 0], 'when each was read, and of what says no time when it was written')
 })
 
 test('a proof of another Node of this name is not recorded', async () => {
@@ -544,6 +546,14 @@ for (const [what, happens] of Object.entries(happenings)) {
     assert.ok(told.length <= 5, 'and only what was freed is told')
   })
 }
+
+test('what was doomed is deleted as long as we lead, whatever is heard by then: nobody else ever would', async () => {
+  for (const what of ['its device says on', 'the node is heard', 'the proof is off the record']) {
+    const world = await midway((on) => happenings[what]?.(on))
+    assert.ok(podWrites(world).some((write) => write.method === 'PATCH'))
+    assert.equal(phases(world).filter((one) => one.endsWith('Failed')), [], what)
+  }
+})
 
 test('nothing is deleted after the lease is lost, not even what was doomed just before', async () => {
   const world = await midway((on) => { on.term = undefined })

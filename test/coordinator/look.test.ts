@@ -6,10 +6,10 @@ import { keepNode, readPod } from '../../coordinator/kubernetes.ts'
 import { looker, type LookOptions } from '../../coordinator/look.ts'
 import { createObservation, type Observation } from '../../coordinator/observe.ts'
 import type { Look } from '../../core/action.ts'
-import type { ProbeWord } from '../../core/model.ts'
+import type { BeatSeen, ProbeWord } from '../../core/model.ts'
 import { silentLog } from '../../edge/log.ts'
 import { virtualClock, type VirtualClock } from '../../sim/clock.ts'
-import { method } from '../core/world.ts'
+import { beat, boot, incident, method } from '../core/world.ts'
 import { configured, turned } from './edge-world.ts'
 
 const test = suite('look')
@@ -26,6 +26,8 @@ interface Small {
   ask: (witness: string) => Promise<{ word: 'hears' | 'deaf'; proven: boolean } | undefined>
   end: Partial<MethodEnd>
   whisperAddress: string | undefined
+  /** What is heard of node-2. */
+  beat: BeatSeen | undefined
   look(look: Look): Promise<boolean>
   node(uid?: string, address?: string): void
 }
@@ -34,10 +36,10 @@ const refused: Answer<never> = { ok: false, error: { kind: 'server', message: 'x
 
 function small(): Small {
   const clock = virtualClock(100_000)
-  const observation = createObservation(clock, 'replica-0', { heard: () => undefined, forget: () => undefined })
+  const observation = createObservation(clock, 'replica-0', { heard: () => world.beat, forget: () => undefined })
   let version = 0
   const world: Omit<Small, 'look'> = {
-    clock, observation, gets: [], checked: [], asked: [], runs: [], whisperAddress: '10.0.0.2:7000', end: {},
+    clock, observation, gets: [], checked: [], asked: [], runs: [], whisperAddress: '10.0.0.2:7000', end: {}, beat: undefined,
     answer: () => refused, probe: async () => 'answered', ask: async () => ({ word: 'deaf', proven: false }),
     node(uid = 'uid-1', address = '10.0.0.2') {
       version += 1
@@ -102,6 +104,25 @@ test('what the old address answered is no word on the Node that was made again, 
     }
     assert.is(await on.look(probe), false)
     assert.is(on.observation.row('node-2')?.probe, undefined)
+  }
+})
+
+test('what was asked of the Node that was there before is no word on the one that was made again under its name', async () => {
+  for (const look of [askWitnesses, { do: 'readLease', node: 'node-2' } as const, listPods]) {
+    const on = small()
+    const before = on.observation.row('node-2')
+    on.ask = async () => {
+      on.node('uid-other')
+      return { word: 'deaf', proven: false }
+    }
+    on.answer = (path) => {
+      on.node('uid-other')
+      return path.includes('leases') ? { ok: true, value: { spec: { renewTime: 't1' } } } : pods(['a'])
+    }
+    assert.is(await on.look(look), false, look.do)
+    const row = on.observation.row('node-2')
+    assert.is.not(row, before)
+    assert.equal([row?.witnesses, row?.lease, row?.pods], [[], undefined, undefined], look.do)
   }
 })
 
@@ -209,6 +230,35 @@ test('the agent is told which pods belong by the names of their folders: of a st
   })
   assert.ok(await on.look({ do: 'askClean', node: 'node-2' }))
   assert.equal(on.checked, [['uid-web', 'hash-1']])
+})
+
+/** web-0 was freed and doomed, web-1 recorded and then not touched, and what stands beside them was never to be freed. */
+const afterBatch: Answer<unknown> = {
+  ok: true, value: {
+    metadata: { resourceVersion: '1' },
+    items: [['web-0', 'Failed'], ['web-1', 'Running'], ['job', 'Failed']].map(([name, phase]) => ({ metadata: { name, namespace: 'work', uid: `uid-${name}` }, status: { phase } })),
+  },
+}
+const fates = ['web-0', 'web-1'].map((name) => ({ namespace: 'work', name, uid: `uid-${name}`, fate: 'freed' as const }))
+
+test('what this incident doomed, and nobody deleted, does not belong: the fenced boot may be running it still, beside its successor', async () => {
+  const on = small()
+  on.answer = () => afterBatch
+  on.beat = beat({ boot })
+  on.observation.incident(incident({ phase: 'Done', pods: fates }))
+  assert.ok(await on.look({ do: 'askClean', node: 'node-2' }))
+  assert.equal(on.checked, [['uid-web-1', 'uid-job']])
+})
+
+test('in another boot nothing doomed runs, and an incident that is over, or another node\'s, says nothing of the pods here', async () => {
+  for (const [heard, phase, changes] of [['boot-9/1', 'Done', {}], [boot, 'Final', {}], [boot, 'Done', { nodeName: 'node-3' }]] as const) {
+    const on = small()
+    on.answer = () => afterBatch
+    on.beat = beat({ boot: heard })
+    on.observation.incident(incident({ phase, pods: fates }, changes))
+    assert.ok(await on.look({ do: 'askClean', node: 'node-2' }))
+    assert.equal(on.checked, [['uid-web-0', 'uid-web-1', 'uid-job']], heard)
+  }
 })
 
 test('without a list of this moment the agent is not asked whether it is clean: an old list would call old pods its own', async () => {

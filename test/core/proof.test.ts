@@ -42,6 +42,16 @@ test('a proof tells what it was made from', () => {
   assert.equal('proof' in result && result.proof.evidence.map((one) => `${one.source} ${one.word}`), ['order bmc-off off', 'status bmc-off off', 'status bmc-off off'])
 })
 
+const instants = (result: Proven) => 'proof' in result && result.proof.evidence.map((one) => [one.source, one.at])
+
+test('each word of a proof bears its own instant: an order and an audit that of their record, what was asked that of its answer', () => {
+  assert.equal(instants(off({}, [attempt({ endedAt: '2026-01-01T00:00:10.000Z' })])), [['order bmc-off', '2026-01-01T00:00:10.000Z'], ['status bmc-off', now - 2_200], ['status bmc-off', now - 800]])
+  const { paths } = record()
+  assert.equal(instants(foundOff(boot, node(foundOffNode), 0, now)), [
+    ['audit bmc-off', paths[0]?.at], ['status bmc-off', now - 2_900], ['status bmc-off', now - 1_700], ['probe', now - 700], ['witness node-1', now - 1_000],
+  ])
+})
+
 test('an order whose program failed proves as well as one that did not: the readings count, not the exit code', () => {
   proves(off({}, [attempt({ result: 'failed' })]), 'off')
   proves(off({}, [attempt({ result: 'unknown' })]), 'off')

@@ -4,7 +4,7 @@ import type { HoldAction } from '../../core/action.ts'
 import type { IncidentStatus } from '../../core/incident.ts'
 import { foundOff } from '../../core/proof.ts'
 import * as timeline from '../../core/timeline.ts'
-import { attempt, boot, foundOffNode, node, now, pod, proofRecord, volume } from './world.ts'
+import { attempt, boot, foundOffNode, node, now, pod, proofRecord, record, volume } from './world.ts'
 
 const test = suite('timeline')
 
@@ -50,9 +50,11 @@ test('an order ends once: what came first stays', () => {
 test('a proof is kept with its evidence and the time of each piece', () => {
   const result = foundOff(boot, node(foundOffNode), 0, now)
   if (!('proof' in result)) return assert.unreachable()
-  const status = apply(fresh, timeline.proved(result.proof, at))
+  const status = apply(fresh, timeline.proved(result.proof, at, (instant) => new Date(Date.parse(at) - (now - instant)).toISOString()))
   assert.equal([status.phase, status.step, status.proof?.kind, status.proof?.boot, status.proof?.nodeUid, status.proof?.methods], ['Running', 'clear', 'found-off', boot, 'uid-node-2', ['bmc-off']])
-  assert.ok(status.proof?.evidence.every((one) => one.at === at) && status.proof.evidence.length > 3)
+  assert.equal(status.proof?.evidence.map((one) => `${one.source} ${one.at}`), [
+    `audit bmc-off ${record().paths[0]?.at}`, 'status bmc-off 2026-01-01T00:00:57.100Z', 'status bmc-off 2026-01-01T00:00:58.300Z', 'probe 2026-01-01T00:00:59.300Z', 'witness node-1 2026-01-01T00:00:59.000Z',
+  ])
 })
 
 test('a proof shown false is taken off and kept among the void ones', () => {
