@@ -56,8 +56,9 @@ const victim = (name: string, busy: readonly string[] = []) => node({
 })
 const fenceOf = (name: string, status: Partial<Incident['status']> = { phase: 'Running' }) => incident(status, { name: `${name}-abc-1`, nodeName: name, nodeUid: `uid-${name}`, machine: `machine-${name.slice(-1)}`, policy: calm })
 
+const both = (busy: readonly string[]) => fences(decide(seen([victim('node-2', busy), victim('node-3'), ...others], [fenceOf('node-2'), fenceOf('node-3')]), now, [calm]))
+
 test('an order that is just being written down holds its slot already', () => {
-  const both = (busy: readonly string[]) => fences(decide(seen([victim('node-2', busy), victim('node-3'), ...others], [fenceOf('node-2'), fenceOf('node-3')]), now, [calm]))
   assert.equal(both([]), ['node-2'])
   assert.equal(both(['order node-2 bmc-off']), [])
 })
@@ -87,9 +88,10 @@ test('a securing off that a brake kept back is ordered once the brake is gone, t
   assert.equal(fences(of({ ...cleared, beat: beat({ at: now - 90_000, goodbye: { at: now - 90_000, why: 'shutdown' } }) }, incident(status))), [], 'it said that it shuts down')
 })
 
+const since = (ago: number) => new Map([...(clearing.node.firstSeen ?? []), seenProof(now - ago)])
+
 test('pods that cannot be listed after the proof are named as what is waited for', () => {
   const { pods: _, ...unlisted } = clearing.node
-  const since = (ago: number) => new Map([...(clearing.node.firstSeen ?? []), seenProof(now - ago)])
   assert.equal(because(of({ ...unlisted, firstSeen: since(10_000) }, incident(clearing.status))), [])
   assert.equal(because(of({ ...unlisted, firstSeen: since(31_000) }, incident(clearing.status))), ['blind'])
 })
