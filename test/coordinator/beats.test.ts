@@ -195,6 +195,23 @@ test('kubelet\'s health, a goodbye and the return from it are told, each once', 
   assert.equal(replica.changes.map(({ what }) => what), ['boot', 'kubelet', 'goodbye', 'back'])
 })
 
+test('a silence between two beats is a lapse, one that was announced is none', async () => {
+  const world = beatsWorld()
+  const replica = world.replica('replica-a')
+  const one = await puppet(world, replica.address)
+  one.say({ say: 'beat', count: 1, kubelet: 'ok' })
+  one.say({ say: 'goodbye', why: 'restart' })
+  await world.clock.runFor(10_000)
+  one.say({ say: 'beat', count: 2, kubelet: 'ok' })
+  await world.clock.runFor(4_000)
+  assert.is(replica.beats.heard('node-1')?.goodbye, undefined)
+  assert.is(replica.beats.heard('node-1')?.lapse, undefined)
+  const from = replica.beats.heard('node-1')?.at
+  one.say({ say: 'beat', count: 3, kubelet: 'ok' })
+  await world.clock.runFor(10)
+  assert.equal(replica.beats.heard('node-1')?.lapse, { from, to: replica.beats.heard('node-1')?.at })
+})
+
 test('a challenge counts only when its own nonce comes back under a seal that holds', async () => {
   const world = beatsWorld()
   const replica = world.replica('replica-a')

@@ -18,6 +18,7 @@ import { seededChance } from '../../sim/chance.ts'
 import { virtualClock, type VirtualClock } from '../../sim/clock.ts'
 import { boot, policy } from '../core/world.ts'
 import { memoryNetwork } from '../edge/link-pair.ts'
+import { happened, peace, programs as programsRun } from '../stories/play.ts'
 import { turned } from './edge-world.ts'
 
 const test = suite('coordinator')
@@ -99,11 +100,12 @@ function cluster(): Cluster {
       }))
     },
     agent(node) {
+      const podUid = server.peek('pods').find((pod) => pod.metadata.name === `agent-${node}`)?.metadata.uid ?? `pod-${node}`
       const disk = new Map<string, string>()
       return startAgent({
         clock, chance: () => 0.5, log: silentLog, dialer: network.dialer(node), whispers: network.whispers(node),
         disk: { load: async (name) => disk.get(name), save: async (name, text) => void disk.set(name, text) },
-        read: async (file) => ({ 'boot-id': `b007-000${node.slice(-1)}\n`, 'pid-1-stat': '1 (init) S 0 1 1 0 -1 4194560 1 2 3 4 5 6 7 8 20 0 1 0 4711 9 9', uptime: '100.00 200.00\n', machine: `${node}\n`, mounts: '22 1 8:1 / / rw - ext4 /dev/sda1 rw\n', token: `agent ${node}` }[file]),
+        read: async (file) => ({ 'boot-id': `b007-000${node.slice(-1)}\n`, 'pid-1-stat': '1 (init) S 0 1 1 0 -1 4194560 1 2 3 4 5 6 7 8 20 0 1 0 4711 9 9', uptime: '100.00 200.00\n', machine: `${node}\n`, mounts: '22 1 8:1 / / rw - ext4 /dev/sda1 rw\n', token: `agent ${node} ${podUid}` }[file]),
         podFolders: async () => [], kubeletHealth: async () => 'ok', resolveReplicas: async () => [...addresses],
       }, { version: 'test', kubeletRoot: '/var/lib/kubelet', whisperPort: 7_000 })
     },
@@ -127,9 +129,9 @@ const key = (what: string): string => `authentication.kubernetes.io/${what}`
 
 async function reviewed(request: ApiRequest): ReturnType<Transport> {
   const { token } = (JSON.parse(request.body ?? '') as { spec: { token: string } }).spec // a TokenReview
-  const [kind, name = ''] = token.split(' ')
+  const [kind, name = '', podUid = `pod-${name}`] = token.split(' ')
   const user = kind === 'agent'
-    ? { username: `system:serviceaccount:${namespace}:holdfast-agent`, extra: { [key('node-name')]: [name], [key('node-uid')]: [`uid-${name}`], [key('pod-name')]: [`agent-${name}`], [key('pod-uid')]: [`pod-${name}`] } }
+    ? { username: `system:serviceaccount:${namespace}:holdfast-agent`, extra: { [key('node-name')]: [name], [key('node-uid')]: [`uid-${name}`], [key('pod-name')]: [`agent-${name}`], [key('pod-uid')]: [podUid] } }
     : { username: `system:serviceaccount:${namespace}:holdfast-coordinator`, extra: { [key('pod-uid')]: [`pod-${name}`] } }
   async function* body(): AsyncGenerator<string> {
     yield JSON.stringify({ status: { authenticated: true, audiences: [audience], user } })
@@ -272,6 +274,90 @@ test('when nothing happens a replica asks little: its lease, and short watches',
   assert.ok(paths.length <= 60, `${paths.length} in a minute: ${[...new Set(paths)].join(' ')}`)
   await turned(world.clock, one.stop())
   await Promise.all(agents.map((agent) => agent.stop('shutdown')))
+})
+
+const leases = (call: { path: string }): boolean => call.path.includes('/leases')
+
+test('a leader that loses its lease while a device is being asked off ends that program at once, and wants nothing more', async () => {
+  const on = await peace({ seed: 61, device: { kind: 'chassis', feed: 'own', timing: { off: 25_000, on: 1_000, status: 200 } } })
+  const leader = on.coordinators.get(on.leader() ?? -1)
+  assert.ok(leader)
+  on.world.freeze(on.victim)
+  await on.until('the device is being asked off', async () => programsRun(on, 'off') > 0, 30_000)
+  assert.is(happened(on, 'program ended').filter(({ action }) => action === 'off').length, 0)
+  assert.is.not(leader.wanted().length, 0)
+  on.world.server?.faults.set([{ does: 'unreachable', strikes: leases }])
+  await on.until('it leads no more', async () => leader.leads() === undefined, 20_000)
+  await on.run(1_000)
+  assert.equal(happened(on, 'program ended').filter(({ action }) => action === 'off').map(({ exit }) => exit), ['signal'])
+  assert.equal(leader.wanted(), [])
+})
+
+test('agents are told by the next permit that a replica leads no more', async () => {
+  const world = cluster()
+  const one = await world.start('replica-1')
+  const agent = world.agent('node-1')
+  await world.clock.runFor(12_000)
+  assert.equal(agent.links().map((link) => link.leads), [true])
+  world.server.faults.set([{ does: 'unreachable', strikes: leases }])
+  await world.clock.runFor(30_000)
+  assert.is(one.leads(), undefined)
+  assert.equal(agent.links().map((link) => link.leads), [false])
+  await turned(world.clock, Promise.all([one.stop(), agent.stop('shutdown')]))
+})
+
+for (const collection of ['nodes', 'nodefences', 'volumeattachments']) {
+  test(`a view is as old as its oldest watch: that of ${collection} alone stands still`, async () => {
+    const world = cluster()
+    const one = await world.start('replica-1')
+    await world.clock.runFor(12_000)
+    assert.ok(world.clock.now() - one.freshAt() < 10_000)
+    world.server.faults.set([{ does: 'stall watch', strikes: (call) => call.path.split('?')[0]?.endsWith(`/${collection}`) === true }])
+    await world.clock.runFor(20_000)
+    assert.ok(world.clock.now() - one.freshAt() > 10_000)
+    assert.is(one.seen.self.freshAt, one.freshAt())
+    await turned(world.clock, one.stop())
+  })
+}
+
+test('an agent pod that is deleted takes its link along; the others keep theirs', async () => {
+  const world = cluster()
+  const path = `/api/v1/namespaces/${namespace}/pods`
+  for (const node of nodes) {
+    world.server.plant({
+      apiVersion: 'v1', kind: 'Pod', metadata: { name: `agent-${node}`, namespace, labels: { 'app.kubernetes.io/name': 'holdfast-agent' } },
+      spec: { nodeName: node, containers: [{ name: 'c', image: 'i' }] }, status: { phase: 'Running' },
+    } as KubeObject) // a Pod is more than the common type tells
+  }
+  const one = await world.start('replica-1')
+  const agents = nodes.map((node) => world.agent(node))
+  await world.clock.runFor(12_000)
+  assert.is(one.beats.linked(), 3)
+  const person = createApi({ clock: world.clock, transport: world.server.transportFor(admin) })
+  assert.ok((await turned(world.clock, person.remove(`${path}/agent-node-1`, { gracePeriodSeconds: 0 }))).ok)
+  await world.clock.runFor(1_000)
+  assert.equal(nodes.map((node) => one.beats.agent(node)?.linked), [false, true, true])
+  await turned(world.clock, one.stop())
+  await Promise.all(agents.map((agent) => agent.stop('shutdown')))
+})
+
+test('the core is shown how many pods the rate has left', async () => {
+  const on = await peace({ seed: 62 })
+  const leader = on.coordinators.get(on.leader() ?? -1)
+  assert.is(leader?.seen.self.podBudget, 150)
+  on.world.cutPower(on.victim)
+  await on.until('pods are freed, and the rate has fewer left', async () => (leader?.seen.self.podBudget ?? 0) < 150, 60_000)
+  assert.is.not((await on.incidents())[0]?.status.pods.length, 0)
+})
+
+test('of Secrets only those that are marked as fences\' are read', async () => {
+  const world = cluster()
+  const one = await world.start('replica-1')
+  await world.clock.runFor(12_000)
+  const asked = world.requests.map(({ request }) => new URL(request.path, 'http://x')).filter((url) => url.pathname.endsWith('/secrets'))
+  assert.ok(asked.length > 0)
+  for (const url of asked) assert.is(url.searchParams.get('labelSelector'), 'holdfast.dev/fence-secret')
+  await turned(world.clock, one.stop())
 })
 
 test.run()

@@ -85,6 +85,19 @@ test('another password is another configuration: a method that the core saw befo
   assert.is(paths.method('node-1', only(inForce.get('node-1')))?.name, 'bmc-off')
 })
 
+test('a Secret that is deleted is another configuration: what the core saw before is not run without it', async () => {
+  const { clock, paths, inForce } = small('node-1')
+  for (const object of [template(), own('node-1')]) paths.configMap(object)
+  paths.secret(secret('old'))
+  await clock.runFor(1_000)
+  const before = only(inForce.get('node-1'))
+  assert.is(paths.method('node-1', before)?.name, 'bmc-off')
+  paths.secretGone('bmc')
+  await clock.runFor(1_000)
+  assert.is(paths.method('node-1', before), undefined)
+  assert.is.not(only(inForce.get('node-1')).digest, before.digest)
+})
+
 test('a method of another node is not found', async () => {
   const { clock, paths, inForce } = small('node-1', 'node-2')
   for (const object of [template('plain'), own('node-1')]) paths.configMap(object)

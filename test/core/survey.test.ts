@@ -69,6 +69,12 @@ test('a node that came back from a silence counts for a while among those that f
   assert.not(stormy(of([fallen('a'), fallen('b'), old, ...fleet(2)])))
 })
 
+test('a silence that our own stall made is no lapse of the node', () => {
+  const nodes = [fallen('a'), fallen('b'), back(now - 500), ...fleet(2)]
+  assert.not(stormy(of(nodes, [], self({ awakeSince: now - 4_500 }))))
+  assert.ok(stormy(of(nodes, [], self({ awakeSince: now - 5_500 }))))
+})
+
 test('a node silent again after a lapse is counted once', () => {
   const again = fallen('b', { beat: beat({ at: now - 4_000, lapse: { from: now - 9_000, to: now - 6_000 } }) })
   assert.not(stormy(of([fallen('a'), again, ...fleet(3)])))

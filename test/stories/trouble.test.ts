@@ -50,17 +50,19 @@ test('the API server is away for a minute while all nodes are well: nobody is fe
   assert.is(programs(on, 'off'), 0)
 })
 
-test('watches stand still while writes work: blind, and nothing is ordered', async () => {
-  const on = await peace({ seed: 52 })
-  on.world.server?.faults.set([{ does: 'stall watch' }])
-  await on.run(15_000)
-  on.world.freeze(on.victim)
-  await on.run(20_000)
-  assert.is(programs(on, 'off'), 0)
-  assert.equal(await on.incidents(), [])
-  on.world.server?.faults.clear()
-  await finishes(on)
-})
+for (const [which, strikes] of [['watches stand', undefined], ['the watch of NodeFences alone stands', 'nodefences']] as const) {
+  test(`${which} still while writes work: blind, and nothing is ordered`, async () => {
+    const on = await peace({ seed: 52 })
+    on.world.server?.faults.set([{ does: 'stall watch', strikes: (call) => call.path.includes(strikes ?? '') }])
+    await on.run(15_000)
+    on.world.freeze(on.victim)
+    await on.run(20_000)
+    assert.is(programs(on, 'off'), 0)
+    assert.equal(await on.incidents(), [])
+    on.world.server?.faults.clear()
+    await finishes(on)
+  })
+}
 
 test('every third answer to a write is lost: what was done is seen, and nothing is done twice', async () => {
   const on = await peace({ seed: 53 })
@@ -98,6 +100,22 @@ test('a fence ConfigMap with faults: every one of them in one Event with its key
   const note = told[0]?.note ?? ''
   for (const part of ['absent', 'plug', 'retry', 'line 2', 'line 3']) assert.ok(note.includes(part), `${part} in: ${note}`)
   on.world.cutPower(on.victim)
+  await finishes(on)
+})
+
+test('the pause is put there in the middle of an incident, before the order: nothing is ordered or freed until it is taken away', async () => {
+  const on = await peace({ seed: 56 })
+  const path = '/api/v1/namespaces/holdfast-system/configmaps'
+  on.world.freeze(on.victim)
+  while (moments(on) < 1) await on.run(1)
+  on.world.server?.plant({ apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: 'holdfast-pause', namespace: 'holdfast-system' }, data: { reason: 'a look at it', by: 'on call' } } as KubeObject) // a ConfigMap has data
+  await on.run(60_000)
+  assert.is(programs(on, 'off'), 0)
+  assert.equal(on.pods.filter((uid) => on.world.server?.peek('pods').every((pod) => pod.metadata.uid !== uid)), [])
+  assert.is(happened(on, 'volume released').length, 0)
+  const [incident] = await on.incidents()
+  assert.equal(incident?.status.holds.map(({ because, detail }) => `${because}: ${detail}`), ['pause: paused by on call: a look at it'])
+  assert.ok((await settled(on.world, on.world.api.remove(`${path}/holdfast-pause`))).ok)
   await finishes(on)
 })
 
