@@ -244,6 +244,6 @@ function tolerates({ tolerations }: DaemonSet, key: string): boolean {
   return tolerations.some((one) => (one.effect === undefined || one.effect === 'NoSchedule') && (one.key === undefined || one.key === key) && (one.operator === 'Exists' || one.key === key))
 }
 
-function few(list: readonly string[]): string {
+export function few(list: readonly string[]): string {
   return list.length > mostNamed ? `${list.slice(0, mostNamed).join(', ')} and ${list.length - mostNamed} more` : list.join(', ')
 }

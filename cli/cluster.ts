@@ -1,11 +1,10 @@
 // What the CLI knows of a cluster: read from the API server once, part by part. A part that may not be read, or is not there,
 // is a part with a reason, so that a person with few rights still sees the rest.
 import type { Api, ApiError, KubeObject } from '../coordinator/api.ts'
-import { readPolicy } from '../coordinator/holdfast-policy.ts'
 import { keepNode, paths, type KeptNode } from '../coordinator/kubernetes.ts'
 import { fencesPath, readIncident } from '../coordinator/node-fence.ts'
 import { readRecord, recordsPath } from '../coordinator/node-record.ts'
-import { policiesPath } from '../coordinator/holdfast-policy.ts'
+import { policiesPath, policyInForce, readPolicy } from '../coordinator/holdfast-policy.ts'
 import { apiVersion } from '../coordinator/schema-kind.ts'
 import { showFaults } from '../coordinator/schema.ts'
 import type { Incident } from '../core/incident.ts'
@@ -44,8 +43,9 @@ export interface UnreadableFence {
 
 export interface PolicySeen {
   readonly name: string
-  /** Of the present text, if it can be read. */
+  /** In force: of the present text, or of the last good one while that has faults. */
   readonly policy?: Policy
+  /** Of the present text. */
   readonly faults: string
 }
 
@@ -147,7 +147,8 @@ function recordOf(object: KubeObject): readonly [string, NodeRecord] | undefined
 
 function policySeen(object: KubeObject): PolicySeen {
   const read = readPolicy(object)
-  return read.ok ? { name: object.metadata.name, policy: read.policy, faults: '' } : { name: object.metadata.name, faults: showFaults(read.faults) }
+  const policy = read.ok ? read.policy : policyInForce(object)
+  return { name: object.metadata.name, faults: read.ok ? '' : showFaults(read.faults), ...(policy === undefined ? {} : { policy }) }
 }
 
 function leaseOf({ spec = {} }: { spec?: { holderIdentity?: string | null; leaseTransitions?: number; renewTime?: string } }): LeaseSeen {

@@ -1,9 +1,11 @@
 // holdfast status: is it well? One line, then a tree for each open incident: what was done, when, and what it waits for.
 import { outOfServiceKey, quarantineKey } from '../core/clear.ts'
 import type { Hold, Incident, Moment } from '../core/incident.ts'
-import { sameBoot } from '../core/model.ts'
+import { sameBoot, type NodeRecord } from '../core/model.ts'
 import type { KeptNode } from '../coordinator/kubernetes.ts'
+import { onlyWatched } from '../coordinator/policies.ts'
 import { partNames, type Cluster, type Parts, type UnreadableFence } from './cluster.ts'
+import { few } from './check.ts'
 import type { Paint } from './paint.ts'
 
 export interface Status {
@@ -11,7 +13,12 @@ export interface Status {
   readonly leader?: string
   readonly pause?: { readonly reason: string; readonly by: string }
   readonly nodes: { readonly all: number; readonly well: number; readonly notReady: readonly string[]; readonly quarantined: readonly string[] }
+  /** Nodes of which something stands on record, and no path: each counts as one that is not verified. */
+  readonly pathless: readonly string[]
   readonly paths: { readonly verified: number; readonly all: number }
+  /** Sentences: for which nodes nothing would be done, and why. */
+  readonly watched: readonly string[]
+  readonly pausedPolicies: readonly { readonly policy: string; readonly reason: string; readonly by: string }[]
   readonly open: readonly Incident[]
   readonly closed: readonly Incident[]
   /** NodeFences of another version: nothing is done on their nodes. */
@@ -23,20 +30,26 @@ export interface Status {
 const mostClosed = 5
 
 export function statusOf(cluster: Cluster): Status {
-  const { nodes, incidents, records, lease, pause } = cluster
+  const { nodes, incidents, records, lease, pause, policies } = cluster
   const known = nodes.ok ? nodes.value : []
   const told = (incidents.ok ? incidents.value : []).toSorted((one, other) => begun(other) - begun(one))
   const open = told.filter(({ status }) => status.phase !== 'Final')
   const notReady = known.filter(({ ready }) => ready.status !== 'True').map(name)
   const quarantined = known.filter((node) => tainted(node, quarantineKey) || tainted(node, outOfServiceKey)).map(name)
   const audits = records.ok ? known.flatMap((node) => pathsOf(node, records.value)) : []
+  const pathless = records.ok ? known.filter((node) => recordOf(node, records.value)?.paths.length === 0).map(name) : []
+  const inForce = (policies.ok ? policies.value : []).flatMap(({ policy }) => (policy === undefined ? [] : [policy]))
+  const watched = policies.ok ? onlyWatched(known.map((node) => ({ name: name(node), labels: node.metadata.labels ?? {} })), inForce) : []
+  const pausedPolicies = inForce.flatMap(({ name: policy, pause: own }) => (own === undefined ? [] : [{ policy, ...own }]))
   const troubled = new Set([...notReady, ...quarantined, ...open.map(({ nodeName }) => nodeName), ...cluster.unreadable.map(({ node }) => node)])
   return {
-    well: troubled.size === 0 && known.length > 0 && lease.ok && lease.value.holder !== '' && (!pause.ok || pause.value === undefined),
+    well: troubled.size === 0 && known.length > 0 && lease.ok && lease.value.holder !== '' && (!pause.ok || pause.value === undefined)
+      && pathless.length === 0 && watched.length === 0 && pausedPolicies.length === 0,
     ...(lease.ok && lease.value.holder !== '' ? { leader: lease.value.holder } : {}),
     ...(pause.ok && pause.value !== undefined ? { pause: pause.value } : {}),
     nodes: { all: known.length, well: known.filter((node) => !troubled.has(name(node))).length, notReady, quarantined },
-    paths: { verified: audits.filter((state) => state === 'verified').length, all: audits.length },
+    pathless, paths: { verified: audits.filter((state) => state === 'verified').length, all: audits.length },
+    watched, pausedPolicies,
     open, closed: told.filter(({ status }) => status.phase === 'Final').slice(0, mostClosed),
     unreadable: cluster.unreadable, unread: unread(cluster),
   }
@@ -62,16 +75,23 @@ function tainted({ taints }: KeptNode, key: string): boolean {
   return taints.some((taint) => taint.key === key)
 }
 
-function pathsOf(node: KeptNode, records: ReadonlyMap<string, { readonly nodeUid: string; readonly boot: string; readonly paths: readonly { readonly state: string }[] }>): string[] {
+function recordOf(node: KeptNode, records: ReadonlyMap<string, NodeRecord>): NodeRecord | undefined {
   const record = records.get(name(node))
-  if (record === undefined || record.nodeUid !== node.metadata.uid) return ['unaudited']
+  return record?.nodeUid === node.metadata.uid ? record : undefined
+}
+
+/** One for each path that the node ought to have, and it ought to have one. */
+function pathsOf(node: KeptNode, records: ReadonlyMap<string, NodeRecord>): string[] {
+  const record = recordOf(node, records)
+  if (record === undefined) return ['unaudited']
+  if (record.paths.length === 0) return ['missing']
   const present = sameBoot(record.boot, node.bootId)
   return record.paths.map(({ state }) => (present ? state : 'stale'))
 }
 
 export function statusLines(status: Status, wall: number, paint: Paint): string[] {
   const { glyphs } = paint
-  const { nodes, paths, leader, pause, open, closed } = status
+  const { nodes, leader, pause, open, closed } = status
   const [nothing] = status.unread.filter((line) => line.startsWith('anything: '))
   if (nothing !== undefined) return [paint.bad(`${glyphs.bad} the cluster cannot be read: ${nothing.slice('anything: '.length)}`)]
   const fencing = open.length
@@ -81,17 +101,26 @@ export function statusLines(status: Status, wall: number, paint: Paint): string[
     nodes.notReady.length > 0 && paint.bad(`${glyphs.bad} ${nodes.notReady.length} not ready`),
     nodes.quarantined.length > 0 && paint.warn(`${glyphs.warn} ${nodes.quarantined.length} quarantined`),
     nodes.all === 0 && paint.warn(`${glyphs.warn} no nodes`),
-    paths.all === 0 ? paint.warn('no fence path') : `paths ${paths.verified}/${paths.all} verified`,
+    pathWords(status, paint),
     leader === undefined ? paint.bad(`${glyphs.bad} no replica leads`) : `leader ${leader}`,
   ].filter((word) => word !== false)
   return [
     words.join('   '),
     ...(pause === undefined ? [] : [paint.warn(`${glyphs.warn} paused by ${pause.by}: ${pause.reason}`)]),
+    ...status.pausedPolicies.map(({ policy, by, reason }) => paint.warn(`${glyphs.warn} policy ${policy} is paused by ${by}: ${reason}`)),
+    ...status.watched.map((sentence) => paint.warn(`${glyphs.warn} ${sentence}`)),
+    ...(status.pathless.length === 0 ? [] : [paint.warn(`${glyphs.warn} no fence path: ${few(status.pathless)}`)]),
     ...(status.unreadable.length === 0 ? [] : ['', ...status.unreadable.flatMap((fence) => leftAlone(fence, paint))]),
     ...open.flatMap((incident) => ['', ...tree(incident, wall, paint)]),
     ...(closed.length === 0 ? [] : ['', paint.dim('closed lately'), ...closed.map((incident) => closedLine(incident, wall, paint))]),
     ...(status.unread.length === 0 ? [] : ['', ...status.unread.map((line) => paint.warn(`${glyphs.warn} not read: ${line}`))]),
   ]
+}
+
+function pathWords({ paths, pathless }: Status, paint: Paint): string {
+  const words = `paths ${paths.verified}/${paths.all} verified`
+  if (paths.all === 0) return paint.warn('no fence path')
+  return pathless.length === 0 ? words : paint.warn(`${paint.glyphs.warn} ${words}`)
 }
 
 function leftAlone({ name: fence, node, faults }: UnreadableFence, paint: Paint): string[] {

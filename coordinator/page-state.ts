@@ -5,9 +5,10 @@ import { blind } from '../core/brake.ts'
 import { hasTaint, outOfServiceKey, quarantineKey } from '../core/clear.ts'
 import type { Hold, Incident, IncidentStatus, PodFate, VolumeFate } from '../core/incident.ts'
 import type { Verdict } from '../core/judge.ts'
-import { sameBoot, type Ms, type NodeSeen, type Observed } from '../core/model.ts'
+import { sameBoot, type Method, type Ms, type NodeSeen, type Observed } from '../core/model.ts'
 import { policyOf, type Policy } from '../core/policy.ts'
-import { auditOf } from '../core/proof.ts'
+import { onlyWatched } from './policies.ts'
+import { auditOf, untrusted } from '../core/proof.ts'
 import { survey, type Survey } from '../core/survey.ts'
 import type { Clock } from '../edge/clock.ts'
 
@@ -26,7 +27,7 @@ export interface PageState {
   readonly glance: Glance
   readonly counts: Counts
   readonly pause?: { readonly reason: string; readonly by: string }
-  readonly policies: readonly Pick<Policy, 'name' | 'mode' | 'profile' | 'nodeDownPodDeletionPolicy'>[]
+  readonly policies: readonly Pick<Policy, 'name' | 'mode' | 'profile' | 'nodeDownPodDeletionPolicy' | 'pause'>[]
   readonly nodes: readonly NodeCard[]
   /** Nodes that are not shown; the well ones are left out first. */
   readonly nodesLeft: number
@@ -157,7 +158,7 @@ export function pageState(source: PageSource, clock: Pick<Clock, 'now' | 'wall'>
     replica: seen.self.replica, leads: source.leads() !== undefined,
     glance: glance(source, on, all, now), counts: counts(source, on, all),
     ...(pause === undefined ? {} : { pause }),
-    policies: source.policies().map(({ name, mode, profile, nodeDownPodDeletionPolicy }) => ({ name, mode, profile, nodeDownPodDeletionPolicy })),
+    policies: source.policies().map(({ name, mode, profile, nodeDownPodDeletionPolicy, pause: own }) => ({ name, mode, profile, nodeDownPodDeletionPolicy, ...(own === undefined ? {} : { pause: own }) })),
     nodes: shown.map((node) => nodeCard(source, on, node, wallOf, extras)), nodesLeft: all.length - shown.length,
     incidents: incidents.slice(0, mostIncidents).map(incidentCard), incidentsLeft: Math.max(0, incidents.length - mostIncidents),
     ...(levers === undefined ? {} : { levers }),
@@ -200,7 +201,47 @@ function glance(source: PageSource, on: Survey, nodes: readonly NodeSeen[], now:
   if (verdicts.length > 0) return { is: 'trouble', sentence: `${names([...on.verdicts.keys()])}: the agent is not heard.` }
   const marked = nodes.filter((node) => node.taints.some(ours))
   if (marked.length > 0) return { is: 'acting', sentence: `${names(marked.map((node) => node.name))} ${marked.length === 1 ? 'bears' : 'bear'} the quarantine.` }
-  return { is: 'well', sentence: nodes.length === 1 ? 'The node is well.' : `All ${nodes.length} nodes are well.` }
+  return idle(on) ?? pathless(on, nodes) ?? { is: 'well', sentence: nodes.length === 1 ? 'The node is well.' : `All ${nodes.length} nodes are well.` }
+}
+
+/** All are well, and for some of them nothing would be done. */
+function idle({ seen, policies }: Survey): Glance | undefined {
+  const { pause } = seen.self
+  if (pause !== undefined) return { is: 'held', sentence: `Nothing is done for any node: paused by ${pause.by}.` }
+  const [told] = onlyWatched([...seen.nodes.values()].filter((node) => node.gone !== true), policies)
+  if (told !== undefined) return { is: 'held', sentence: `${told}.` }
+  const paused = policies.find((policy) => policy.pause !== undefined)
+  return paused === undefined ? undefined : { is: 'held', sentence: `Nothing is done for the nodes of policy ${paused.name}: paused by ${paused.pause?.by ?? ''}.` }
+}
+
+/** All are well, and one that a policy wants to be acted for could not be proven off. */
+function pathless({ policies }: Survey, nodes: readonly NodeSeen[]): Glance | undefined {
+  const lacking: { name: string; why: string }[] = []
+  const faulty: { name: string; why: string }[] = []
+  for (const node of nodes) {
+    const chosen = policyOf(node, policies)
+    if (node.gone === true || !('policy' in chosen) || chosen.policy.mode !== 'enforce') continue
+    const [fault] = node.path.faults
+    const lack = lackOf(node, chosen.policy)
+    if (lack !== undefined) lacking.push({ name: node.name, why: fault ?? lack })
+    else if (fault !== undefined) faulty.push({ name: node.name, why: fault })
+  }
+  const [first] = lacking.length > 0 ? lacking : faulty
+  if (first === undefined) return undefined
+  const [list, what] = lacking.length > 0 ? [lacking, 'no usable fence path'] : [faulty, 'faults in its fence configuration']
+  return { is: 'trouble', sentence: `${names(list.map(({ name }) => name))} ${list.length === 1 ? 'has' : 'have'} ${what}: ${first.why}.` }
+}
+
+/** Undefined: one level at least could be ordered off. */
+function lackOf(node: NodeSeen, policy: Policy): string | undefined {
+  const doubts = node.path.levels.map((level) => (level.length === 0 ? 'it has no method' : level.map((method) => doubtOf(node, method, policy)).find((doubt) => doubt !== undefined)))
+  return doubts.length === 0 ? 'none is configured' : doubts.includes(undefined) ? undefined : doubts[0]
+}
+
+function doubtOf(node: NodeSeen, method: Method, { identity }: Policy): string | undefined {
+  const audit = auditOf(node, method, bootOf(node))
+  if (audit?.state === 'unreachable') return `${method.name} did not answer its audit`
+  return untrusted(node, method, audit) ?? (identity === 'require' && audit?.identity !== 'proven' ? `nothing proves that ${method.name} leads to this machine` : undefined)
 }
 
 function under({ nodeName, status, boot }: Incident, node: NodeSeen | undefined): string {
@@ -225,6 +266,8 @@ function names(list: readonly string[]): string {
 function counts(source: PageSource, on: Survey, nodes: readonly NodeSeen[]): Counts {
   const verdicts = [...on.verdicts.values()]
   const paths = nodes.flatMap((node) => node.path.levels.flat().map((method) => auditOf(node, method, bootOf(node))?.state))
+  // A node without a path lacks one: it must not make the rest look whole.
+  const without = nodes.filter((node) => node.path.levels.every((level) => level.length === 0)).length
   const held = new Set([...on.open.values()].filter(({ status }) => status.holds.some(stuck)).map((incident) => incident.nodeName))
   for (const hold of source.holds()) if (stuck(hold)) held.add(hold.node)
   return {
@@ -234,7 +277,7 @@ function counts(source: PageSource, on: Survey, nodes: readonly NodeSeen[]): Cou
     fencing: on.open.size,
     quarantined: nodes.filter((node) => hasTaint(node, quarantineKey)).length,
     held: held.size,
-    paths: { verified: paths.filter((state) => state === 'verified').length, all: paths.length },
+    paths: { verified: paths.filter((state) => state === 'verified').length, all: paths.length + without },
   }
 }
 

@@ -1,7 +1,7 @@
 // The policies in force. A malformed one never takes a good one's place: its faults are told, all of them at once, and the
 // last good text goes on, across restarts from `status.inForce`.
-import type { Ms } from '../core/model.ts'
-import type { Policy } from '../core/policy.ts'
+import type { Ms, NodeSeen } from '../core/model.ts'
+import { policyOf, type Policy } from '../core/policy.ts'
 import type { Clock } from '../edge/clock.ts'
 import type { Log } from '../edge/log.ts'
 import type { Api, KubeObject } from './api.ts'
@@ -92,4 +92,27 @@ export function keepPolicies({ api, clock, log, recorder, leads, changed }: Poli
       notBefore.set(name, clock.now() + againAfter)
     })
   }
+}
+
+const mostNamed = 3
+
+/** Sentences without a stop: for which nodes nothing would be done, and why. Conflicts come first, because nobody wants them. */
+export function onlyWatched(nodes: readonly Pick<NodeSeen, 'name' | 'labels'>[], policies: readonly Policy[]): readonly string[] {
+  const conflicts = new Map<string, string[]>()
+  const unselected: string[] = []
+  for (const node of nodes) {
+    const chosen = policyOf(node, policies)
+    if (!('none' in chosen)) continue
+    if (chosen.none === 'unselected') unselected.push(node.name)
+    else conflicts.set(chosen.names.join(' and '), [...conflicts.get(chosen.names.join(' and ')) ?? [], node.name])
+  }
+  return [
+    ...[...conflicts].map(([both, names]) => `${watched(names)}: policies ${both} select ${names.length === 1 ? 'it' : 'them'} with one priority`),
+    ...(unselected.length === 0 ? [] : [`${watched(unselected)}: no policy selects ${unselected.length === 1 ? 'it' : 'them'}`]),
+  ]
+}
+
+function watched(names: readonly string[]): string {
+  const list = names.length > mostNamed ? `${names.slice(0, mostNamed).join(', ')} and ${names.length - mostNamed} more` : names.join(', ')
+  return `${list} ${names.length === 1 ? 'is' : 'are'} only watched`
 }

@@ -13,6 +13,8 @@ const auditAgain: Ms = 15_000
 const auditsAtOnce = 2
 const probesAtOnce = 32
 const recordsAtOnce = 8
+/** A replica that has begun just now may see a node before it has read how the node is fenced. */
+const pathReadWithin: Ms = 30_000
 
 type RecordDeed = Extract<Deed, { do: 'record' }>
 
@@ -28,7 +30,7 @@ export function audits(on: Survey): (Look | RecordDeed)[] {
     const { beat } = node
     // What a device says counts as an audit only of a boot that is beating.
     if (beat === undefined || on.now - beat.at >= beatsWithin || node.gone === true) continue
-    if (audited(node, beat) || inIncident(on, node, beat)) continue
+    if ((audited(node, beat) && !outgrown(node, on.now)) || inIncident(on, node, beat)) continue
     const probeDue = duePort(node, beat, on.now)
     if (probeDue !== undefined) offer(probes, free.probes, { node, beat, askedAt: probeDue })
     let asked = probeDue === undefined
@@ -40,7 +42,7 @@ export function audits(on: Survey): (Look | RecordDeed)[] {
       }
     }
     const writing = node.busy.has(`record ${node.name}`) || marks.some((mark) => mark.node === node.name)
-    if (asked && records.length + marks.length < free.records && !writing) records.push(...auditRecord(node, beat, lies.get(node.name) ?? []))
+    if (asked && records.length + marks.length < free.records && !writing) records.push(...auditRecord(node, beat, lies.get(node.name) ?? [], on.now))
   }
   return [...probes.map(lookOf), ...devices.map(lookOf), ...marks, ...records]
 }
@@ -135,14 +137,38 @@ export function audited(node: NodeSeen, beat: BeatSeen): boolean {
     }))
 }
 
+/** The record names a path that the node has no more, and whoever reads records would count on it. */
+function outgrown(node: NodeSeen, now: Ms): boolean {
+  return node.record?.paths.some((path) => !isConfigured(node, path) && !outlives(node, path, now)) === true
+}
+
+function isConfigured(node: NodeSeen, { method, digest }: PathAudit): boolean {
+  return node.path.levels.some((level) => level.some((one) => one.name === method && one.digest === digest))
+}
+
+/** Of a path that is configured no more. A mark stays until another configuration takes the method's name: else to take the
+ *  configuration out and put it back would make the device believed again. What was verified stays until the configuration is
+ *  surely read: the boot could not be proven off without it. */
+function outlives(node: NodeSeen, { method, state }: PathAudit, now: Ms): boolean {
+  const replaced = node.path.levels.some((level) => level.some(({ name }) => name === method))
+  return !replaced && (state === 'marked' || now - node.seenAt < pathReadWithin)
+}
+
 /** What the looks have told, if it differs from what the record says. The edge adds the wall time. */
-function auditRecord(node: NodeSeen, beat: BeatSeen, lies: readonly Voided[]): RecordDeed[] {
+function auditRecord(node: NodeSeen, beat: BeatSeen, lies: readonly Voided[], now: Ms): RecordDeed[] {
   const probe = node.address === '' ? undefined : node.probe
   if ((probe === undefined && node.address !== '') || [...node.busy].some((key) => key.startsWith('askDevice ') || key.startsWith('probe '))) return []
-  const paths = node.path.levels.flat().map((method) => pathAudit(node, method, beat.boot, lies))
+  const paths = [...node.path.levels.flat().map((method) => pathAudit(node, method, beat.boot, lies)), ...outliving(node, beat.boot, now)]
   const port = probe === undefined ? {} : { probe: { boot: beat.boot, answered: probe.word === 'answered', at: '' } }
   const record = { nodeUid: node.uid, boot: beat.boot, machine: node.machine, paths, ...port }
   return node.record !== undefined && sameFacts(node.record, record) ? [] : [{ do: 'record', node: node.name, record }]
+}
+
+/** A mark is of no boot; what was verified is of its own alone. */
+function outliving(node: NodeSeen, boot: Boot, now: Ms): PathAudit[] {
+  if (node.record?.nodeUid !== node.uid) return []
+  const paths = node.record.paths.filter((path) => !isConfigured(node, path) && outlives(node, path, now))
+  return paths.map((path) => (path.state === 'marked' ? { ...path, boot } : path))
 }
 
 /** A path that was marked stays so from boot to boot: rebooting the node does not mend it, another configuration may. */

@@ -62,6 +62,7 @@ function glance() {
       count('paths verified', `${counts.paths.verified}/${counts.paths.all}`, counts.paths.verified === counts.paths.all ? (counts.paths.all > 0 ? 'good' : 'warn') : 'warn')),
     h('p.policies', {}, policies.length === 0 ? 'No policy: nodes are only watched.' : policies.map((policy, index) => [
       index > 0 && ' · ', 'policy ', h('b', {}, policy.name), ` ${policy.profile}, ${policy.mode}, ${policy.nodeDownPodDeletionPolicy}`,
+      policy.pause !== undefined && h('span.paused', {}, ', ', h('b', {}, 'paused'), ` by ${policy.pause.by}: ${policy.pause.reason}`),
     ])))
 }
 

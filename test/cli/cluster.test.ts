@@ -2,6 +2,7 @@ import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
 import { readCluster } from '../../cli/cluster.ts'
 import type { Answer, Api, KubeObject } from '../../coordinator/api.ts'
+import { policiesPath } from '../../coordinator/holdfast-policy.ts'
 import { fencesPath, incidentBody, statusBody } from '../../coordinator/node-fence.ts'
 import { incident } from '../core/world.ts'
 
@@ -28,6 +29,14 @@ test('an incident that can be read is one; one that holds what this version does
 test('where NodeFences may not be read, none of them is called unreadable', async () => {
   const { incidents, unreadable } = await readCluster(withFences(undefined), 'holdfast-system')
   assert.equal([incidents.ok, unreadable], [false, []])
+})
+
+test('of a policy with faults the version in force is known, the last good one, beside its faults', async () => {
+  const faulty = { metadata: { name: 'all' }, spec: { profile: 'no such' }, status: { inForce: { nodeDownPodDeletionPolicy: 'DeleteAllPods' } } }
+  const get = async (path: string): Promise<Answer<unknown>> => (path.startsWith(policiesPath)
+    ? { ok: true, value: { metadata: {}, items: [faulty, { ...faulty, status: {} }] } } : { ok: false, error: { kind: 'forbidden', message: 'no rights' } })
+  const { policies } = await readCluster({ get } as Partial<Api> as Api, 'holdfast-system') // reading asks for nothing else
+  assert.equal(policies.ok && policies.value.map((one) => [one.policy?.nodeDownPodDeletionPolicy, one.faults !== '']), [['DeleteAllPods', true], [undefined, true]])
 })
 
 test.run()

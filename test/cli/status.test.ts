@@ -5,7 +5,7 @@ import { statusLines, statusOf } from '../../cli/status.ts'
 import type { Cluster } from '../../cli/cluster.ts'
 import { quarantineKey } from '../../core/clear.ts'
 import type { IncidentStatus } from '../../core/incident.ts'
-import { incident } from '../core/world.ts'
+import { incident, policy, record } from '../core/world.ts'
 import { cluster, kept, part, refused } from './cluster-seen.ts'
 
 const test = suite('status')
@@ -88,6 +88,30 @@ test('without UTF-8 there are no glyphs, without a terminal no colours', () => {
   assert.ok(coloured.includes('\u001B[32m'))
   assert.equal([showsUnicode({ LANG: 'C' }), showsUnicode({ LANG: 'de_DE.UTF-8' }), showsUnicode({ LANG: 'de_DE.UTF-8', LC_ALL: 'C' })], [false, true, false])
   assert.equal([showsColours({}, false), showsColours({}, true), showsColours({ NO_COLOR: '1' }, true), showsColours({ TERM: 'dumb' }, true)], [false, true, false, false])
+})
+
+test('a node without a fence path is counted as one that lacks it, and then it is not well', () => {
+  const bare = cluster({ records: part(new Map([['node-1', record({ nodeUid: 'uid-node-1' })], ['node-2', record({ nodeUid: 'uid-node-2', paths: [] })]])) })
+  assert.equal(statusOf(bare).paths, { verified: 1, all: 2 })
+  assert.equal(lines(bare), ['√ 2 well   ‼ paths 1/2 verified   leader replica-0', '‼ no fence path: node-2'])
+  assert.not(statusOf(bare).well)
+})
+
+test('nodes that nobody acts for are told: two policies of one priority, or none', () => {
+  const twins = cluster({ policies: part(['p', 'q'].map((name) => ({ name, policy: { ...policy, name }, faults: '' }))) })
+  assert.equal(lines(twins).slice(1), ['‼ node-1, node-2 are only watched: policies p and q select them with one priority'])
+  const none = cluster({ policies: part([]) })
+  assert.equal(lines(none).slice(1), ['‼ node-1, node-2 are only watched: no policy selects them'])
+  assert.equal([statusOf(twins).well, statusOf(none).well], [false, false])
+  assert.equal(lines(cluster({ policies: refused('forbidden') })).slice(1), ['', '‼ not read: policies: forbidden'], 'what was not read is not said to be missing')
+})
+
+test('a pause of a policy stands there as the cluster-wide one does', () => {
+  const pause = { reason: 'new switches', by: 'ops' }
+  const some = cluster({ policies: part([{ name: 'all', policy: { ...policy, pause }, faults: '' }]) })
+  assert.equal(lines(some).slice(1), ['‼ policy all is paused by ops: new switches'])
+  assert.equal(lines(cluster({ pause: part(pause) })).slice(1), ['‼ paused by ops: new switches'])
+  assert.not(statusOf(some).well)
 })
 
 test.run()

@@ -4,8 +4,9 @@ import { pageState, type PageSource } from '../../coordinator/page-state.ts'
 import { quarantineKey } from '../../core/clear.ts'
 import type { HoldAction } from '../../core/action.ts'
 import type { Hold, IncidentStatus } from '../../core/incident.ts'
-import type { NodeSeen, Observed } from '../../core/model.ts'
-import { beat, dead, incident, node, now, policy, seen, self, silent, three } from '../core/world.ts'
+import type { NodeSeen, Observed, PathAudit } from '../../core/model.ts'
+import type { Policy } from '../../core/policy.ts'
+import { beat, dead, incident, method, node, now, policy, record, seen, self, silent, three } from '../core/world.ts'
 
 const test = suite('page-state')
 
@@ -110,6 +111,47 @@ test('a hold on a node without an incident stands on its card', () => {
   const shown = state(three(silent), { holds: () => holds })
   assert.equal(shown.nodes.find(({ name }) => name === 'node-2')?.holds, [{ because: 'policy-conflict', detail: 'two of them', lifts: 'another priority', stuck: true }])
   assert.is(shown.counts.held, 1)
+})
+
+const sentenceOf = (changes: Partial<NodeSeen>, policies: readonly Policy[] = [policy]) => state(three(changes), { policies: () => policies }).glance
+const audited = (changes: Partial<PathAudit>) => ({ record: record({ paths: record().paths.map((path) => ({ ...path, ...changes })) }) })
+const noPath = { path: { levels: [], faults: [] } } as const
+
+test('a node that could not be proven off is not called well, and the first glance says why', () => {
+  assert.equal(sentenceOf(noPath), { is: 'trouble', sentence: 'node-2 has no usable fence path: none is configured.' })
+  assert.equal(sentenceOf({ path: { levels: [], faults: ['ConfigMap fence-config-node-2, line 1: no'] } }).sentence, 'node-2 has no usable fence path: ConfigMap fence-config-node-2, line 1: no.')
+  assert.equal(sentenceOf({ path: { ...node().path, faults: ['ConfigMap fence-config-node-2, line 1: no'] } }), { is: 'trouble', sentence: 'node-2 has faults in its fence configuration: ConfigMap fence-config-node-2, line 1: no.' })
+  assert.match(sentenceOf(audited({ state: 'unreachable' })).sentence, /^node-2 has no usable fence path: bmc-off /)
+  assert.match(sentenceOf(audited({ identity: 'mismatch' })).sentence, /^node-2 has no usable fence path: /)
+  assert.is(sentenceOf(audited({ identity: 'unproven' })).is, 'well', 'a warning is not trouble')
+  assert.equal(sentenceOf(audited({ identity: 'unproven' }), [{ ...policy, identity: 'require' }]).sentence, 'node-2 has no usable fence path: nothing proves that bmc-off leads to this machine.')
+})
+
+test('one level that could be ordered is enough, and nothing is wanted of a node on which nothing is enforced', () => {
+  const other = { ...method, name: 'pdu-off', digest: 'd2' }
+  assert.is(sentenceOf({ path: { levels: [[other], [method]], faults: [] } }).is, 'well')
+  assert.is(sentenceOf({ path: { levels: [[other, method]], faults: [] } }).is, 'trouble')
+  assert.is(sentenceOf(noPath, [{ ...policy, mode: 'dryRun' }]).is, 'well')
+})
+
+test('what a node ought to have is counted: its methods, and one where none is configured', () => {
+  assert.equal(state(three(noPath)).counts.paths, { verified: 2, all: 3 })
+  assert.equal(state(three()).counts.paths, { verified: 3, all: 3 })
+})
+
+test('nodes that nobody acts for are told at first glance', () => {
+  const twin = { ...policy, name: 'twin' }
+  assert.equal(sentenceOf({}, [policy, twin]), { is: 'held', sentence: 'node-1, node-2, node-3 are only watched: policies all and twin select them with one priority.' })
+  assert.equal(sentenceOf({}, []), { is: 'held', sentence: 'node-1, node-2, node-3 are only watched: no policy selects them.' })
+  assert.equal(sentenceOf({ labels: { disk: 'ssd' } }, [policy, { ...twin, nodeLabels: { disk: 'ssd' } }]), { is: 'held', sentence: 'node-2 is only watched: policies all and twin select it with one priority.' })
+})
+
+test('a pause stands at first glance, and with its policy', () => {
+  const pause = { reason: 'new switches', by: 'ops' }
+  const whole = state(three({}, [], self({ pause })))
+  assert.equal([whole.pause, whole.glance], [pause, { is: 'held', sentence: 'Nothing is done for any node: paused by ops.' }])
+  const some = state(three(), { policies: () => [{ ...policy, pause }] })
+  assert.equal([some.policies[0]?.pause, some.glance], [pause, { is: 'held', sentence: 'Nothing is done for the nodes of policy all: paused by ops.' }])
 })
 
 test.run()

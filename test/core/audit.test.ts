@@ -156,4 +156,45 @@ test('records are written in bounded numbers', () => {
   assert.equal(audited([...many, ...writing]).filter((one) => one.do === 'record'), [])
 })
 
+const gone = { path: { levels: [], faults: [] } } as const
+const heldOff = record({ paths: [...record().paths, { ...record().paths[0], method: 'pdu-off' } as PathAudit] })
+const rewritten = (changes: Partial<NodeSeen>, incidents: readonly Incident[] = []): (readonly string[])[] =>
+  audits(survey(seen([well(changes)], incidents), now, [policy])).flatMap((deed) => (deed.do === 'record' ? [deed.record.paths.map(({ method: name, state }) => `${name} ${state}`)] : []))
+
+test('a path that is configured no more leaves the record, be it the only one or one of two', () => {
+  assert.equal(rewritten(gone), [[]])
+  assert.equal(rewritten({ path: { levels: [], faults: ['ConfigMap fence-config-node-2 is malformed'] } }), [[]])
+  assert.equal(rewritten({ record: heldOff, readings: [reading('on', now - 1_000)] }), [['bmc-off verified']])
+  assert.equal(rewritten({ ...gone, record: record({ paths: [] }) }), [], 'it is written once')
+})
+
+test('nothing leaves the record of a boot that an open incident is about, nor of a node that is not heard', () => {
+  assert.equal(rewritten(gone, [incident({ phase: 'Running' })]), [])
+  assert.equal(rewritten({ ...gone, ...silent }), [])
+  assert.equal(rewritten(gone, [incident({ phase: 'Final' })]), [[]])
+})
+
+test('nothing leaves the record while this replica may not have read the configuration yet', () => {
+  assert.equal(rewritten({ ...gone, seenAt: now - 29_999 }), [])
+  assert.equal(rewritten({ ...gone, seenAt: now - 30_000 }), [[]])
+  const deaf = record({ probe: { boot, answered: false, at: 'then' } })
+  assert.equal(rewritten({ ...gone, record: deaf, seenAt: now - 1_000 }), [['bmc-off verified']], 'not with another fact of it either')
+})
+
+test('a mark outlives the configuration that earned it: taking it out and putting it back whitewashes nothing', () => {
+  const lie = record({ paths: record().paths.map((one) => ({ ...one, state: 'marked' })) })
+  assert.equal(rewritten({ ...gone, record: lie }), [])
+  const next = { ...gone, record: lie, beat: beat({ boot: newBoot, since: now - 2_000 }), probe: { askedAt: now - 900, answeredAt: now - 890, word: 'answered' } } as const
+  assert.equal(rewritten(next), [['bmc-off marked']])
+  const [written] = audits(survey(seen([well(next)]), now, [policy]))
+  if (written?.do !== 'record') return assert.unreachable()
+  assert.equal(audits(survey(seen([well({ ...next, path: node().path, record: { ...written.record, resourceVersion: '2' } })]), now, [policy])), [], 'marked still')
+})
+
+test('what a device said in an earlier boot verifies nothing of this one: it is asked anew', () => {
+  const rebooted = { beat: beat({ boot: newBoot, since: now - 1_000 }), probe: { askedAt: now - 500, answeredAt: now - 490, word: 'answered' as const } }
+  assert.equal(audited([well({ ...rebooted, readings: [reading('on', now - 5_000)] })]).map((one) => one.do), ['askDevice'])
+  assert.equal(audited([well({ ...rebooted, readings: [reading('on', now - 800)] })]).map((one) => one.do), ['record'])
+})
+
 test.run()
