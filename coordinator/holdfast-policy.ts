@@ -47,7 +47,12 @@ export const policyFields = {
   bootWithin: v.exactOptional(duration('A node that was switched on and shows no new boot within this span is switched on again.', 1_000), showDuration(usual.bootWithin)),
   returnPatience: v.exactOptional(duration('How long a node that is back may take to become clean before it is fenced again or held.', 1_000), showDuration(usual.returnPatience)),
   clearPatience: v.exactOptional(duration('How long a volume may take to be released before the node is powered on without it.', 1_000), showDuration(usual.clearPatience)),
-  powerOnFoundOff: v.exactOptional(flag('Switch on also what we did not switch off. There may be hands in the machine.'), usual.powerOnFoundOff),
+  powerOnFoundOff: v.exactOptional(flag([
+    'Switch on also what we did not switch off.',
+    'A machine that was found off is ordered off as well once its pods are freed, so that it stays so, and that order makes it ours to switch on, whatever stands here.',
+    'This counts only while no such order was given, because a brake keeps it back: true switches it on all the same,',
+    'false leaves it off, as there may be hands in the machine. One that announced its shutdown is never switched on.',
+  ].join(' ')), usual.powerOnFoundOff),
   identity: v.exactOptional(word('What to do about a fence path of which nothing proves that it is wired to this node.', {
     warn: 'use it, with a standing warning', require: 'refuse it',
   }), usual.identity),

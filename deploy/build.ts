@@ -22,6 +22,7 @@ export interface Bundle {
 }
 
 const root = dirname(import.meta.dirname)
+const oldestNode = 24
 
 if (import.meta.main) process.exitCode = await buildAll(join(root, 'dist'), (line) => console.log(line))
 
@@ -70,11 +71,11 @@ export async function bundle({ from, to }: Program, dist: string): Promise<Bundl
   try {
     const result = await build({
       absWorkingDir: root, entryPoints: [from], outfile: join(dist, to),
-      bundle: true, platform: 'node', format: 'esm', target: 'node24', mainFields: ['module', 'main'], conditions: ['module-sync', 'node'],
+      bundle: true, platform: 'node', format: 'esm', target: `node${oldestNode}`, mainFields: ['module', 'main'], conditions: ['module-sync', 'node'],
       minifyWhitespace: true, minifySyntax: true, legalComments: 'eof', metafile: true, logLevel: 'silent',
       // Native helpers that their packages do without where they are not there.
       external: ['cpu-features', '*.node'],
-      banner: { js: `import { createRequire as __createRequire } from 'node:module'; const require = __createRequire(import.meta.url);` },
+      banner: { js: `import { createRequire as __createRequire } from 'node:module'; const require = __createRequire(import.meta.url);\n${oldNode(basename(to, '.mjs'))}` },
     })
     const inputs = Object.keys(result.metafile.inputs)
     const second = inputs.find((file) => file !== from && !file.includes('node_modules') && readFileSync(join(root, file), 'utf8').includes('import.meta.main'))
@@ -84,6 +85,11 @@ export async function bundle({ from, to }: Program, dist: string): Promise<Bundl
   } catch (error) {
     return { missing: `esbuild says ${error instanceof Error ? error.message.split('\n').slice(0, 3).join(' ') : String(error)}` }
   }
+}
+
+/** Before anything else of the program: an older Node ends somewhere in the midst of it, with a page of it in the terminal. */
+function oldNode(name: string): string {
+  return `if (Number.parseInt(process.versions.node, 10) < ${oldestNode}) { console.error('${name} needs Node ${oldestNode} or later, this is ' + process.version); process.exit(1); }`
 }
 
 function files(): Readonly<Record<string, string>> {

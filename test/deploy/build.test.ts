@@ -1,4 +1,4 @@
-import { execFileSync } from 'node:child_process'
+import { execFileSync, spawnSync } from 'node:child_process'
 import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -74,6 +74,21 @@ test('manifests, kinds and examples are in dist, and each thing built has its si
   assert.is(end, missing.length === 0 ? 0 : 1)
   for (const { to } of programs()) assert.ok(lines.some((line) => line.includes(to)), to)
   assert.equal(lines.filter((line) => line.startsWith('missing')).length, missing.length)
+}))
+
+/** As an older Node would start it: this one, with another name. */
+function asNode(version: string, program: string, ...input: string[]): { readonly code: number | null; readonly err: string } {
+  const older = `for (const [name, value] of [['version', 'v${version}'], ['versions', { ...process.versions, node: '${version}' }]]) Object.defineProperty(process, name, { value })`
+  const { status, stderr } = spawnSync(execPath, ['--import', `data:text/javascript,${encodeURIComponent(older)}`, program, ...input], { encoding: 'utf8', timeout: 60_000 })
+  return { code: status, err: stderr }
+}
+
+test('on a Node that is too old a program says so in one line, and nothing else of it runs', () => inFolder(async (folder) => {
+  const built = await bundle({ from: 'cli/main.ts', to: 'kubectl-holdfast.mjs' }, folder)
+  if ('missing' in built) return assert.unreachable(built.missing)
+  const program = join(folder, 'kubectl-holdfast.mjs')
+  for (const old of ['20.20.2', '23.11.1']) assert.equal(asNode(old, program, '--help'), { code: 1, err: `kubectl-holdfast needs Node 24 or later, this is v${old}\n` })
+  for (const young of ['24.0.0', '100.0.0']) assert.equal(asNode(young, program, '--help'), { code: 0, err: '' })
 }))
 
 test.run()
