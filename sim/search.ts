@@ -1,8 +1,9 @@
 // `npm run sim`: the whole product under schedules of trouble, each drawn from a seed, until one is found in which a promise is
-// broken. `--seeds N [--from S] [--jobs J] [--minutes M]` searches; `--seed S` plays one again and prints what happened;
+// broken. `--seeds N [--from S] [--jobs J] [--minutes M] [--marks]` searches; `--seed S` plays one again and prints what happened;
 // `--without NAME` cuts a defence out first (`--without list` names them). A failing schedule is made smaller before it is shown.
 import { availableParallelism } from 'node:os'
-import { argv, exit } from 'node:process'
+import { exit } from 'node:process'
+import { parseArgs } from 'node:util'
 import { cutOut } from './search/cut.ts'
 import { defences } from './search/defences.ts'
 import type { Judge } from './search/judgement.ts'
@@ -11,8 +12,24 @@ import { draw, sentence, type Schedule } from './search/schedule.ts'
 import { shrink } from './search/shrink.ts'
 import { createTally, type Failure } from './search/tally.ts'
 
-const without = wordOf('--without')
-const replayed = numberOf('--seed')
+const usage = 'npm run sim -- [--seeds N] [--from S] [--jobs J] [--minutes M] [--seed S] [--without NAME, or list] [--marks]'
+
+interface Wanted {
+  readonly seeds?: number
+  readonly from?: number
+  readonly jobs?: number
+  readonly minutes?: number
+  readonly seed?: number
+  readonly without?: string
+  readonly marks: boolean
+}
+
+const wanted = read()
+if (typeof wanted === 'string') {
+  console.error(`${wanted}; ${usage}`)
+  exit(2)
+}
+const { without, seed: replayed } = wanted
 /** More failures than these need no shrinking: they are the same one, or the product is badly broken. */
 const mostShrunk = 3
 const saysEvery = 20_000
@@ -20,18 +37,18 @@ const saysEvery = 20_000
 if (without === 'list') {
   for (const { name, against } of defences) console.log(`${name}: ${against}`)
 } else if (replayed === undefined) {
-  exit(await search() ? 0 : 1)
+  exit(await search(wanted) ? 0 : 1)
 } else {
   exit(await replay(replayed) ? 0 : 1)
 }
 
-async function search(): Promise<boolean> {
-  const [seeds, from, minutes] = [numberOf('--seeds') ?? (numberOf('--minutes') === undefined ? 50 : Infinity), numberOf('--from') ?? 1, numberOf('--minutes') ?? Infinity]
+async function search({ seeds: most, from = 1, minutes = Infinity, jobs, marks }: Wanted): Promise<boolean> {
+  const seeds = most ?? (minutes === Infinity ? 50 : Infinity)
   const tally = createTally()
   const began = performance.now()
   let [next, ended, saidAt] = [from, 0, began]
   await runPool({
-    jobs: numberOf('--jobs') ?? Math.max(1, Math.min(4, availableParallelism())), ...(without === undefined ? {} : { without }),
+    jobs: jobs ?? Math.max(1, Math.min(4, availableParallelism())), ...(without === undefined ? {} : { without }),
     next: () => (next >= from + seeds || performance.now() - began > minutes * 60_000 ? undefined : next++),
     told(verdict) {
       const before = tally.failed.length
@@ -48,7 +65,7 @@ async function search(): Promise<boolean> {
   for (const [count, [, failures]] of [...bySeed].entries()) await show(failures, without === undefined && count < mostShrunk)
   const rare = tally.rare()
   if (ended >= 1_000 && rare.length > 0) console.log(`took effect in fewer than one seed of a hundred: ${rare.join(', ')}`)
-  if (argv.includes('--marks')) for (const [mark, times] of [...tally.marks].toSorted()) console.log(`${String(times).padStart(7)}  ${mark}`)
+  if (marks) for (const [mark, times] of [...tally.marks].toSorted()) console.log(`${String(times).padStart(7)}  ${mark}`)
   console.log(`${(ended / ((performance.now() - began) / 1_000)).toFixed(1)} seeds a second`)
   console.log(`${ended - bySeed.size} passed, ${bySeed.size} failed`)
   console.log(JSON.stringify({ from, ...tally.sums() }))
@@ -83,15 +100,20 @@ async function replay(seed: number): Promise<boolean> {
   return outcome.violations.length === 0
 }
 
-function wordOf(name: string): string | undefined {
-  const at = argv.indexOf(name)
-  return at === -1 ? undefined : argv[at + 1]
-}
-
-function numberOf(name: string): number | undefined {
-  const word = wordOf(name)
-  const value = Number(word)
-  if (word === undefined) return undefined
-  if (!Number.isFinite(value) || value <= 0) throw new Error(`${name} wants a number above 0, not ${word}`)
-  return value
+/** What is wanted, or what was not understood. */
+function read(): Wanted | string {
+  try {
+    const one = { type: 'string' } as const
+    const { values: { without: cut, marks, ...numbers } } = parseArgs({
+      options: { seeds: one, from: one, jobs: one, minutes: one, seed: one, without: one, marks: { type: 'boolean', default: false } },
+    })
+    // Minutes alone come in parts.
+    const wrong = Object.entries(numbers).find(([name, text]) => !(name === 'minutes' ? /^\d*\.?\d+$/ : /^\d+$/).test(text) || Number(text) <= 0)
+    if (wrong !== undefined) return `--${wrong[0]} wants a number above 0, not ${JSON.stringify(wrong[1])}`
+    const nobody = cut?.split('+').find((name) => name !== 'list' && !defences.some((defence) => defence.name === name))
+    if (nobody !== undefined) return `there is no defence ${JSON.stringify(nobody)}`
+    return { ...Object.fromEntries(Object.entries(numbers).map(([name, text]) => [name, Number(text)])), ...(cut === undefined ? {} : { without: cut }), marks }
+  } catch (error) {
+    return error instanceof Error ? (error.message.split(/[.\n]/)[0] ?? '') : String(error) // an option that is not known, or lacks its value
+  }
 }

@@ -17,6 +17,11 @@ const slowTiers = ['test/control-plane/', 'test/devices/', 'test/nodes/', 'test/
 
 if (import.meta.main) {
   const wanted = argv.slice(2)
+  const idle = wanted.find((pattern) => globSync(pattern).length === 0)
+  if (idle !== undefined) {
+    console.error(`no file is named ${idle}; npm test -- PATTERN…, as test/core/*.test.ts`)
+    exit(1)
+  }
   const files = wanted.length > 0 ? wanted.flatMap((pattern) => globSync(pattern)) : quickFiles()
   const tally = await runFiles(files, filesAtOnce)
   console.log(`${tally.passed} passed, ${tally.failed} failed${tally.skipped > 0 ? `, ${tally.skipped} skipped` : ''}`)

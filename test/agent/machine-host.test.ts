@@ -152,8 +152,10 @@ test('the machine\'s own id is what stands in its file, and nothing where it has
   const one = host({ ...here, HOLDFAST_MACHINE_FILE: file })
   assert.is((await readMachine(one.host))?.id, shell(`cat ${file} 2>/dev/null || true`))
   writeFileSync(join(one.folder, 'uuid'), '4C4C4544-0042\n')
-  assert.is((await readMachine(host({ ...here, HOLDFAST_MACHINE_FILE: join(one.folder, 'uuid') }).host))?.id, '4C4C4544-0042')
+  const other = host({ ...here, HOLDFAST_MACHINE_FILE: join(one.folder, 'uuid') })
+  assert.is((await readMachine(other.host))?.id, '4C4C4544-0042')
   one.end()
+  other.end()
 })
 
 test('the pod folders are those that ls finds, hidden ones too', async () => {

@@ -6,6 +6,7 @@ import { outOfServiceKey } from '../../core/clear.ts'
 import type { Incident } from '../../core/incident.ts'
 import type { Ms, Taint } from '../../core/model.ts'
 import { machineClock as clock } from '../../edge/clock.ts'
+import type { Flag } from './run.ts'
 import { startLab, type Lab } from '../control-plane/lab.ts'
 import { incidents, nodesOf, settle, until, workload, workloadRuns, type Play } from '../control-plane/lab-play.ts'
 
@@ -33,6 +34,13 @@ const usualRuns = 10
 const calmWithin = 240_000
 const releasedWithin = 120_000
 const settings = { nodes: 4, zones: 2, bootTime: [1_000, 2_000], deviceStatus: 200, deviceOff: 2_000, detach: 500 } as const
+
+export const flags: Readonly<Record<string, Flag>> = {
+  runs: { wants: 'N', fits: /^[1-9]\d*$/ },
+  only: { wants: `"${faults.join('"|"')}"`, fits: new RegExp(`^(${faults.join('|')})$`) },
+  folder: { wants: 'PATH', fits: /^[^-]/ },
+  log: { wants: 'LEVEL', fits: /^[a-z]+$/ },
+}
 
 export async function bench(json: boolean, options: ReadonlyMap<string, string>): Promise<void> {
   const runs = Number(options.get('runs') ?? usualRuns)
