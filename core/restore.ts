@@ -75,7 +75,7 @@ export function giveBack(at: Situation): Action[] {
   const mute = untold(incident, node, on.now)
   const waits = waitsForWord(at, mute, looks)
   if (mute.some(({ asked }) => !asked)) return [...looks, ...shut, ...waits]
-  const owed = cut(incident, node).filter(answered(mute))
+  const owed = [...cut(incident, node), ...(speaks ? [] : cutAgain(incident, node))].filter(answered(mute))
   const lacking = forgotten(at)
   if (owed.length + lacking.length > 0) return [...looks, ...shut, ...giveOn(at, owed), ...waits, ...stillCut(at, owed, lacking)]
   if (mute.length > 0) return [...looks, ...shut, ...waits]
@@ -198,6 +198,15 @@ interface Cut {
 /** Methods that were ordered off in this incident and not, since, ordered on with success. */
 export function cut(incident: Incident, node: NodeSeen): readonly Cut[] {
   return everCut(incident, node).filter(({ method }) => !givenBack(given(incident.status).filter((attempt) => isOf(attempt, method))))
+}
+
+/** Switched on with success, and off since: an *off* that was thought to be over has landed. */
+function cutAgain(incident: Incident, node: NodeSeen): readonly Cut[] {
+  return everCut(incident, node).filter(({ method }) => {
+    const last = given(incident.status).findLast((attempt) => isOf(attempt, method))
+    const endedAt = last?.action === 'on' && last.result === 'on' ? node.firstSeen.get(`ended ${last.id}`) : undefined
+    return endedAt !== undefined && saysOff(node, method, endedAt)
+  })
 }
 
 /** Every method that was ordered off here, whether or not an *on* followed: without a boot that *on* may have been undone. */

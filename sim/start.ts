@@ -82,6 +82,7 @@ function read(): Wanted | string {
       },
     })
     if (values.help) return usage
+    if (values.json && !values.script) return '--json is for --script: npm start -- --script --json'
     const fault = faults.find((one) => one === values.fault)
     const profile = profiles.find((one) => one === values.profile)
     if (fault === undefined) return `--fault ${values.fault}: one of ${faults.join(', ')}`

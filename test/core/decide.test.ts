@@ -796,6 +796,15 @@ test('withdrawn and given back, a node keeps its quarantine until it is heard, w
   assert.equal(wants(inState(withdrawn, { ...soon, ...longAgo, beat: beat({ at: now - policy.bootWithin - 6_000 }) }, status)), ['close Withdrawn'])
 })
 
+test('withdrawn and given back, a silent node whose device says off since is switched on again', () => {
+  const firstSeen = new Map([...seenOrder(now - 40_000, now - 38_000), ...seenOrder(now - 31_000, now - 30_000, 'node-2-abc-1.2')])
+  const status = { ...withdrawn.status, attempts: [attempt({ result: 'off' }), on] }
+  const silent = { ...dead, firstSeen, taints: [quarantine], readings: [reading('on', now - 29_000), reading('off', now - 900, now - 800)] }
+  assert.equal(wants(inState(withdrawn, silent, status)), ['restore bmc-off', 'hold still-cut'])
+  assert.equal(wants(inState(withdrawn, { ...silent, beat: beat({ at: now - 100 }) }, status)).includes('restore bmc-off'), false, 'it is heard')
+  assert.equal(wants(inState(withdrawn, { ...silent, readings: [reading('off', now - 35_000), reading('on', now - 900, now - 800)] }, status)).includes('restore bmc-off'), false, 'it says on')
+})
+
 test('an incident of a boot that only kubelet told of is not taken for over by the agent\'s last word of an earlier one', () => {
   const earlier = { beat: beat({ boot: 'boot-0/1', at: now - 20_000 }), ready: { status: 'True', postedAt: now - 15_000, since: 0, bootId: 'boot-1' } } as const
   assert.equal(wants(inState(clearing, earlier, { proof: proofRecord({ boot: 'boot-1' }) }, { boot: 'boot-1' })), ['delete web-0 api-x'])
