@@ -799,10 +799,10 @@ test('withdrawn and given back, a node keeps its quarantine until it is heard, w
 test('withdrawn and given back, a silent node whose device says off since is switched on again', () => {
   const firstSeen = new Map([...seenOrder(now - 40_000, now - 38_000), ...seenOrder(now - 31_000, now - 30_000, 'node-2-abc-1.2')])
   const status = { ...withdrawn.status, attempts: [attempt({ result: 'off' }), on] }
-  const silent = { ...dead, firstSeen, taints: [quarantine], readings: [reading('on', now - 29_000), reading('off', now - 900, now - 800)] }
-  assert.equal(wants(inState(withdrawn, silent, status)), ['restore bmc-off', 'hold still-cut'])
-  assert.equal(wants(inState(withdrawn, { ...silent, beat: beat({ at: now - 100 }) }, status)).includes('restore bmc-off'), false, 'it is heard')
-  assert.equal(wants(inState(withdrawn, { ...silent, readings: [reading('off', now - 35_000), reading('on', now - 900, now - 800)] }, status)).includes('restore bmc-off'), false, 'it says on')
+  const again = { ...dead, firstSeen, taints: [quarantine], readings: [reading('on', now - 29_000), reading('off', now - 900, now - 800)] }
+  assert.equal(wants(inState(withdrawn, again, status)), ['restore bmc-off', 'hold still-cut'])
+  assert.equal(wants(inState(withdrawn, { ...again, beat: beat({ at: now - 100 }) }, status)).includes('restore bmc-off'), false, 'it is heard')
+  assert.equal(wants(inState(withdrawn, { ...again, readings: [reading('off', now - 35_000), reading('on', now - 900, now - 800)] }, status)).includes('restore bmc-off'), false, 'it says on')
 })
 
 test('an incident of a boot that only kubelet told of is not taken for over by the agent\'s last word of an earlier one', () => {

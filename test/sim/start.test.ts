@@ -96,6 +96,13 @@ test('an option that is not known ends at once with the reason', async () => {
   leavesNothing(started)
 })
 
+test('--json without the script that would print it is refused', async () => {
+  const started = start('--json')
+  assert.is(await started.ended, 2)
+  assert.match(started.errors(), /--json is for --script/)
+  leavesNothing(started)
+})
+
 test('the script plays the story to its end, tells each step, and leaves nothing behind', async () => {
   const started = story
   const code = await started.ended
