@@ -5,7 +5,7 @@ import type { Deed } from '../core/action.ts'
 import { hasOurs, hasTaint, isOurs, outOfServiceKey, ownValue, quarantineKey } from '../core/clear.ts'
 import type { Attempt, Evidence, Incident, ProofRecord } from '../core/incident.ts'
 import type { Ms, NodeName, NodeRecord, PodSeen, Taint } from '../core/model.ts'
-import { isStrange, stillOff, strangeness, type Proof } from '../core/proof.ts'
+import { borneOut, isStrange, strangeness, type Proof } from '../core/proof.ts'
 import * as timeline from '../core/timeline.ts'
 import type { Log } from '../edge/log.ts'
 import type { Api, KubeObject } from './api.ts'
@@ -64,6 +64,7 @@ export function doer(options: DeedOptions): (deed: Deed) => Promise<boolean> {
       case 'taint': return taint(deed)
       case 'untaint': return untaint(deed)
       case 'delete': return free(deed)
+      case 'bury': return bury(deed)
       case 'withdraw': return withdraw(deed)
       case 'close': return close(deed)
       case 'record': return record(deed.node, deed.record)
@@ -125,6 +126,7 @@ export function doer(options: DeedOptions): (deed: Deed) => Promise<boolean> {
     if (row === undefined || row.gone === true || row.uid !== incident.nodeUid) return 'the Node is another one'
     if (action === 'on') return undefined
     if (known.status.phase === 'Done') return 'the incident is being withdrawn'
+    if (known.abort) return 'a person aborted it'
     return incident.cause !== 'by-hand' && (row.beat?.at ?? -Infinity) > since ? 'the node is heard again' : undefined
   }
 
@@ -141,34 +143,21 @@ export function doer(options: DeedOptions): (deed: Deed) => Promise<boolean> {
     if (row === undefined || row.uid !== deed.proof.nodeUid) return false
     const ahead = clock.wall() - clock.now()
     const proved = timeline.proved(deed.proof, at(), (instant) => new Date(instant + ahead).toISOString())
-    if (!await incidents.change(deed.incident, (status) => timeline.volumesSeen(row.volumes, at())(proved(status)))) return false
+    // The copy that the change is made from: an abort that came before this write counts.
+    const copy = (): Incident | undefined => observation.seen.incidents.get(deed.incident)
+    const change: timeline.Change = (status) => (copy()?.abort === true ? status : timeline.volumesSeen(row.volumes, at())(proved(status)))
+    if (!await incidents.change(deed.incident, change) || copy()?.status.proof === undefined) return false
     log.warn({ node: deed.node, incident: deed.incident, proof: deed.proof.kind, methods: deed.proof.methods }, 'proven')
-    say(deed.node, deed.incident, 'Proven', 'Prove', `${deed.node} cannot write: ${deed.proof.kind} by ${deed.proof.methods.join(', ')}`, 'Normal')
+    say(deed.node, deed.incident, 'Proven', 'Prove', `${deed.node} cannot write: ${deed.proof.kind}, ${deed.proof.methods.join(', ') || deed.proof.evidence[0]?.source}`, 'Normal')
     return true
   }
 
-  /** Nobody will want this again once the proof is off the record, so the path is marked at the same time, and until it is. */
+  /** Its path is marked by the record that the core wants as long as the proof stands there as false. */
   async function shownFalse(deed: Extract<Deed, { do: 'void' }>): Promise<boolean> {
-    const proof = observation.seen.incidents.get(deed.incident)?.status.proof
-    const marked = proof === undefined ? Promise.resolve() : mark(deed.node, proof.methods, deed.evidence)
-    const written = await incidents.change(deed.incident, timeline.shownFalse(deed.evidence, at()))
-    if (written) {
-      log.error({ node: deed.node, incident: deed.incident, evidence: deed.evidence }, 'the fence path is wrong: a proof was shown false')
-      say(deed.node, deed.incident, 'ProofVoid', 'Void', `the fence path of ${deed.node} is wrong: ${deed.evidence}`, 'Warning')
-    }
-    // Not waited for: out-of-service comes off first.
-    marked.catch((error: unknown) => log.error({ node: deed.node, error }, 'a path that is wrong could not be marked'))
-    return written
-  }
-
-  async function mark(node: NodeName, methods: readonly string[], evidence: string): Promise<void> {
-    for (let tries = 0; tries < againTries && leads() !== undefined; tries += 1) {
-      const known = observation.row(node)?.record
-      if (known === undefined || known.paths.every((path) => path.state === 'marked' || !methods.includes(path.method))) return
-      const marked = known.paths.map((path) => (methods.includes(path.method) ? { ...path, state: 'marked' as const, at: at(), evidence } : path))
-      if (await record(node, { ...known, paths: marked })) return
-      await clock.wait(againAfter * 2 ** tries, options.signal())
-    }
+    if (!await incidents.change(deed.incident, timeline.shownFalse(deed.evidence, at()))) return false
+    log.error({ node: deed.node, incident: deed.incident, evidence: deed.evidence }, 'the fence path is wrong: a proof was shown false')
+    say(deed.node, deed.incident, 'ProofVoid', 'Void', `the fence path of ${deed.node} is wrong: ${deed.evidence}`, 'Warning')
+    return true
   }
 
   async function taint(deed: Extract<Deed, { do: 'taint' }>): Promise<boolean> {
@@ -272,11 +261,23 @@ export function doer(options: DeedOptions): (deed: Deed) => Promise<boolean> {
       if (leads() === undefined) return true
     }
     // After our own write its owner may have changed it already: the uid says which pod it is, and it is doomed.
-    const preconditions = over ? { uid, resourceVersion } : { uid }
-    const gone = await api.remove(path, { gracePeriodSeconds: 0, preconditions }, how())
+    return await remove(pod, over ? { uid, resourceVersion } : { uid }) || !over
+  }
+
+  /** To the API server all of them are over: no readings and no rate. */
+  async function bury({ node, pods }: Extract<Deed, { do: 'bury' }>): Promise<boolean> {
+    const term = leads()
+    const gone: boolean[] = []
+    for (const pod of pods) if (term !== undefined && leads() === term) gone.push(await remove(pod, { uid: pod.uid, resourceVersion: pod.resourceVersion }))
+    observation.listed(node, undefined)
+    return gone.includes(true)
+  }
+
+  async function remove({ namespace, name }: PodSeen, preconditions: { readonly uid: string; readonly resourceVersion?: string }): Promise<boolean> {
+    const gone = await api.remove(paths.pod(namespace, name), { gracePeriodSeconds: 0, preconditions }, how())
     if (gone.ok || gone.error.kind === 'notFound') return true
-    if (gone.error.kind !== 'conflict') log.warn({ pod: `${pod.namespace}/${pod.name}`, kind: gone.error.kind, message: gone.error.message }, 'a pod could not be deleted')
-    return !over
+    if (gone.error.kind !== 'conflict') log.warn({ pod: `${namespace}/${name}`, kind: gone.error.kind, message: gone.error.message }, 'a pod could not be deleted')
+    return false
   }
 
   async function withdraw(deed: Extract<Deed, { do: 'withdraw' }>): Promise<boolean> {
@@ -336,7 +337,7 @@ function attemptName({ name, status }: Incident): string {
 function holds(proof: Proof | undefined, incident: Incident, row: Row, since?: Ms): boolean {
   const recorded = incident.status.proof
   if (proof === undefined || recorded === undefined || !sameProof(proof, recorded) || recorded.nodeUid !== row.uid) return false
-  return since === undefined || stillOff(proof, row, since)
+  return since === undefined || borneOut(proof, incident, row, since)
 }
 
 function sameProof(one: Proof, other: ProofRecord): boolean {

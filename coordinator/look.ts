@@ -1,6 +1,7 @@
 // Carries out looks and puts the answers where the core sees them. A look that fails leaves things as they were: unknown; it
 // answers false, and whoever wanted it waits a little before it is asked again.
 import type { Look } from '../core/action.ts'
+import { isOver } from '../core/clear.ts'
 import { sameBoot, type Ms, type NodeName, type PodSeen, type WitnessSeen } from '../core/model.ts'
 import type { Log } from '../edge/log.ts'
 import type { Api, KubeList, KubeObject } from './api.ts'
@@ -9,7 +10,7 @@ import type { FenceRunner } from './fence.ts'
 import type { FencePaths } from './fence-paths.ts'
 import { readingOf } from './fence.ts'
 import type { CoordinatorHost } from './host.ts'
-import { paths, readPod } from './kubernetes.ts'
+import { keepNode, paths, readPod } from './kubernetes.ts'
 import type { Observation } from './observe.ts'
 
 export interface LookOptions {
@@ -41,6 +42,7 @@ export function looker(options: LookOptions): (look: Look) => Promise<boolean> {
       case 'probe': return probe(look.node)
       case 'askWitnesses': return askWitnesses(look)
       case 'readLease': return readLease(look.node)
+      case 'readNode': return readNode(look.node)
       case 'listPods': return await listPods(look.node) !== undefined
       case 'askDevice': return askDevice(look)
       case 'challenge': return await beats.challenge(look.node) !== undefined
@@ -82,6 +84,17 @@ export function looker(options: LookOptions): (look: Look) => Promise<boolean> {
     const answer = await api.get<{ spec?: { renewTime?: string } }>(paths.lease(node), { deadline: leaseDeadline })
     if (!answer.ok || observation.row(node) !== row) return false
     observation.leased(node, askedAt, answer.value.spec?.renewTime ?? '')
+    return true
+  }
+
+  async function readNode(node: NodeName): Promise<boolean> {
+    const row = observation.row(node)
+    const askedAt = clock.now()
+    const answer = await api.get<KubeObject>(paths.node(node), { deadline: leaseDeadline })
+    if (!answer.ok || row === undefined || observation.row(node) !== row) return false
+    observation.node(keepNode(answer.value), 'live')
+    // Another Node of this name has a row of its own by now, of which nothing was read.
+    row.readAt = askedAt
     return true
   }
 
@@ -133,9 +146,4 @@ export function looker(options: LookOptions): (look: Look) => Promise<boolean> {
       .filter((incident) => incident.nodeName === node && incident.status.phase !== 'Final' && boot !== undefined && sameBoot(boot, incident.boot))
     return new Set(open.flatMap(({ status }) => status.pods.filter(({ fate }) => fate === 'freed').map(({ uid }) => uid)))
   }
-}
-
-/** The record comes before the touch: what stands on it and is not over was never touched, and belongs. */
-function isOver({ phase }: PodSeen): boolean {
-  return phase === 'Failed' || phase === 'Succeeded'
 }

@@ -19,7 +19,7 @@ const outcomes: Record<Outcome, string> = {
   Recovered: 'the node is back and clean', Withdrawn: 'the node was well after all', Void: 'the proof was shown false',
   Replaced: 'another machine bears the name', NodeDeleted: 'the Node object is gone',
 }
-const proofs: Record<ProofKind, string> = { off: 'ordered off and read off twice', 'found-off': 'read off twice before any order' }
+const proofs: Record<ProofKind, string> = { off: 'ordered off and read off twice', 'found-off': 'read off twice before any order', vouched: 'a person said that it is off' }
 const reasons: Record<HoldReason, string> = {
   storm: 'too many nodes fell silent together', concurrency: 'enough nodes are being fenced', 'control-plane': 'the control plane would lose its majority',
   'path-unverified': 'the fence path was not audited', 'identity-unproven': 'nothing proves that the path is this node\'s', 'no-path': 'no fence path is configured',
@@ -29,7 +29,8 @@ const reasons: Record<HoldReason, string> = {
   'waiting-for-clean': 'not clean yet', 'waiting-for-volumes': 'volumes are not released yet', 'waiting-for-kubelet': 'kubelet has not posted yet',
   'proof-void': 'the fenced boot was heard', 'proof-doubted': 'a device reads otherwise now', 'out-of-levels': 'no level is left', finalizer: 'a finalizer keeps a pod',
   'sent-back': 'the scheduler keeps sending pods back', rate: 'the rate of deletions is reached', unreadable: 'a NodeFence of the node cannot be read',
-  'foreign-taint': 'somebody else\'s out-of-service is on the node',
+  'foreign-taint': 'somebody else\'s out-of-service is on the node', aborted: 'a person aborted it, and the node is silent still',
+  'abort-refused': 'an abort came after the proof', unvouched: 'an acknowledgement is no proof',
 }
 
 const evidence = (says: string) => list(says, v.pipe(
@@ -45,7 +46,7 @@ const proof = (says: string) => v.pipe(
     at: instant('When it was made.'),
     boot: bootText('The boot that cannot write any more.'),
     nodeUid: text('UID of the Node object that it is of.', 128, 0),
-    level: whole('Index of the level that proved it.', 0, 100),
+    level: whole('Index of the level that proved it; -1 where none did.', -1, 100),
     methods: list('All methods of that level.', text('Its name.', 253), 32),
     digests: v.exactOptional(list('Of each method\'s configuration when it proved, in the same order.', text('One digest.', 128), 32)),
     evidence: evidence('Everything it rests on.'),

@@ -2,17 +2,21 @@
 // core/incident.ts. The reading is strict: a replica that does not understand all that another version wrote about an
 // incident must not act on it.
 import * as v from 'valibot'
-import type { Cause, Incident, IncidentStatus } from '../core/incident.ts'
+import type { Acknowledgement, Cause, Incident, IncidentStatus } from '../core/incident.ts'
 import type { KubeObject } from './api.ts'
 import { policyFields, policyOfSpec, specOfPolicy } from './holdfast-policy.ts'
 import { conditionsOf, limited, limits, statusSchema } from './node-fence-status.ts'
 import { bootText } from './node-record.ts'
 import { showDuration } from './schema-duration.ts'
 import { fit, shapeOf } from './schema-shape.ts'
-import { flag, read, ruled, settled, text, word, type Fault, type Fields } from './schema.ts'
+import { flag, instant, read, ruled, settled, text, word, type Fault, type Fields, type Rule } from './schema.ts'
 import { apiVersion, pathOf, type Kind } from './schema-kind.ts'
 
 const onlyOnce = ruled(settled)
+const ofThisBoot: Rule = {
+  rule: '!has(self.acknowledge) || self.acknowledge.boot == self.boot', fieldPath: '.acknowledge.boot',
+  message: 'must be spec.boot: a word that a machine is off is of the boot that failed, and of no other',
+}
 
 const spec = v.pipe(
   v.object({
@@ -32,14 +36,36 @@ const spec = v.pipe(
       flag('Set by a person: no more orders; what was cut is given back. After a proof it is refused.'),
       v.metadata(ruled({ rule: '!oldSelf || self', message: 'an abort cannot be taken back' })),
     ), false),
+    acknowledge: v.exactOptional(v.pipe(
+      v.object({
+        boot: text('The boot that is off: spec.boot, letter by letter.', 253),
+        by: text('Who says so.', 253),
+        reason: text('How it is known.', 1_024),
+        until: instant('Until when the word may be relied upon. A day is the most.'),
+      } satisfies Fields<Acknowledgement>),
+      v.description('A person\'s word that the machine is off and stays off. With nothing that speaks against it, it is a proof.'),
+    )),
   } satisfies Fields<Omit<Incident, 'name' | 'uid' | 'resourceVersion' | 'status'>>),
-  v.description('What failed, and by which policy it is treated. Only abort can be changed afterwards.'),
+  v.description('What failed, and by which policy it is treated. Only abort and acknowledge can be changed afterwards.'),
+  // Read leniently: what the API server lets pass all the same, the core says on the record, and goes on.
+  v.metadata(ruled(ofThisBoot)),
 )
+
+const aborts = 'has(self.spec.abort) && self.spec.abort && !(has(oldSelf.spec.abort) && oldSelf.spec.abort)'
+/** What the API server lets pass because the proof came at the same time, the core refuses with a hold. */
+const abortInTime: Rule = {
+  rule: `!(${aborts}) || !has(oldSelf.status) || !has(oldSelf.status.proof)`, fieldPath: '.spec.abort',
+  message: 'the node is proven unable to write already: what follows from that is finished, and an abort comes too late',
+}
+const abortWhileOpen: Rule = {
+  rule: `!(${aborts}) || !has(oldSelf.status) || !has(oldSelf.status.phase) || oldSelf.status.phase != 'Final'`, fieldPath: '.spec.abort',
+  message: 'this incident is over: there is nothing left to abort',
+}
 
 export const nodeFence: Kind = {
   kind: 'NodeFence', plural: 'nodefences', singular: 'nodefence', shortNames: ['nf'],
   says: 'NodeFence is one failure of one boot of one node: what is done about it, why, and what it waits for.',
-  spec, status: statusSchema,
+  spec, status: statusSchema, rules: [abortInTime, abortWhileOpen],
   columns: [
     { name: 'Node', path: '.spec.nodeName', says: 'The node.' },
     { name: 'Phase', path: '.status.phase', says: 'How far it is.' },

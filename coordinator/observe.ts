@@ -219,7 +219,12 @@ export function createObservation(clock: Clock, replica: string, beats: Pick<Bea
     const row = rows.get(incident.nodeName)
     if (row === undefined) return
     const now = clock.now()
-    for (const key of timesOf(incident)) if (!row.firstSeen.has(key)) row.firstSeen.set(key, now)
+    const { acknowledge: word } = incident
+    for (const key of timesOf(incident)) {
+      // The one wall time of a person that something follows from: it becomes an instant of ours as soon as it is seen.
+      const at = word !== undefined && key === `expires ${incident.name} ${word.until}` ? now + Date.parse(word.until) - clock.wall() : now
+      if (!row.firstSeen.has(key)) row.firstSeen.set(key, at)
+    }
   }
 
   /** What the record does not bear any more has no times either. */
@@ -241,11 +246,11 @@ export function createObservation(clock: Clock, replica: string, beats: Pick<Bea
   }
 }
 
-/** What is counted from when it was first seen: each order, its end, each proof. */
-function timesOf({ name, status }: Incident): string[] {
+/** What is counted from when it was first seen: each order, its end, each proof, what a person said. */
+function timesOf({ name, abort, acknowledge: word, status }: Incident): string[] {
   const attempts = status.attempts.flatMap(({ id, result }) => (result === 'running' ? [`began ${id}`] : [`began ${id}`, `ended ${id}`]))
   const proofs = status.voided.map((_, index) => `proof ${name} ${index}`)
-  return [...attempts, ...proofs, ...(status.proof === undefined ? [] : [`proof ${name} ${status.voided.length}`])]
+  return [...attempts, ...proofs, ...(abort ? [`aborted ${name}`] : []), ...(word === undefined ? [] : [`acknowledged ${name} ${word.until}`, `expires ${name} ${word.until}`]), ...(status.proof === undefined ? [] : [`proof ${name} ${status.voided.length}`])]
 }
 
 interface Ahead {

@@ -1,5 +1,6 @@
 // What a kind of ours is besides its fields: how the API server names it and what `kubectl get` shows of it.
 import type * as v from 'valibot'
+import type { Rule } from './schema-shape.ts'
 
 export const group = 'holdfast.dev'
 export const version = 'v1alpha1'
@@ -14,6 +15,8 @@ export interface Kind {
   readonly spec: v.GenericSchema
   /** Absent: written by one writer in one piece, without a status of its own. */
   readonly status?: v.GenericSchema
+  /** Of the whole object, where a rule on the spec must see the status. */
+  readonly rules?: readonly Rule[]
   readonly columns: readonly Column[]
   /** Fields that a watch or `--field-selector` may select by. */
   readonly selectable?: readonly string[]

@@ -12,6 +12,7 @@ export type Look =
   | { readonly do: 'probe'; readonly node: NodeName; readonly again: boolean }
   | { readonly do: 'askWitnesses'; readonly node: NodeName; readonly witnesses: readonly Witness[]; readonly again: boolean }
   | { readonly do: 'readLease'; readonly node: NodeName }
+  | { readonly do: 'readNode'; readonly node: NodeName }
   | { readonly do: 'listPods'; readonly node: NodeName }
   | { readonly do: 'askDevice'; readonly node: NodeName; readonly method: Method; readonly purpose: 'audit' | 'incident' }
   | { readonly do: 'challenge'; readonly node: NodeName }
@@ -40,6 +41,8 @@ export type Deed =
   /** `recovers`: with this taint the clear ends, and what follows brings the node back. */
   | { readonly do: 'untaint'; readonly node: NodeName; readonly incident?: string; readonly key: string; readonly because: string; readonly recovers: boolean }
   | { readonly do: 'delete'; readonly node: NodeName; readonly incident: string; readonly pods: readonly PodSeen[]; readonly proof: Proof }
+  /** The objects of doomed pods, whose deletion was never made. What they held is free already, so it needs no proof. */
+  | { readonly do: 'bury'; readonly node: NodeName; readonly incident: string; readonly pods: readonly PodSeen[] }
   /** The need is over: what was cut is given back. */
   | { readonly do: 'withdraw'; readonly node: NodeName; readonly incident: string; readonly because: string }
   | { readonly do: 'close'; readonly node: NodeName; readonly incident: string; readonly outcome: Outcome; readonly because: string }
@@ -62,16 +65,16 @@ export function keyOf(action: Action): string {
     case 'askDevice': return `askDevice ${action.node} ${action.method.name}`
     case 'fence': case 'restore': return `order ${action.node} ${action.method.name}`
     case 'probe': case 'askWitnesses': return `${action.do} ${action.node}${action.again ? ' again' : ''}`
-    case 'readLease': case 'listPods': case 'challenge': case 'askClean':
+    case 'readLease': case 'readNode': case 'listPods': case 'challenge': case 'askClean':
       return `${action.do} ${action.node}`
     case 'record': return `record ${action.node}`
     case 'hold': return `hold ${action.node} ${action.because}${action.incident === undefined ? '' : ` ${action.incident}`}`
-    case 'open': case 'adopt': case 'settle': case 'prove': case 'void': case 'taint': case 'untaint': case 'delete': case 'withdraw': case 'close':
+    case 'open': case 'adopt': case 'settle': case 'prove': case 'void': case 'taint': case 'untaint': case 'delete': case 'bury': case 'withdraw': case 'close':
       return `deed ${action.node}`
   }
 }
 
 export const isLook = (action: Action): action is Look => looks.has(action.do)
-const looks: ReadonlySet<string> = new Set(['probe', 'askWitnesses', 'readLease', 'listPods', 'askDevice', 'challenge', 'askClean'])
+const looks: ReadonlySet<string> = new Set(['probe', 'askWitnesses', 'readLease', 'readNode', 'listPods', 'askDevice', 'challenge', 'askClean'])
 
 export type { Attempt }

@@ -50,6 +50,19 @@ export function nothingLeft(rest: Left): boolean {
   return rest.batch.length === 0 && rest.waiting === 0 && rest.kept.length === 0 && rest.volumes.length === 0
 }
 
+/** Doomed, and nobody made the second write, the deletion. Its owner has replaced it; where the fenced boot runs on, so does the
+ *  pod, until its object is gone or its kubelet looks at it. Undefined: the pods must be listed (again) first. */
+export function unburied({ status }: Incident, node: NodeSeen): readonly PodSeen[] | undefined {
+  const doomed = new Set(status.pods.filter((pod) => pod.fate === 'freed').map((pod) => pod.uid))
+  if (doomed.size === 0) return []
+  return node.pods?.items.filter((pod) => doomed.has(pod.uid) && isOver(pod) && !pod.terminating).slice(0, batchSize)
+}
+
+/** The record comes before the touch: what stands on it and is not over was never touched, and belongs. */
+export function isOver({ phase }: PodSeen): boolean {
+  return phase === 'Failed' || phase === 'Succeeded'
+}
+
 /** The first of a name may have run here; the others were sent back. */
 function sentBack(incident: Incident, pod: PodSeen): boolean {
   const others = incident.status.pods.filter((fate) => fate.fate === 'freed' && fate.namespace === pod.namespace && fate.uid !== pod.uid)

@@ -1,13 +1,14 @@
 // From the proof to the node cleared: taint, free, wait for the volumes, take out-of-service off while the node is still off.
 // Each step follows from what is seen, and each stands on what the devices of the proving level say now: the moment one of
 // them says anything but off, nothing more is freed.
+import { unasked } from './acknowledge.ts'
 import type { Action } from './action.ts'
 import { noOrders, type Brake } from './brake.ts'
 import { hasOurs, hasTaint, left, nothingLeft, outOfServiceKey, quarantineKey, type Left } from './clear.ts'
 import { shutsDown } from './judge.ts'
-import { askDevices, askNow, askPods } from './look.ts'
+import { askDevices, askNow, askPods, readLive } from './look.ts'
 import type { Ms } from './model.ts'
-import { contradicted, saysOn, stillOff, sweepWithin, unconfigured, type Proof } from './proof.ts'
+import { borneOut, doubtOf, freshFor, saysOn, stillOff, sweepWithin, unconfigured, type Proof } from './proof.ts'
 import { hold, untaint, type Situation } from './situation.ts'
 
 const podsEvery: Ms = 1_000
@@ -26,24 +27,31 @@ export function clearing(at: Situation, proof: Proof, provenAt: Ms): Action[] {
     const detail = `${lost}, by which the node was proven off, is not configured as it was then: nobody can tell whether it is off still`
     return [hold(node.name, { because: 'config-invalid', detail, lifts: 'that configuration, or the machine booting' }, incident)]
   }
-  const doubt = contradicted(proof, node, on.now)
+  const doubt = doubtOf(proof, incident, node, on.now)
   if (doubt !== undefined) return doubted(at, proof, doubt)
   if (!hasTaint(node, quarantineKey) || !hasTaint(node, outOfServiceKey)) {
     // A leader that took over has read nothing itself yet, and its predecessor's word may be as old as the machine's next boot.
-    if (!stillOff(proof, node, on.now, sweepWithin)) return [...askNow(node, proof.methods), ...late(at, proof, provenAt)]
+    if (!borneOut(proof, incident, node, on.now, sweepWithin)) return [...askBasis(at, proof), ...late(at, proof, provenAt)]
     return [{ do: 'taint', node: node.name, incident: incident.name, outOfService: true, proof }, ...askPods(node)]
   }
   const rest = left(incident, node, on.seen.self.podBudget, provenAt, on.now)
   if (rest === undefined) return [...askPods(node), ...unlisted(at, provenAt)]
   if (rest.batch.length > 0) {
-    if (!stillOff(proof, node, on.now)) return [...askNow(node, proof.methods), ...late(at, proof, provenAt)]
+    if (!borneOut(proof, incident, node, on.now)) return [...askBasis(at, proof), ...late(at, proof, provenAt)]
     return [{ do: 'delete', node: node.name, incident: incident.name, pods: rest.batch, proof }]
   }
   const patient = on.now - provenAt < incident.policy.clearPatience
   if (rest.waiting > 0 || (!nothingLeft(rest) && patient)) {
-    return [...secure(at, proof), ...askDevices(node, on.now, whileWaiting), ...podsAgain(at), ...waitsFor(rest).map((brake) => hold(node.name, brake, incident))]
+    return [...secure(at, proof), ...askDevices(node, on.now, whileWaiting), ...askBasis(at, proof, whileWaiting), ...podsAgain(at), ...waitsFor(rest).map((brake) => hold(node.name, brake, incident))]
   }
   return [untaint(node, outOfServiceKey, 'everything that was to be freed is free, and the node is still off', incident, true), ...secure(at, proof)]
+}
+
+/** What bears the proof out, at once: a batch waits for it. */
+function askBasis({ on, node }: Situation, proof: Proof, every: Ms = 0): Action[] {
+  // A leader that took over has asked none of the devices since the word, and one of them may say on.
+  if (proof.kind === 'vouched') return [...readLive(node, on.now, every), ...(every > 0 ? [] : askDevices(node, on.now, whileWaiting))]
+  return every > 0 ? [] : askNow(node, proof.methods)
 }
 
 /** What is waited for lasts seconds, and a list of a node's pods is no small question. */
@@ -52,11 +60,12 @@ function podsAgain({ on, node }: Situation): Action[] {
 }
 
 /** Out-of-service is Kubernetes' leave to detach by force, also from a machine that somebody has just switched on. */
-function doubted({ on, incident, node }: Situation, proof: Proof, doubt: string): Action[] {
+function doubted(at: Situation, proof: Proof, doubt: string): Action[] {
+  const { on, incident, node } = at
   return [
-    ...(hasOurs(node, outOfServiceKey) && saysOn(proof, node) ? [untaint(node, outOfServiceKey, doubt, incident)] : []),
-    ...askDevices(node, on.now),
-    hold(node.name, { because: 'proof-doubted', detail: `nothing more is freed: ${doubt}`, lifts: 'off again, twice, on every method, or a new boot' }, incident),
+    ...(hasOurs(node, outOfServiceKey) && (proof.kind === 'vouched' || saysOn(proof, node)) ? [untaint(node, outOfServiceKey, doubt, incident)] : []),
+    ...askDevices(node, on.now), ...askBasis(at, proof, whileWaiting),
+    hold(node.name, { because: 'proof-doubted', detail: `nothing more is freed: ${doubt}`, lifts: `${proof.kind === 'vouched' ? 'another acknowledgement' : 'off again, twice, on every method'}, or a new boot` }, incident),
   ]
 }
 
@@ -67,8 +76,9 @@ function unlisted({ on, incident, node }: Situation, provenAt: Ms): Action[] {
 
 function late({ on, incident, node }: Situation, proof: Proof, provenAt: Ms): Action[] {
   if (on.now - provenAt < freshSoon) return []
-  const detail = `before a batch every method must have been read off within a second, all together: ${proof.methods.join(', ')}`
-  return [hold(node.name, { because: 'proof-doubted', detail, lifts: 'devices that answer off soon enough' }, incident)]
+  const detail = proof.kind === 'vouched' ? `before a batch everything must have been asked: ${unasked(incident, node, on.now, freshFor) ?? 'not all together'}`
+    : `before a batch every method must have been read off within a second, all together: ${proof.methods.join(', ')}`
+  return [hold(node.name, { because: 'proof-doubted', detail, lifts: 'answers that come soon enough' }, incident)]
 }
 
 /** After found-off nothing but our order holds the machine off. It follows the batches, since a device that is being ordered

@@ -8,16 +8,16 @@
 import { keyOf, type Action, type Look } from './action.ts'
 import { audits } from './audit.ts'
 import { blind, handsOff, noOrders, paused, theirPause, type Brake } from './brake.ts'
-import { hasOurs, hasTaint, outOfServiceKey, quarantineKey } from './clear.ts'
+import { hasOurs, hasTaint, outOfServiceKey, quarantineKey, unburied } from './clear.ts'
 import { clearing } from './clearing.ts'
 import { headStart } from './head-start.ts'
 import { given, type Incident, type IncidentStatus } from './incident.ts'
 import { lastBeat, shutsDown } from './judge.ts'
-import { askClean, askPods, challenge, challengeNeighbours, illness, suspicion } from './look.ts'
+import { askClean, askPods, challenge, challengeNeighbours, illness, readLive, suspicion } from './look.ts'
 import { sameBoot, type Boot, type Ms, type NodeSeen, type Observed } from './model.ts'
 import { nextOrder, type Next } from './plan.ts'
 import { policyOf, type Policy } from './policy.ts'
-import { foundOff, proveOff, readingsOf, recall, saidOffAt, type Proof, type Proven } from './proof.ts'
+import { foundOff, proveByWord, proveOff, readingsOf, recall, saidOffAt, type Proof, type Proven } from './proof.ts'
 import { bringBack, end, giveBack, returning } from './restore.ts'
 import { awaiting } from './return.ts'
 import { hold, laterBoot, latestBoot, quarantine, situationOf, untaint, withdraw, type Situation } from './situation.ts'
@@ -141,19 +141,28 @@ function proceed(on: Survey, incident: Incident): Action[] {
   if (off !== undefined) return [...(refuted(at) ? [untaint(node, outOfServiceKey, 'the node is heard', incident)] : []), hold(node.name, off, incident)]
   const orphan = settle(at)
   if (orphan !== undefined) return [orphan]
-  if (incident.status.phase === 'Done') return giveBack(at)
-  if (incident.status.proof === undefined) return unproven(at)
+  if (incident.status.phase === 'Done') return withBurial(at, giveBack(at))
+  if (incident.status.proof === undefined) return withBurial(at, [...unproven(at), ...unvouched(at)])
   const proof = recall(incident.status.proof)
   if (proof.boot !== incident.boot || proof.nodeUid !== incident.nodeUid) {
     return [hold(node.name, { because: 'proof-doubted', detail: `the proof on record is of ${proof.boot} on ${proof.nodeUid}`, lifts: 'a person' }, incident)]
   }
-  return proven(at, proof)
+  return [...proven(at, proof), ...refusedAbort(at)]
 }
 
 /** A leader that is gone left it running, and nobody knows its end. */
 function settle({ incident, node, status }: Situation): Action | undefined {
   const orphan = status.attempts.find((attempt) => attempt.result === 'running' && !node.busy.has(`order ${node.name} ${attempt.method}`))
   return orphan === undefined ? undefined : { do: 'settle', node: node.name, incident: incident.name, attempt: orphan.id }
+}
+
+/** After every other deed: a deletion that is refused again and again must not stand in the way. */
+function withBurial({ incident, node }: Situation, actions: readonly Action[]): Action[] {
+  const pods = unburied(incident, node)
+  if (pods?.length === 0) return [...actions]
+  const next: Action[] = pods === undefined ? askPods(node) : [{ do: 'bury', node: node.name, incident: incident.name, pods }]
+  const wished = new Set(actions.map(keyOf))
+  return [...actions, ...next.filter((action) => !wished.has(keyOf(action)))]
 }
 
 /** Out-of-service stands, and something speaks that a proof must not stand against. */
@@ -193,6 +202,7 @@ function unproven(at: Situation): Action[] {
   // What went on with a proof comes off with it, before anything else.
   if (status.voided.length > 0 && hasOurs(node, outOfServiceKey)) return [untaint(node, outOfServiceKey, 'the proof was shown false', incident)]
   if (at.heard === 'new boot') return [withdraw(incident, 'a new boot is heard: the old one is dead, and frees nothing by force')]
+  if (incident.abort) return [withdraw(incident, 'a person aborted it')]
   if (at.heard === 'old boot' && incident.cause !== 'by-hand') {
     const running = status.attempts.find((attempt) => attempt.result === 'running')
     if (running !== undefined) return [hold(node.name, { because: 'order-may-land', detail: `heard again while ${running.method} is being asked ${running.action}`, lifts: 'the end of that run' }, incident)]
@@ -233,8 +243,29 @@ function tryProof(at: Situation): Proven {
     if ('proof' in result) return result
     if (level === status.level) lacks = result.lacks
   }
-  return { lacks }
+  const byWord = vouched(at)
+  return byWord !== undefined && 'proof' in byWord ? byWord : { lacks }
 }
+
+/** Undefined: nobody has acknowledged anything. */
+function vouched({ on, incident, node }: Situation): Proven | undefined {
+  if (incident.acknowledge === undefined) return undefined
+  const verdict = on.verdicts.get(node.name)
+  if (verdict?.is !== 'suspect' && verdict?.is !== 'dead') return { lacks: verdict?.is === 'ill' ? verdict.detail : 'the node is not known to be silent' }
+  return proveByWord(incident, node, on.now)
+}
+
+/** What keeps an acknowledgement from being a proof, for whoever gave it. */
+function unvouched(at: Situation): Action[] {
+  const result = vouched(at)
+  if (result === undefined || 'proof' in result) return []
+  const detail = `the acknowledgement by ${at.incident.acknowledge?.by} proves nothing: ${result.lacks}`
+  // Its Lease is asked for as any suspect's is.
+  const looks = readLive(at.node, at.on.now, liveEvery).filter((look) => look.do === 'readNode')
+  return [...looks, hold(at.node.name, { because: 'unvouched', detail, lifts: 'that over, or another acknowledgement' }, at.incident)]
+}
+
+const liveEvery: Ms = 2_000
 
 /** Whether a device may be ordered off now; the verdict is formed anew each time. */
 function mayOrder(at: Situation, step: Next): Brake | undefined {
@@ -275,7 +306,7 @@ function order(at: Situation, step: Next, lacks: string): Action[] {
 /** A proof stands. */
 function proven(at: Situation, proof: Proof): Action[] {
   const { on, incident, node, status } = at
-  if (at.heard === 'new boot' || laterBoot(node, incident.boot)) return returning(at)
+  if (at.heard === 'new boot' || laterBoot(node, incident.boot)) return withBurial(at, returning(at))
   const since = provenAt(at) ?? on.now
   const answered = node.beat?.answered
   if (answered !== undefined && answered.issuedAt > since && sameBoot(answered.boot, incident.boot)) {
@@ -284,7 +315,14 @@ function proven(at: Situation, proof: Proof): Action[] {
   if (beatsSinceProof(at)) {
     return [...challenge(node, on.now), hold(node.name, { because: 'proof-doubted', detail: 'the fenced boot beats after the proof', lifts: 'its answer to a challenge, or its silence' }, incident)]
   }
-  return status.step === 'recovery' ? bringBack(at) : clearing(at, proof, since)
+  return status.step === 'recovery' ? withBurial(at, bringBack(at)) : clearing(at, proof, since)
+}
+
+/** Beside what the sequence waits for: it finishes, since what is free already cannot be taken back. */
+function refusedAbort({ incident, node, status }: Situation): Action[] {
+  if (!incident.abort) return []
+  const detail = `the abort came too late: the node was proven unable to write (${status.proof?.kind}), and what follows from that is finished`
+  return [hold(node.name, { because: 'abort-refused', detail, lifts: 'the end of the incident' }, incident)]
 }
 
 /** When this replica first saw the proof that stands. */

@@ -14,8 +14,20 @@ export interface Incident {
   readonly cause: Cause
   /** By value: editing the policy does not bend an incident under way. */
   readonly policy: Policy
+  /** A person wants no more orders, and back what was cut. It binds this silence: no other incident is opened of it. */
   readonly abort: boolean
+  /** A person's word that the machine is off. */
+  readonly acknowledge?: Acknowledgement
   readonly status: IncidentStatus
+}
+
+export interface Acknowledgement {
+  readonly boot: Boot
+  /** Who says so. */
+  readonly by: string
+  readonly reason: string
+  /** Wall time, as the person wrote it. */
+  readonly until: string
 }
 
 export type Cause = 'silence' | 'hung' | 'found-off' | 'by-hand'
@@ -73,13 +85,14 @@ export function given({ attempts }: Pick<IncidentStatus, 'attempts'>): readonly 
   return attempts.filter((attempt) => attempt.result !== 'not-given')
 }
 
-export type ProofKind = 'off' | 'found-off'
+export type ProofKind = 'off' | 'found-off' | 'vouched'
 
 export interface ProofRecord {
   readonly kind: ProofKind
   readonly at: string
   readonly boot: Boot
   readonly nodeUid: string
+  /** The level that proved it; -1 where none of the node's did. */
   readonly level: number
   readonly methods: readonly string[]
   /** Of each method's configuration when it proved, in the same order: what another configuration says proves nothing. */
@@ -133,6 +146,7 @@ export type HoldReason =
   | 'not-dead' | 'blind' | 'pause' | 'dry-run' | 'unselected' | 'policy-conflict' | 'do-nothing'
   | 'order-may-land' | 'resting' | 'waiting-for-boot' | 'still-cut' | 'waiting-for-clean' | 'waiting-for-volumes' | 'waiting-for-kubelet'
   | 'proof-void' | 'proof-doubted' | 'out-of-levels' | 'finalizer' | 'sent-back' | 'rate' | 'foreign-taint' | 'unreadable'
+  | 'aborted' | 'abort-refused' | 'unvouched'
 
 export interface Moment {
   readonly at: string

@@ -51,6 +51,14 @@ export function askNow(node: NodeSeen, names: readonly string[]): Look[] {
     .map((method) => ({ do: 'askDevice', node: node.name, method, purpose: 'incident' })))
 }
 
+/** The Node and its Lease, live: they speak for a machine whose devices cannot. */
+export function readLive(node: NodeSeen, now: Ms, every: Ms): Look[] {
+  return free(node, [
+    ...(now - (node.readAt ?? -Infinity) < every ? [] : [{ do: 'readNode', node: node.name } as const]),
+    ...(now - (node.lease?.askedAt ?? -Infinity) < every ? [] : [{ do: 'readLease', node: node.name } as const]),
+  ])
+}
+
 export function askPods(node: NodeSeen): Look[] {
   return free(node, [{ do: 'listPods', node: node.name }])
 }

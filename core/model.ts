@@ -63,6 +63,8 @@ export interface NodeSeen {
   /** Object gone from the API while an incident is open. A leader that began after that knows the node by its incident alone. */
   readonly gone?: boolean
   readonly ready: ReadySeen
+  /** When the Node object was last asked for live: what it says of boot, Ready and taints is from then or later. */
+  readonly readAt?: Ms
   /** The agent's word, as this replica itself heard it. Undefined: never heard by this replica. */
   readonly beat?: BeatSeen | undefined
   /** When this replica first saw the node. */
@@ -165,6 +167,8 @@ export interface Reading {
   readonly digest: string
   /** The machine's UUID as the device gives it, if it does. */
   readonly machine?: string
+  /** Its addresses, likewise. */
+  readonly addresses?: readonly string[]
 }
 
 export interface FencePath {

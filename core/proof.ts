@@ -2,11 +2,13 @@
 // one: the brand cannot be written down anywhere else, so a forged proof does not compile. Everything that frees something
 // carries one.
 //
-// Two proofs stand here. *off*: we ordered a whole level off, and afterwards, once nothing of the level's programs ran any
+// Three proofs stand here. *off*: we ordered a whole level off, and afterwards, once nothing of the level's programs ran any
 // more, every method of it was read off twice, at least a second apart, by separate runs. *found-off*: nobody ordered
 // anything, yet every method of a level reads off twice, the paths were seen on while this very boot was beating, nothing
-// says on, and a probe and a witness asked after the first reading got no answer. An answer that is missing, unknown or
-// late is never off.
+// says on, and a probe and a witness asked after the first reading got no answer. *vouched*: a person
+// says that the machine is off, and nothing that could speak says otherwise. An answer that is missing, unknown or late is
+// never off.
+import { doubtOfWord, sourceOf, unasked } from './acknowledge.ts'
 import { given, isOf, type Attempt, type Found, type Incident, type ProofKind, type ProofRecord } from './incident.ts'
 import { sameBoot, type Boot, type Method, type Ms, type NodeSeen, type PathAudit, type Reading } from './model.ts'
 
@@ -29,6 +31,8 @@ export const apart: Ms = 1_000
 export const freshFor: Ms = 1_000
 /** Readings that are to be one sweep of a level lie within this span. */
 export const sweepWithin: Ms = 15_000
+/** What is read live for a person's word is asked again so soon that it is no older than this. */
+const liveWithin: Ms = 5_000
 
 export type Proven = { readonly proof: Proof } | { readonly lacks: string }
 
@@ -38,7 +42,7 @@ export function proveOff(incident: Incident, node: NodeSeen, level: number, othe
   if (methods.length === 0) return { lacks: `level ${level + 1} has no methods` }
   const attempts = given(incident.status)
   const orders = ordersOf(incident, level)
-  const open = attempts.find((attempt) => attempt.result === 'running' && attempt.level === level)
+  const open = attempts.find((attempt) => attempt.result === 'running')
   if (open !== undefined) return { lacks: `an order to ${open.method} is under way` }
   // The record's own order tells which came first: the times on it are of the clocks of several replicas.
   const on = attempts.find((attempt, index) => attempt.action === 'on' && orders[0] !== undefined && index > attempts.indexOf(orders[0]))
@@ -46,6 +50,9 @@ export function proveOff(incident: Incident, node: NodeSeen, level: number, othe
   const late = attempts.find((attempt) => attempt.action === 'on' && attempt.result !== 'on' && now < landsBy(node, attempt, now))
   if (late !== undefined) return { lacks: `the order on to ${late.method} may still land` }
   const evidence: Found[] = []
+  const firsts: Reading[] = []
+  // An order on another level may have taken the power of this level's device: what that said before is not what it will say.
+  const since = settledAt(node, attempts.filter((attempt) => attempt.action === 'off' && attempt.round === incident.status.round))
   for (const method of methods) {
     const order = orders.findLast((attempt) => isOf(attempt, method))
     if (order === undefined) return { lacks: `${method.name} was not ordered off` }
@@ -53,9 +60,10 @@ export function proveOff(incident: Incident, node: NodeSeen, level: number, othe
     const readings = readingsOf(node, method)
     const wrong = untrusted(node, method, audit)
     if (wrong !== undefined) return { lacks: wrong }
-    const pair = twoOffs(readings, settledAt(node, orders), now)
+    const pair = twoOffs(readings, since, now)
     if (pair === undefined) return { lacks: `${method.name} was not yet read off twice since the order` }
     if (isStrange(pair.first, node)) return { lacks: strangeness(method.name) }
+    firsts.push(pair.first)
     evidence.push({ source: `order ${method.name}`, word: 'off', at: order.endedAt ?? order.startedAt }, ...offs(pair))
     if (audit?.identity !== 'proven') {
       const doubt = neighbourDoubt(incident, node, method, pair.first, others)
@@ -63,11 +71,15 @@ export function proveOff(incident: Incident, node: NodeSeen, level: number, othe
       evidence.push({ source: `identity ${method.name}`, word: 'unproven: every other heard node of the device answered after the first off', at: now })
     }
   }
-  // A device below that says on of this very machine outweighs an outlet that may feed nothing.
-  const since = settledAt(node, orders)
-  const other = node.path.levels.flat().find((method) => !methods.includes(method) && readingsOf(node, method).findLast((reading) => reading.startedAt >= since)?.state === 'on')
+  const other = node.path.levels.flat().find((method) => !methods.includes(method) && outweighs(readingsOf(node, method).findLast((reading) => reading.startedAt >= since), firsts))
   if (other !== undefined) return { lacks: `${other.name} says on` }
   return { proof: makeProof('off', incident.boot, node.uid, level, methods, evidence) }
+}
+
+/** A device that says on of this very machine outweighs an outlet that may feed nothing. But an outlet behind a controller stays
+ *  on when that has switched its machine off: what cannot tell of which machine it speaks is no word against what told. */
+function outweighs(said: Reading | undefined, proving: readonly Reading[]): boolean {
+  return said?.state === 'on' && (said.machine !== undefined || proving.some(({ machine }) => machine === undefined))
 }
 
 /** *found-off*: nothing was ordered in this incident, and the devices say off by themselves. */
@@ -98,9 +110,35 @@ export function foundOff(boot: Boot, node: NodeSeen, level: number, now: Ms): Pr
   return { proof: makeProof('found-off', boot, node.uid, level, methods, evidence) }
 }
 
+/** *vouched*: a person says so, and whatever was asked since does not say otherwise. */
+export function proveByWord(incident: Incident, node: NodeSeen, now: Ms): Proven {
+  const { acknowledge: word } = incident
+  if (word === undefined) return { lacks: 'nobody has acknowledged that the machine is off' }
+  const lacks = doubtOfWord(incident, node, now) ?? unasked(incident, node, now, liveWithin)
+  if (lacks !== undefined) return { lacks }
+  const late = given(incident.status).find((attempt) => attempt.action === 'on' && attempt.result !== 'on' && now < landsBy(node, attempt, now))
+  if (late !== undefined) return { lacks: `${late.method} was ordered on, which may still land` }
+  const evidence: Found[] = [
+    { source: sourceOf(word), word: `off: ${word.reason}`, at: now }, { source: 'Ready', word: node.ready.status, at: node.readAt ?? now },
+    { source: 'Lease', word: 'not renewed for a whole interval', at: node.lease?.readAt ?? now },
+  ]
+  return { proof: makeProof('vouched', incident.boot, node.uid, -1, [], evidence) }
+}
+
 /** The proof as it stands on the record, for the next leader; it frees nothing without a fresh reading of its own. */
 export function recall(record: ProofRecord): Proof {
   return record as unknown as Proof // the brand exists for the compiler only
+}
+
+/** Whether what the proof rests on was looked at again just now, and bears it out. */
+export function borneOut(proof: Proof, incident: Incident, node: NodeSeen, now: Ms, within: Ms = freshFor): boolean {
+  if (proof.kind !== 'vouched') return stillOff(proof, node, now, within)
+  return doubtOfWord(incident, node, now) === undefined && unasked(incident, node, now, within) === undefined
+}
+
+/** What speaks against a proof that stands: nothing more is freed while it does. */
+export function doubtOf(proof: Proof, incident: Incident, node: NodeSeen, now: Ms): string | undefined {
+  return proof.kind === 'vouched' ? doubtOfWord(incident, node, now) : contradicted(proof, node, now)
 }
 
 /** Whether what the proof rests on was read again just now: every method of the proving level, off. */
@@ -219,7 +257,20 @@ export function untrusted(node: NodeSeen, method: Method, audit: PathAudit | und
   return readingsOf(node, method).some((reading) => reading.state === 'on' && reading.startedAt >= since) ? undefined : `${method.name} was never read on in this boot`
 }
 
-export const sameMachine = (one: string, other: string): boolean => one.toLowerCase() === other.toLowerCase()
+/** Firmware older than SMBIOS 2.6, and vSphere and Azure with it, tell a machine's UUID in one order of bytes and the machine's own
+ *  system reads it in the other. So each machine has two writings and no third: of all random UUIDs (122 bits) two are taken
+ *  for it, and one drawn by chance is its own once in 2^121. */
+export function sameMachine(one: string, other: string): boolean {
+  const [told, known] = [one.toLowerCase(), other.toLowerCase()]
+  return told === known || turned(told) === known
+}
+
+const uuidForm = /^([\da-f]{2})([\da-f]{2})([\da-f]{2})([\da-f]{2})-([\da-f]{2})([\da-f]{2})-([\da-f]{2})([\da-f]{2})-([\da-f]{4}-[\da-f]{12})$/
+
+/** The first three fields of a UUID with their bytes turned round. */
+function turned(uuid: string): string | undefined {
+  return uuidForm.test(uuid) ? uuid.replace(uuidForm, '$4$3$2$1-$6$5-$8$7-$9') : undefined
+}
 
 /** A node counts as heard before an order if it beat so shortly before it: one beat may be lost. */
 const heardBefore: Ms = 2_500

@@ -4,14 +4,15 @@
 // And workloads do not come back to a node that is not heard, well and clean.
 import { keyOf, type Action, type Look } from './action.ts'
 import type { Brake } from './brake.ts'
-import { foreignTaint, hasOurs, hasTaint, outOfServiceKey, quarantineKey } from './clear.ts'
+import { foreignTaint, hasOurs, hasTaint, outOfServiceKey, quarantineKey, unburied } from './clear.ts'
 import { secure } from './clearing.ts'
+import { cutBy, cuts, lost, type Cut } from './cut.ts'
 import { given, isOf, type Attempt, type Incident, type Outcome } from './incident.ts'
 import { seconds, shutsDown, type Verdict } from './judge.ts'
 import { askClean, askDevices, suspicion } from './look.ts'
-import type { Method, Ms, NodeSeen } from './model.ts'
+import type { Method, Ms, NodeSeen, PodSeen } from './model.ts'
 import { mayLand, underWay, untold, type Untold } from './plan.ts'
-import { isStrange, landsBy, readingsOf, recall } from './proof.ts'
+import { landsBy, recall } from './proof.ts'
 import { awaiting } from './return.ts'
 import { close, hold, laterBoot, quarantine, untaint, type Situation } from './situation.ts'
 
@@ -21,18 +22,19 @@ export function bringBack(at: Situation): Action[] {
   if (hasOurs(node, outOfServiceKey)) return [untaint(node, outOfServiceKey, 'the node is cleared', incident)]
   if (!hasTaint(node, quarantineKey)) return [quarantine(at)]
   const rest = (detail: string): Action[] => [hold(node.name, { because: 'waiting-for-boot', detail, lifts: 'the machine booting' }, incident)]
-  if (shutsDown(node)) return rest('it said that it shuts down, and stays so until somebody switches it on')
+  if (shutsDown(node)) return rest(shutDown)
   const level = status.proof?.level ?? 0
   const ours = given(status).some((attempt) => attempt.action === 'off')
-  if (!ours && !incident.policy.powerOnFoundOff) {
+  const vouched = status.proof?.kind === 'vouched'
+  if ((!ours || vouched) && !incident.policy.powerOnFoundOff) {
     // A brake may have kept the securing off back when the node was cleared.
     const secured = status.proof === undefined ? [] : secure(at, recall(status.proof))
-    return [...secured, ...askDevices(node, on.now, bootsStill), ...rest('it was found off, and nobody here switched it off: there may be hands in the machine')]
+    return [...secured, ...askDevices(node, on.now, bootsStill), ...rest(`${vouched ? 'a person switched it off' : 'it was found off, and nobody here switched it off'}: there may be hands in the machine`)]
   }
   const pending = offPending(at) ?? foreignTaint(node)
   if (pending !== undefined) return [hold(node.name, pending, incident)]
   const mute = untold(incident, node, on.now)
-  const methods = (ours ? everCut(incident, node) : (node.path.levels[level] ?? []).map((method) => ({ method, level }))).filter(answered(mute))
+  const methods = (ours ? cuts(incident, node) : (node.path.levels[level] ?? []).map((method) => cutBy(incident, node, method, level))).filter(answered(mute))
   if (mute.some(({ asked }) => !asked)) return waitsForWord(at, mute)
   const held = [...waitsForWord(at, mute), ...stillCut(at, [], forgotten(at))]
   if (methods.length === 0 && held.length > 0) return held
@@ -53,8 +55,10 @@ export function returning(at: Situation): Action[] {
   if (pending !== undefined) return [...looks, hold(node.name, pending, incident)]
   const mute = untold(incident, node, on.now)
   if (mute.length > 0) return [...looks, ...waitsForWord(at, mute, looks)]
-  // A boot that is silent again was perhaps cut by our own order, which landed on it: nobody else would switch it on.
-  const dark = withoutPower(at)
+  // A boot is no word of what cuts a machine only in part, as one feed of two does; and one that is silent again was perhaps cut
+  // by our own order, which landed on it: nobody else would switch it on.
+  const dark = cuts(incident, node).filter(({ givenBack, says }) => !givenBack && (says === 'off' || says === 'nothing yet'))
+  if (dark.length > 0 && shutsDown(node)) return [...looks, hold(node.name, { ...waitsForBoot, detail: shutDown }, incident)]
   if (dark.length > 0) return [...looks, ...asksOf(at, dark, looks), ...giveOn(at, dark.filter(({ says }) => says === 'off')), ...stillCut(at, dark, [])]
   if (speaks) return settleDown(at, 'Recovered', 'the node is back, clean, in a new boot')
   if (booting(at)) return [...looks, hold(node.name, waitsForBoot, incident)]
@@ -75,13 +79,15 @@ export function giveBack(at: Situation): Action[] {
   const mute = untold(incident, node, on.now)
   const waits = waitsForWord(at, mute, looks)
   if (mute.some(({ asked }) => !asked)) return [...looks, ...shut, ...waits]
-  const owed = [...cut(incident, node), ...(speaks ? [] : cutAgain(incident, node))].filter(answered(mute))
+  // Switched on, and off since: an *off* that was thought to be over has landed.
+  const owed = cuts(incident, node).filter(({ givenBack, says }) => !givenBack || (!speaks && says === 'off')).filter(answered(mute))
   const lacking = forgotten(at)
   if (owed.length + lacking.length > 0) return [...looks, ...shut, ...giveOn(at, owed), ...waits, ...stillCut(at, owed, lacking)]
   if (mute.length > 0) return [...looks, ...shut, ...waits]
   const outcome = status.voided.length > 0 ? 'Void' : 'Withdrawn'
   if (speaks) return settleDown(at, outcome, outcome === 'Void' ? 'the node is well by its own word: the fence path was wrong' : 'the node is well')
   if (booting(at)) return [...looks, hold(node.name, waitsForBoot, incident)]
+  if (verdict !== undefined && spared(at)) return [...looks, hold(node.name, sparedSilence(verdict), incident)]
   if (verdict?.is === 'dead') return end(at, outcome, 'silent again: another incident takes over')
   if (outcome === 'Withdrawn' && !hasTaint(node, quarantineKey)) return end(at, outcome, 'nothing was cut, and nothing is held')
   return [...looks, hold(node.name, silentAgain(verdict, 'withdrawn, and silent again'), incident)]
@@ -95,14 +101,32 @@ function booting({ on, incident, node, status }: Situation): boolean {
   return (node.beat?.at ?? -Infinity) <= endedAt && on.now - endedAt < incident.policy.bootWithin
 }
 
+const shutDown = 'it said that it shuts down, and stays so until somebody switches it on'
 const waitsForBoot: Brake = { because: 'waiting-for-boot', detail: 'ordered on, no boot is heard yet', lifts: 'a beat of it' }
+
+/** A person said that this silence is not to be answered. It is over once the node was heard and nothing of ours could have
+ *  silenced it since; until then the incident stays, or the same silence would open the next one a second later. */
+function spared({ on, incident, node, status }: Situation): boolean {
+  const ends = given(status).map((attempt) => node.firstSeen.get(`ended ${attempt.id}`) ?? on.now)
+  return incident.abort && (node.beat?.at ?? -Infinity) <= Math.max(node.firstSeen.get(`aborted ${incident.name}`) ?? on.now, ...ends)
+}
+
+function sparedSilence(verdict: Verdict): Brake {
+  const how = verdict.is === 'dead' ? 'dead by all evidence' : silentAgain(verdict, '').detail.slice(2)
+  return { because: 'aborted', detail: `a person aborted it, and the node's silence is left unanswered: ${how}`, lifts: 'a beat of its agent' }
+}
 
 function settleDown(at: Situation, outcome: 'Recovered' | 'Withdrawn' | 'Void', because: string): Action[] {
   const { on, incident, node } = at
   const lacks = awaiting(incident, node, on.now)
   if (!hasTaint(node, quarantineKey)) return lacks === undefined || outcome === 'Withdrawn' ? end(at, outcome, because) : [quarantine(at)]
   if (lacks !== undefined) return [...askClean(node, on.now), hold(node.name, lacks, incident)]
-  return [untaint(node, quarantineKey, because, incident)]
+  const litter = unburied(incident, node) ?? []
+  return litter.length > 0 ? [hold(node.name, littered(litter), incident)] : [untaint(node, quarantineKey, because, incident)]
+}
+
+function littered(pods: readonly PodSeen[]): Brake {
+  return { because: 'waiting-for-clean', detail: `${pods.length} pods that were freed are over, and their objects are still there: ${pods.slice(0, 3).map((pod) => `${pod.namespace}/${pod.name}`).join(', ')}`, lifts: 'their deletion' }
 }
 
 /** The end, once no order of the incident is under way and none may land any more. */
@@ -131,22 +155,6 @@ function asksOf({ on, node }: Situation, methods: readonly { readonly method: Me
 }
 
 const namesOf = (methods: readonly { readonly method: Method }[]): string => methods.map(({ method }) => method.name).join(', ')
-
-interface Dark extends Cut {
-  readonly says: 'off' | 'nothing yet'
-}
-
-/** A boot is no word of what cuts a machine only in part, as one feed of two does: what says off, asked since, is off. */
-function withoutPower({ incident, node }: Situation): readonly Dark[] {
-  return cut(incident, node).flatMap((one): readonly Dark[] => {
-    const last = given(incident.status).findLast((attempt) => isOf(attempt, one.method))
-    const endedAt = last === undefined ? undefined : node.firstSeen.get(`ended ${last.id}`)
-    if (endedAt === undefined) return [] // it is under way: there is no end before its own
-    const since = readingsOf(node, one.method).filter((reading) => reading.startedAt >= endedAt)
-    if (since.length === 0) return [{ ...one, says: 'nothing yet' }]
-    return since.findLast((reading) => reading.state !== 'unknown')?.state === 'off' ? [{ ...one, says: 'off' }] : []
-  })
-}
 
 /** What was cut by a configuration that is not there any more. The machine's next boot has power. */
 function forgotten(at: Situation): readonly string[] {
@@ -190,44 +198,6 @@ function onPending({ on, node, status }: Situation): Brake | undefined {
   return { because: 'order-may-land', detail: `the order on to ${late.method} did not end verified and may land for another ${span}`, lifts: 'that time over' }
 }
 
-interface Cut {
-  readonly method: Method
-  readonly level: number
-}
-
-/** Methods that were ordered off in this incident and not, since, ordered on with success. */
-export function cut(incident: Incident, node: NodeSeen): readonly Cut[] {
-  return everCut(incident, node).filter(({ method }) => !givenBack(given(incident.status).filter((attempt) => isOf(attempt, method))))
-}
-
-/** Switched on with success, and off since: an *off* that was thought to be over has landed. */
-function cutAgain(incident: Incident, node: NodeSeen): readonly Cut[] {
-  return everCut(incident, node).filter(({ method }) => {
-    const last = given(incident.status).findLast((attempt) => isOf(attempt, method))
-    const endedAt = last?.action === 'on' && last.result === 'on' ? node.firstSeen.get(`ended ${last.id}`) : undefined
-    return endedAt !== undefined && saysOff(node, method, endedAt)
-  })
-}
-
-/** Every method that was ordered off here, whether or not an *on* followed: without a boot that *on* may have been undone. */
-function everCut(incident: Incident, node: NodeSeen): readonly Cut[] {
-  const offs = given(incident.status).filter((attempt) => attempt.action === 'off')
-  return node.path.levels.flatMap((methods, level) => methods.filter((method) => offs.some((attempt) => isOf(attempt, method))).map((method) => ({ method, level })))
-}
-
-/** Methods that were cut, and are not configured any more as they were then. */
-export function lost(incident: Incident, node: NodeSeen): readonly string[] {
-  const configured = node.path.levels.flat()
-  const orders = given(incident.status).filter((attempt) => !configured.some((method) => isOf(attempt, method)))
-  const cuts = orders.filter(({ action, method, digest }) => action === 'off' && !givenBack(orders.filter((other) => other.method === method && other.digest === digest)))
-  return [...new Set(cuts.map(({ method }) => method))]
-}
-
-function givenBack(orders: readonly Attempt[]): boolean {
-  const last = orders.at(-1)
-  return last?.action === 'on' && last.result === 'on'
-}
-
 /** While a machine boots its devices are asked so often whether it still has power. */
 const bootsStill: Ms = 10_000
 /** An *on* that failed is given again after this, then after twice as long, and so on. */
@@ -236,18 +206,12 @@ const onAgain: Ms = 5_000
 function giveOn({ on, incident, node, status }: Situation, methods: readonly Cut[]): Action[] {
   const foreign = methods.length === 0 ? undefined : foreignTaint(node)
   if (foreign !== undefined) return [hold(node.name, foreign, incident)]
-  const due = methods.find(({ method }) => on.now >= onDue(incident, node, method, on.now))
+  const due = methods.find((one) => on.now >= onDue(incident, node, one, on.now))
   if (due === undefined || node.busy.has(`order ${node.name} ${due.method.name}`)) return []
   return [{ do: 'restore', node: node.name, incident: incident.name, method: due.method, level: due.level, round: status.round }]
 }
 
-/** A late *off* of somebody deposed has landed, or the *on* has struck another machine: there is no boot to wait for. */
-function saysOff(node: NodeSeen, method: Method, since: Ms): boolean {
-  const last = readingsOf(node, method).findLast((reading) => reading.startedAt >= since && reading.state !== 'unknown')
-  return last?.state === 'off' && !isStrange(last, node)
-}
-
-function onDue(incident: Incident, node: NodeSeen, method: Method, now: Ms): Ms {
+function onDue(incident: Incident, node: NodeSeen, { method, says }: Cut, now: Ms): Ms {
   // An *on* that was not given is tried again ever more rarely, as one that failed; an *off* that was not, changed nothing.
   const own = incident.status.attempts.filter((attempt) => isOf(attempt, method) && (attempt.action === 'on' || attempt.result !== 'not-given'))
   const last = own.at(-1)
@@ -255,7 +219,8 @@ function onDue(incident: Incident, node: NodeSeen, method: Method, now: Ms): Ms 
   const ended = node.firstSeen.get(`ended ${last.id}`) ?? now
   const again = (times: number): Ms => ended + Math.min(onAgain * 2 ** (times - 1), incident.policy.bootWithin)
   const since = (over: (attempt: Attempt) => boolean): number => own.length - 1 - own.findLastIndex(over)
-  if (last.result === 'on' && saysOff(node, method, ended)) return again(since((attempt) => attempt.action === 'off'))
+  // A late *off* of somebody deposed has landed, or the *on* has struck another machine: there is no boot to wait for.
+  if (last.result === 'on' && says === 'off') return again(since((attempt) => attempt.action === 'off'))
   if (last.result === 'running' || last.result === 'on') return ended + incident.policy.bootWithin
   return again(since((attempt) => attempt.action === 'off' || attempt.result === 'on'))
 }

@@ -4,7 +4,7 @@ import { holdfastPolicy } from '../coordinator/holdfast-policy.ts'
 import { nodeFence } from '../coordinator/node-fence.ts'
 import { nodeRecord } from '../coordinator/node-record.ts'
 import { group, version, type Kind } from '../coordinator/schema-kind.ts'
-import { shapeOf, type Shape } from '../coordinator/schema-shape.ts'
+import { shapeOf, type Rule, type Shape } from '../coordinator/schema-shape.ts'
 import type { Manifest } from './manifest.ts'
 
 /** What a CRD says of one field: the part of OpenAPI v3 that Kubernetes calls structural. */
@@ -59,9 +59,9 @@ export function definitionOf(kind: Kind): Manifest {
   }
 }
 
-export function rootOf({ says, spec, status }: Kind): Omit<Property, 'properties'> & { properties: Record<string, unknown> } {
+export function rootOf({ says, spec, status, rules = [] }: Kind): Omit<Property, 'properties'> & { properties: Record<string, unknown> } {
   return {
-    type: 'object', description: says, required: ['spec'],
+    type: 'object', description: says, ...validations(rules), required: ['spec'],
     properties: {
       apiVersion: { type: 'string', description: 'Version of the schema of this object.' },
       kind: { type: 'string', description: 'Kind of this object.' },
@@ -74,10 +74,7 @@ export function rootOf({ says, spec, status }: Kind): Omit<Property, 'properties
 
 export function propertyOf(shape: Shape): Property {
   const { says, rules } = shape
-  const about = {
-    description: says,
-    ...(rules.length === 0 ? {} : { 'x-kubernetes-validations': rules.map(({ rule, message, fieldPath }) => ({ rule, message, ...(fieldPath === undefined ? {} : { fieldPath }) })) }),
-  }
+  const about = { description: says, ...validations(rules) }
   switch (shape.is) {
     case 'flag': return { type: 'boolean', ...about }
     case 'whole': return { type: 'integer', format: 'int64', ...about, minimum: shape.least, maximum: shape.most }
@@ -105,6 +102,11 @@ export function propertyOf(shape: Shape): Property {
       }
     }
   }
+}
+
+function validations(rules: readonly Rule[]): Pick<Property, 'x-kubernetes-validations'> {
+  if (rules.length === 0) return {}
+  return { 'x-kubernetes-validations': rules.map(({ rule, message, fieldPath }) => ({ rule, message, ...(fieldPath === undefined ? {} : { fieldPath }) })) }
 }
 
 function withDefault(property: Property, value: unknown): Property {

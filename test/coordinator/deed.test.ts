@@ -316,37 +316,13 @@ test('a proof of another Node of this name is not recorded', async () => {
 
 const voided: Deed = { do: 'void', node: victim, incident: fence, evidence: 'it answered' }
 
-test('a proof that was shown false comes off the record, its path is marked, and a person is told', async () => {
+test('a proof that was shown false comes off the record, and a person is told', async () => {
   const world = await fenced()
-  world.plantRecord(record({ nodeUid: world.observation.row(victim)?.uid ?? '' }))
   assert.ok(await world.do(voided))
-  await world.clock.runFor(100)
   const { status } = world.stored()
   assert.equal([status.proof, status.voided.length, status.step], [undefined, 1, 'power-management'])
-  assert.equal(world.record()?.paths.map((path) => [path.state, path.evidence]), [['marked', 'it answered']])
   assert.ok(world.logged.some((one) => one.level === 'error'))
-})
-
-for (const does of ['answer 409', 'answer 429', 'unreachable', 'lose answer'] as const) {
-  test(`the path is marked in the end though the NodeRecord is not written at first: ${does}`, async () => {
-    const world = await fenced()
-    world.plantRecord(record({ nodeUid: world.observation.row(victim)?.uid ?? '' }))
-    fault(world, does, '/noderecords/', 2)
-    assert.ok(await turned(world.clock, world.do(voided)))
-    assert.is(world.stored().status.voided.length, 1)
-    await world.clock.runFor(10_000)
-    assert.equal(world.record()?.paths.map((path) => path.state), ['marked'])
-  })
-}
-
-test('that its path cannot be marked keeps no false proof on the record', async () => {
-  const world = await fenced()
-  world.plantRecord(record({ nodeUid: world.observation.row(victim)?.uid ?? '' }))
-  world.server.faults.set([{ does: 'slow', by: 3_500, strikes: (call) => call.path.includes('noderecords') }])
-  const began = world.clock.now()
-  assert.ok(await turned(world.clock, world.do(voided)))
-  assert.ok(world.clock.now() - began < 1_000)
-  assert.is(world.stored().status.voided.length, 1)
+  assert.equal(world.said.map(({ reason }) => reason), ['ProofVoid'])
 })
 
 // taints
@@ -463,6 +439,24 @@ for (const does of faulty) {
     assert.equal(phases(world), ['db-0 Running'])
   })
 }
+
+test('what was doomed and not deleted is buried under its uid and version, also without a proof; another pod of its name is not hit', async () => {
+  const world = await fenced()
+  const pod = world.plantPod('db-0', { status: { phase: 'Failed' } })
+  assert.ok(await world.do({ do: 'bury', node: victim, incident: fence, pods: [pod] }))
+  assert.equal(podWrites(world).map((write) => [write.method, (write.body as { preconditions: object }).preconditions]), [['DELETE', { uid: pod.uid, resourceVersion: pod.resourceVersion }]]) // DeleteOptions
+  const next = world.plantPod('db-0')
+  assert.is(await world.do({ do: 'bury', node: victim, incident: fence, pods: [pod] }), false)
+  assert.equal(world.pods().map((one) => one.metadata.uid), [next.uid])
+})
+
+test('a leader that is none any more buries nothing', async () => {
+  const world = await fenced()
+  const pod = world.plantPod('db-0', { status: { phase: 'Failed' } })
+  world.term = undefined
+  assert.is(await world.do({ do: 'bury', node: victim, incident: fence, pods: [pod] }), false)
+  assert.equal(podWrites(world), [])
+})
 
 test('what was not recorded is given back to the rate', async () => {
   const world = await fenced()

@@ -1,6 +1,6 @@
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
-import { foreignTaint, hasOurs, hasTaint, left, nothingLeft, outOfServiceKey, quarantineKey, type Left } from '../../core/clear.ts'
+import { foreignTaint, hasOurs, hasTaint, left, nothingLeft, outOfServiceKey, quarantineKey, unburied, type Left } from '../../core/clear.ts'
 import type { PodFate } from '../../core/incident.ts'
 import type { NodeSeen, PodSeen } from '../../core/model.ts'
 import { incident, node, now, pod, podsOf, policy, volume } from './world.ts'
@@ -117,5 +117,21 @@ test('another\'s out-of-service is named by its value and effect, beside ours to
   for (const taints of [[others], [ours, others]]) assert.match(foreignTaint(node({ taints }))?.detail ?? '', /out-of-service=nodeshutdown:NoExecute/)
   assert.match(foreignTaint(node({ taints: [{ key: outOfServiceKey, effect: 'NoSchedule' }] }))?.detail ?? '', /out-of-service:NoSchedule/)
 })
+
+const litter = (pods: readonly PodSeen[]) => unburied(incident({ pods: [fate('web-0', 'uid-web-0')] }), node({ pods: podsOf(pods) }))?.map((one) => one.name)
+const doomed = { uid: 'uid-web-0', phase: 'Failed' }
+
+test('what was doomed and never deleted is left to bury', () => assert.equal(litter([pod('web-0', doomed)]), ['web-0']))
+
+const living: [string, PodSeen][] = [
+  ['another pod that failed', pod('web-0', { uid: 'another', phase: 'Failed' })],
+  ['a pod on the record that was never touched', pod('web-0', { uid: 'uid-web-0', phase: 'Running' })],
+  ['one that is being deleted', pod('web-0', { ...doomed, terminating: true })],
+]
+for (const [what, one] of living) test(`not to bury: ${what}`, () => assert.equal(litter([one]), []))
+
+test('nothing is listed for an incident that doomed nobody', () => assert.equal(unburied(incident(), node({})), []))
+
+test('pods that were not listed are to be listed first', () => assert.is(unburied(incident({ pods: [fate('web-0', 'uid-web-0')] }), node({})), undefined))
 
 test.run()

@@ -119,4 +119,33 @@ test('no proof while another path of the node says on', () => {
   assert.match('lacks' in said ? said.lacks : '', /bmc-off says on/)
 })
 
+const strip = { ...method, name: 'strip', device: 'strip', digest: 'ds' }
+const ofStrip = { method: 'strip', digest: 'ds' }
+/** A controller that tells its machine's UUID unless told otherwise, and the outlet behind it on the next level. */
+const levelled = (readings: NodeSeen['readings'], attempts = [attempt()], firstSeen: NodeSeen['firstSeen'] = new Map(seenOrder(now - 9_000, now - 5_000))) => {
+  const known = node().record?.paths ?? []
+  const record = { ...node().record, paths: [...known, ...known.map((path) => ({ ...path, ...ofStrip }))] } as NonNullable<NodeSeen['record']> // of both levels
+  const target = node({ ...orderedOff, path: { levels: [[method], [strip]], faults: [] }, firstSeen, record, readings })
+  return [0, 1].map((level) => { const said = proveOff(incident({ attempts }), target, level, [], now); return 'proof' in said ? 'proven' : said.lacks })
+}
+/** It answers, and tells no UUID. */
+const mute = ({ machine: _machine, ...rest }: NodeSeen['readings'][number]): NodeSeen['readings'][number] => rest
+const landed = (ended: number) => new Map([...seenOrder(now - 40_000, now - 35_000), ...seenOrder(now - 9_000, ended, 's')])
+const controllerOff = [reading('off', now - 3_000, now - 2_900), reading('off', now - 900, now - 800)]
+const outletOn = { ...mute(reading('on', now - 2_000, now - 1_900)), ...ofStrip }
+
+test('the outlet behind a controller stays on: that does not outweigh an off of this very machine', () => {
+  assert.is(levelled([outletOn, ...controllerOff])[0], 'proven')
+  assert.match(levelled([outletOn, ...controllerOff.map(mute)])[0] ?? '', /strip says on/)
+  assert.match(levelled([{ ...outletOn, machine: 'machine-2' }, ...controllerOff])[0] ?? '', /strip says on/)
+})
+
+test('what a controller said before its outlet was ordered off proves nothing: it may hang on that outlet', () => {
+  const orders = [attempt(), attempt({ id: 's', level: 1, ...ofStrip })]
+  assert.is(levelled(controllerOff, orders, landed(now - 5_000))[0], 'proven')
+  assert.match(levelled(controllerOff, orders, landed(now - 2_000))[0] ?? '', /bmc-off was not yet read off twice since the order/)
+  const running = [attempt(), attempt({ id: 's', level: 1, ...ofStrip, result: 'running' })]
+  assert.match(levelled(controllerOff, running, landed(now - 5_000))[0] ?? '', /strip is under way/)
+})
+
 test.run()

@@ -11,7 +11,7 @@ import type { Attempt, Incident, IncidentStatus } from '../../core/incident.ts'
 import type { BeatSeen, NodeSeen, Observed, Reading, Self } from '../../core/model.ts'
 import type { Policy } from '../../core/policy.ts'
 import { survey } from '../../core/survey.ts'
-import { attempts, booted, bootedReady, cleared, clearing, freed, lifted, on, opened, ordered, ordering, outOfService, proven, quarantine, recovering, seenLongAgo, switchedOn, theirs, withdrawn, type State } from './states.ts'
+import { attempts, booted, bootedReady, cleared, clearing, freed, lifted, littered, on, opened, ordered, ordering, outOfService, proven, quarantine, recovering, seenLongAgo, switchedOn, theirs, withdrawn, type State } from './states.ts'
 import { attempt, beat, boot, dead, foundOffNode, incident, method, newBoot, node, now, pod, podsOf, policy, proofRecord, reading, record, seen, seenOrder, seenProof, self, silent, volume } from './world.ts'
 
 const test = suite('decide, whatever the snapshot')
@@ -20,7 +20,7 @@ const plug = { ...method, name: 'plug-off', agent: 'pdu', device: 'pdu-1:161', d
 /** The time of the first order passed a few seconds ago. */
 const seenPassed = new Map(seenOrder(now - 95_000, now - 93_000))
 const states: readonly State[] = [
-  opened, opened, opened, ordering, ordered, proven, clearing, freed, cleared, recovering, switchedOn, booted, lifted, withdrawn, { node: foundOffNode, status: {} },
+  opened, opened, opened, ordering, ordered, proven, clearing, freed, cleared, recovering, switchedOn, booted, littered, lifted, withdrawn, { node: foundOffNode, status: {} },
   { node: clearing.node, status: { ...clearing.status, attempts: [], proof: proofRecord({ kind: 'found-off' }) } },
   { node: { ...clearing.node, beat: beat({ answered: { issuedAt: now - 400, boot } }) }, status: clearing.status },
   { node: { ...withdrawn.node, taints: [quarantine], firstSeen: seenLongAgo }, status: { ...withdrawn.status, attempts: [attempt({ result: 'failed' }), on] } },
@@ -71,7 +71,7 @@ const nodeChanges = fc.record({
   lease: fc.record({ at: when, unmovedSince: when, moved: fc.boolean() }).map(({ at, unmovedSince, moved }) => ({ askedAt: at, readAt: at + 20, renewTime: 'x', unmovedSince: Math.min(at, unmovedSince), moved })),
   path: fc.constantFrom({ levels: [[method]], faults: [] }, { levels: [[method], [plug]], faults: [] }, { levels: [[method, plug]], faults: [] }, { levels: [], faults: ['fence-config-node-2: no such template'] }),
   taints: fc.subarray([quarantine, outOfService, theirs, { key: 'node.kubernetes.io/unreachable', effect: 'NoSchedule' as const }]),
-  pods: fc.option(fc.record({ at: when, some: fc.subarray([pod('web-0'), pod('api-x', { owner: 'ReplicaSet' }), pod('kept', { finalizers: ['x'], terminating: true }), pod('ds', { exempt: 'DaemonSet' })]) }).map(({ at, some }) => podsOf(some, at)), { nil: undefined as never }),
+  pods: fc.option(fc.record({ at: when, some: fc.subarray([pod('web-0'), pod('api-x', { owner: 'ReplicaSet' }), pod('kept', { finalizers: ['x'], terminating: true }), pod('ds', { exempt: 'DaemonSet' }), pod('over', { phase: 'Failed' }), pod('done', { phase: 'Succeeded' })]) }).map(({ at, some }) => podsOf(some, at)), { nil: undefined as never }),
   volumes: fc.subarray([volume('pv-1'), volume('pv-2', { deleting: true })]), gone: fc.constantFrom(false, false, true), uid: fc.constantFrom('uid-node-2', 'uid-node-2', 'uid-other'),
   machine: fc.constantFrom('machine-2', 'machine-2', 'machine-9'), bootId: fc.constantFrom('boot-1', 'boot-2'), controlPlane: fc.boolean(),
 }, { requiredKeys: [] })
@@ -84,6 +84,7 @@ const someAttempt: fc.Arbitrary<Attempt> = fc.record({
 const statusChanges = fc.record({
   phase: fc.constantFrom('New', 'Running', 'Done', 'Final'), step: fc.constantFrom('none', 'power-management', 'clear', 'recovery'), round: fc.constantFrom(1, 2), term: fc.constantFrom(3, 3, 3, 2),
   attempts: fc.uniqueArray(someAttempt, { maxLength: 3, selector: (one) => one.id }), proof: fc.record({ kind: fc.constantFrom('off', 'found-off'), boot: fc.constantFrom(boot, boot, newBoot), nodeUid: fc.constantFrom('uid-node-2', 'uid-node-2', 'uid-other') }).map((one) => proofRecord(one)),
+  pods: fc.subarray(['web-0', 'over', 'kept']).map((names) => names.map((name) => ({ namespace: 'default', name, uid: `uid-${name}`, fate: 'freed' as const }))),
   voided: fc.array(fc.constant({ proof: proofRecord(), at: '', evidence: '' }), { maxLength: 1 }),
 }, { requiredKeys: [] })
 
@@ -148,9 +149,18 @@ test('the worlds are not vacuous: every deed is wanted in many of them, and none
   check((_, actions) => {
     for (const action of actions) if (action.node === 'node-2' && !isLook(action)) counts.set(action.do, (counts.get(action.do) ?? 0) + 1)
   })
-  for (const kind of ['open', 'adopt', 'fence', 'restore', 'settle', 'prove', 'void', 'taint', 'untaint', 'delete', 'withdraw', 'close', 'hold']) {
+  for (const kind of ['open', 'adopt', 'fence', 'restore', 'settle', 'prove', 'void', 'taint', 'untaint', 'delete', 'bury', 'withdraw', 'close', 'hold']) {
     assert.ok((counts.get(kind) ?? 0) >= 10, `${kind}: ${counts.get(kind) ?? 0} of ${runs}`)
   }
+})
+
+test('only what was doomed on the record, and is over, is buried', () => {
+  check((world, actions) => {
+    for (const { pods } of of(actions, 'bury')) for (const one of pods) {
+      assert.ok(world.incident.status.pods.some(({ uid, fate }) => uid === one.uid && fate === 'freed'))
+      assert.ok((one.phase === 'Failed' || one.phase === 'Succeeded') && !one.terminating)
+    }
+  })
 })
 
 test('the same snapshot gives the same answer, and is left as it was', () => {

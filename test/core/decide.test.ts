@@ -7,7 +7,7 @@ import type { Attempt, Incident, IncidentStatus } from '../../core/incident.ts'
 import type { Method, NodeSeen, Observed, Reading, Self } from '../../core/model.ts'
 import type { Policy } from '../../core/policy.ts'
 import {
-  attempts, booted, bootedReady, cleared, clearing, freed, lifted, on, opened, ordered, ordering, outOfService, proven, quarantine, recovering, seenAll,
+  attempts, booted, bootedReady, cleared, clearing, freed, lifted, littered, on, opened, ordered, ordering, outOfService, proven, quarantine, recovering, seenAll,
   seenLongAgo, switchedOn, theirs, withdrawn, type State,
 } from './states.ts'
 import {
@@ -37,6 +37,7 @@ function said(action: Action): string {
     case 'prove': return `prove ${action.proof.kind}`
     case 'taint': return action.outOfService ? 'taint out-of-service' : 'taint quarantine'
     case 'untaint': return action.key === quarantineKey ? 'untaint quarantine' : 'untaint out-of-service'
+    case 'bury': return `bury ${action.pods.map((one) => one.name).join(' ')}`
     case 'delete': return `delete ${action.pods.map((one) => one.name).join(' ')}`
     case 'close': return `close ${action.outcome}`
     case 'hold': return `hold ${action.because}`
@@ -609,6 +610,10 @@ test('a shutdown that left nothing behind opens no incident; one that left a pod
 test('the node is back, in a new boot and clean: the quarantine is lifted, then the incident closes', () => {
   assert.equal(wants(inState(booted)), ['untaint quarantine'])
   assert.equal(wants(inState(lifted)), ['close Recovered'])
+})
+
+test('a pod that was doomed and never deleted goes before the quarantine does', () => {
+  assert.equal(wants(inState(littered)), ['hold waiting-for-clean', 'bury web-0'])
 })
 
 const notClosed: [string, Partial<NodeSeen>, Partial<IncidentStatus>, readonly string[]][] = [

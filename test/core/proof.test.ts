@@ -2,7 +2,7 @@ import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
 import type { Attempt } from '../../core/incident.ts'
 import type { Method, NodeSeen } from '../../core/model.ts'
-import { contradicted, foundOff, proveOff, recall, stillOff, twoOffs, type Proven } from '../../core/proof.ts'
+import { contradicted, foundOff, proveOff, recall, sameMachine, stillOff, twoOffs, type Proven } from '../../core/proof.ts'
 import { attempt, beat, boot, foundOffNode, incident, method, newBoot, node, now, orderedOff, reading, record, seenOrder } from './world.ts'
 
 const test = suite('proof')
@@ -96,6 +96,42 @@ test('a reading in which the device names another machine is no reading of this 
   lacks(off({ readings: [on, first, { ...last, machine: 'machine-9' }] }), /another machine/)
   lacks(off({ readings: [on, { ...first, machine: 'machine-9' }, last] }), /another machine/)
   proves(off({ readings: [on, first, { ...last, machine: 'MACHINE-2' }] }), 'off')
+})
+
+/** Of one machine, as its firmware writes it and as a system reads it that takes the first three fields for little-endian. */
+const [asTold, asRead] = ['4203942f-ce98-3f27-455c-463d34b8af41', '2f940342-98ce-273f-455c-463d34b8af41']
+
+test('a UUID whose first three fields are written backwards is of the same machine, by either side', () => {
+  for (const [one, other] of [[asTold, asRead], [asRead, asTold], [asTold, asTold], [asTold.toUpperCase(), asRead]] as const) assert.ok(sameMachine(one, other), `${one} ${other}`)
+  proves(off({ machine: asRead, readings: (orderedOff.readings ?? []).map((one) => ({ ...one, machine: asTold })) }), 'off')
+})
+
+for (const [what, other] of [
+  ['the first field alone turned', '2f940342-ce98-3f27-455c-463d34b8af41'], ['the second alone', '4203942f-98ce-3f27-455c-463d34b8af41'],
+  ['the third alone', '4203942f-ce98-273f-455c-463d34b8af41'], ['the fourth turned too', '2f940342-98ce-273f-5c45-463d34b8af41'],
+  ['all of it turned', '41afb834-3d46-5c45-273f-98ce2f940342'], ['its halves of bytes turned', '24304924-89ec-72f3-455c-463d34b8af41'],
+  ['without its dashes turned', '2f94034298ce273f455c463d34b8af41'], ['nothing', ''],
+] as const) {
+  test(`another machine: ${what}`, () => {
+    assert.not(sameMachine(asTold, other))
+    assert.not(sameMachine(other, asTold))
+  })
+}
+
+// Of 2^122 random UUIDs two at most pass for one machine: another machine is taken for it once in 2^121 draws.
+test('a UUID is of two writings and of no third: every one a digit away from either is of another machine', () => {
+  const digits = '0123456789abcdef'
+  let tried = 0
+  for (const writing of [asTold, asRead]) for (const [at, digit] of [...writing].entries()) for (const other of digit === '-' ? '' : digits.replace(digit, '')) {
+    tried += 1
+    assert.not(sameMachine(asTold, `${writing.slice(0, at)}${other}${writing.slice(at + 1)}`), `${at} ${other}`)
+  }
+  assert.is(tried, 2 * 32 * 15)
+})
+
+test('what is no UUID is compared letter by letter', () => {
+  assert.not(sameMachine('machine-2', 'machine-3'))
+  assert.not(sameMachine('abcdefgh-ijkl-mnop-qrst-uvwxyzabcdef', 'ghefcdab-klij-opmn-qrst-uvwxyzabcdef'))
 })
 
 test('a path never audited is trusted if it was read on in this incident', () => {

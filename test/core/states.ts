@@ -38,5 +38,7 @@ export const booted: State = {
   node: { ...switchedOn.node, readings: [], beat: beat({ boot: newBoot, since: now - 10_000, clean: { at: now - 2_000, report: { state: 'clean' } } }), ready: bootedReady, bootId: 'boot-2', record: record({ boot: newBoot, paths: [] }) },
   status: switchedOn.status,
 }
+/** Doomed, never deleted, and back. */
+export const littered: State = { node: { ...booted.node, pods: podsOf([pod('web-0', { phase: 'Failed' })]) }, status: booted.status }
 export const lifted: State = { node: { ...booted.node, taints: [] }, status: booted.status }
 export const withdrawn: State = { node: { taints: [], firstSeen: new Map([[`gone ${outOfServiceKey}`, now - 60_000]]) }, status: { phase: 'Done', step: 'recovery' } }

@@ -79,7 +79,7 @@ test('what a NodeFence may be by the CRD is read, and written back as what the C
     const head = Object(incidentBody(incident)).spec
     const body = Object(statusBody(incident.name, '7', 'u', incident.status)).status
     assert.equal([...refusalsOf(fenceSpec, head), ...refusalsOf(fenceStatus, body)], [])
-    assert.equal(readIncident(fence({ ...head, abort: incident.abort }, JSON.parse(JSON.stringify(body)))), read)
+    assert.equal(readIncident(fence({ ...head, abort: incident.abort, ...(incident.acknowledge === undefined ? {} : { acknowledge: incident.acknowledge }) }, JSON.parse(JSON.stringify(body)))), read)
   }), { numRuns: 200 })
 })
 
@@ -121,10 +121,10 @@ test('no field of a NodeRecord is there in vain', () => {
   assert.equal(inVain(recordSpec, sample(recordSpec), (spec) => readRecord(record(spec))), [])
 })
 
-test('what makes an incident is settled when it is opened: only abort can be changed, and only one way', () => {
+test('what makes an incident is settled when it is opened: only abort, one way, and acknowledge can be changed', () => {
   const rules = Object.entries(fenceSpec.properties ?? {}).map(([name, property]) => [name, (property['x-kubernetes-validations'] ?? []).map((rule) => Object(rule).rule)])
   const settled = ['nodeName', 'nodeUid', 'boot', 'machine', 'cause', 'policy'].map((name) => [name, ['self == oldSelf']])
-  assert.equal(rules, [...settled, ['abort', ['!oldSelf || self']]])
+  assert.equal(rules, [...settled, ['abort', ['!oldSelf || self']], ['acknowledge', []]])
 })
 
 test('kinds are cluster-wide, short to type, and columns name fields that exist', () => {

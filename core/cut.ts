@@ -1,0 +1,52 @@
+// What was cut off in an incident, and how the machine stands by it now. Both are read off the record and the devices' own
+// words, never remembered: an *on* that ended verified may have been undone since by an *off* that nobody could take back.
+import { given, isOf, type Attempt, type Incident } from './incident.ts'
+import type { Method, Ms, NodeSeen, PowerState } from './model.ts'
+import { isStrange, readingsOf } from './proof.ts'
+
+export interface Cut {
+  readonly method: Method
+  readonly level: number
+  /** The last order to it was *on*, and ended verified. */
+  readonly givenBack: boolean
+  readonly says: Says
+}
+
+/** What a device told of this machine since the end of its last order. `nothing yet`: it was not asked. */
+type Says = PowerState | 'nothing yet'
+
+/** Every method that was ordered off here, whether or not an *on* followed. */
+export function cuts(incident: Incident, node: NodeSeen): readonly Cut[] {
+  const offs = given(incident.status).filter((attempt) => attempt.action === 'off')
+  return node.path.levels.flatMap((methods, level) => methods.filter((method) => offs.some((attempt) => isOf(attempt, method))).map((method) => cutBy(incident, node, method, level)))
+}
+
+/** As if it had been cut by this method; one that was never ordered has told nothing since. */
+export function cutBy(incident: Incident, node: NodeSeen, method: Method, level: number): Cut {
+  const orders = given(incident.status).filter((attempt) => isOf(attempt, method))
+  const last = orders.at(-1)
+  const endedAt = last === undefined ? undefined : node.firstSeen.get(`ended ${last.id}`)
+  // While it is under way, nothing that the device says is its last word.
+  return { method, level, givenBack: givenBack(orders), says: endedAt === undefined ? 'unknown' : saysSince(node, method, endedAt) }
+}
+
+/** What it says of another machine tells nothing of this one. */
+function saysSince(node: NodeSeen, method: Method, since: Ms): Says {
+  const readings = readingsOf(node, method).filter((reading) => reading.startedAt >= since)
+  if (readings.length === 0) return 'nothing yet'
+  const last = readings.findLast((reading) => reading.state !== 'unknown')
+  return last === undefined || isStrange(last, node) ? 'unknown' : last.state
+}
+
+/** Methods that were cut, and are not configured any more as they were then. */
+export function lost(incident: Incident, node: NodeSeen): readonly string[] {
+  const configured = node.path.levels.flat()
+  const orders = given(incident.status).filter((attempt) => !configured.some((method) => isOf(attempt, method)))
+  const offs = orders.filter(({ action, method, digest }) => action === 'off' && !givenBack(orders.filter((other) => other.method === method && other.digest === digest)))
+  return [...new Set(offs.map(({ method }) => method))]
+}
+
+function givenBack(orders: readonly Attempt[]): boolean {
+  const last = orders.at(-1)
+  return last?.action === 'on' && last.result === 'on'
+}

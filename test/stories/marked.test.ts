@@ -1,0 +1,33 @@
+// A path whose proof was shown false is marked on the NodeRecord by whoever leads, as soon as the API server takes the write: the
+// NodeFence that bears the false proof is all that has to be remembered.
+import { suite } from 'uvu'
+import * as assert from 'uvu/assert'
+import { readRecord } from '../../coordinator/node-record.ts'
+import { ended, peace, theIncident, type Play } from './play.ts'
+
+const test = suite('marked')
+
+function marks(on: Play): readonly string[] {
+  const object = on.world.server?.peek('noderecords.holdfast.dev').find(({ metadata }) => metadata.name === on.victim)
+  const read = object === undefined ? undefined : readRecord(object)
+  return read?.ok === true ? read.record.paths.map(({ method, state }) => `${method} ${state}`) : []
+}
+
+for (const killed of [false, true]) {
+  test(`its record is refused for a while${killed ? ', and the leader that voided the proof is killed meanwhile' : ''}: the path is marked in the end`, async () => {
+    const on = await peace({ seed: killed ? 94 : 95 })
+    on.world.hibernate(on.victim)
+    on.world.server?.faults.set([{ does: 'answer', status: 503, strikes: ({ method, path }) => method !== 'GET' && path.includes('/noderecords') }])
+    await on.until('the proof is void', async () => ((await theIncident(on))?.status.voided.length ?? 0) > 0, 300_000)
+    const leader = on.leader()
+    if (killed && leader !== undefined) on.world.killReplica(leader)
+    await on.run(10_000)
+    assert.equal(marks(on), ['bmc-off verified'], 'nobody could write it')
+    on.world.server?.faults.clear()
+    await on.until('the path is marked', () => marks(on).join() === 'bmc-off marked', 30_000)
+    await ended(on, 300_000)
+    assert.equal(marks(on), ['bmc-off marked'])
+  })
+}
+
+test.run()
