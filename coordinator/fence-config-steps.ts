@@ -30,11 +30,11 @@ const mostMethods = 16
 const marking: ReadonlySet<string> = new Set(['mark-unschedulable', 'mark-schedulable'])
 const instanceMethods: ReadonlySet<string> = new Set(['restart-instance', 'terminate-instance'])
 
-/** ClusterLabs programs that cut a machine off from a fabric, or that prove nothing by themselves. Their *off* is not a
+/** Programs that cut a machine off from a fabric, or that prove nothing by themselves. Their *off* is not a
  *  machine that is off: measured, the kernel behind a switched-off port goes on counting. */
 const notPower: ReadonlySet<string> = new Set([
   'fence_brocade', 'fence_cisco_mds', 'fence_compute', 'fence_evacuate', 'fence_ifmib', 'fence_mpath', 'fence_sanbox2', 'fence_scsi',
-  'fence_ack_manual', 'fence_dummy', 'fence_heuristics_ping', 'fence_heuristics_resource', 'fence_kdump', 'fence_sbd',
+  'switch-snmp', 'fence_ack_manual', 'fence_dummy', 'fence_heuristics_ping', 'fence_heuristics_resource', 'fence_kdump', 'fence_sbd',
 ])
 
 export function stepsOf(config: ReadonlyMap<string, Placed>): Steps {

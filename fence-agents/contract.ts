@@ -15,6 +15,8 @@ export interface AgentDescription {
   on(given: Given): Promise<DeviceWord>
   /** Outlets of the device and their names. Without it the device has one outlet. */
   list?(given: Given): Promise<readonly { readonly plug: string; readonly name: string }[]>
+  /** Throws a Failure where the form of the parameters is wrong beyond what is required of each. Asks nothing of the device. */
+  check?(given: Given): void
 }
 
 export interface ParameterDescription {
@@ -33,10 +35,24 @@ export interface DeviceWord {
   readonly evidence: string
   /** The machine's UUID, if the device knows it: it proves that this path ends at this machine. */
   readonly machine?: string
+  /** The machine's addresses, if the device knows them: where no UUID is told they are all that ties this path to a node. */
+  readonly addresses?: readonly string[]
   readonly reason?: Reason
 }
 
 export type Reason = 'auth' | 'unreachable' | 'notfound' | 'privilege' | 'busy' | 'timeout' | 'config' | 'device'
+
+/** What a person can do about it, where the message itself does not say. */
+const advice: Readonly<Record<Reason, string>> = {
+  auth: 'See the user and the password in the Secret that the template names.',
+  unreachable: 'See whether address and port are right, whether the device has power, and what stands between it and the coordinator.',
+  notfound: 'See whether plug= names something that this device has.',
+  privilege: 'Give this user the right to switch, or name another user.',
+  busy: 'Ask again in a minute: the device is at something else.',
+  timeout: 'See why the device is slow; if it always is, give it more time.',
+  config: 'Correct the ConfigMap of the method or of its template.',
+  device: 'Look at the device itself: it answers, and not as its kind should.',
+}
 
 export class Failure extends Error {
   readonly reason: Reason
@@ -91,7 +107,7 @@ async function act(agent: AgentDescription, action: Action, given: Given): Promi
       stdout.write(metadataOf(agent, agent.list === undefined ? actions.filter((known) => known !== 'list') : actions))
       return leave(0)
     case 'validate-all':
-      needRequired(agent.parameters, given)
+      agent.check?.(needRequired(agent.parameters, given))
       return leave(0)
     case 'list':
       for (const outlet of await listed(agent, given)) stdout.write(`${outlet.plug},${outlet.name}\n`)
@@ -116,14 +132,32 @@ async function listed(agent: AgentDescription, given: Given): Promise<readonly {
   return agent.list(needRequired(agent.parameters.filter((parameter) => parameter.name !== 'plug'), given))
 }
 
+const hidden = new Set<string>()
+
+/** From here on the program never prints this: a cloud that refuses a request may quote what stood in it. */
+export function neverPrint(secret: string): void {
+  if (secret.length >= shortestSecret) hidden.add(secret)
+}
+
+/** Shorter ones would take words apart that have nothing to do with them. */
+const shortestSecret = 4
+
+export function withoutSecrets(text: string): string {
+  let shown = text
+  for (const secret of hidden) shown = shown.replaceAll(secret, '***')
+  return shown
+}
+
 function tell(word: DeviceWord): void {
   finish(word.state === 'on' ? 0 : word.state === 'off' ? 2 : 1, word)
 }
 
-function finish(code: number, word: DeviceWord): void {
-  if (code === 1) stderr.write(`ERROR: ${word.reason ?? 'device'}: ${word.evidence}\n`)
+function finish(code: number, said: DeviceWord): void {
+  const word = { ...said, evidence: withoutSecrets(said.evidence) }
+  const reason = word.reason ?? 'device'
+  if (code === 1) stderr.write(`ERROR: ${reason}: ${word.evidence}\n${advice[reason]}\n`)
   else stdout.write(`Status: ${word.state.toUpperCase()}\n`)
-  stdout.write(`holdfast ${JSON.stringify({ v: 1, ...word })}\n`)
+  stdout.write(`holdfast ${JSON.stringify({ v: 1, ...word, ...(code === 1 ? { advice: advice[reason] } : {}) })}\n`)
   leave(code)
 }
 
@@ -142,7 +176,7 @@ interface Parsed {
  *  blanks and one pair of quotes are stripped, what is not known is warned of and ignored. */
 export function parseInput(text: string, parameters: readonly ParameterDescription[]): Parsed {
   const known = new Map<string, string>()
-  for (const { name, obsoletes = name } of parameters) known.set(obsoletes, name).set(name, name)
+  for (const { name, obsoletes = name } of parameters) known.set(obsoletes.toLowerCase(), name).set(name.toLowerCase(), name)
   const values = new Map<string, string>()
   const given: string[] = []
   const warnings: string[] = []
@@ -210,15 +244,15 @@ async function readAll(stream: AsyncIterable<Buffer>): Promise<string> {
 }
 
 /** Asks again and again until the device is where it was ordered to be. `want` is a word that was read, never a guess. */
-export async function pollUntil(want: 'on' | 'off', given: Given, within: number, look: () => Promise<DeviceWord>): Promise<DeviceWord> {
+export async function pollUntil(want: 'on' | 'off', given: Given, within: number, look: () => Promise<DeviceWord>, pause = pollPause): Promise<DeviceWord> {
   const until = performance.now() + Math.min(within, given.left())
   for (;;) {
     const word = await look()
     if (word.state === want) return word
-    if (performance.now() + pollPause >= until) {
+    if (performance.now() + pause >= until) {
       return { ...word, state: 'unknown', evidence: `ordered ${want}, and still: ${word.evidence}`, reason: 'timeout' }
     }
-    await new Promise((resolve) => { setTimeout(resolve, pollPause) })
+    await new Promise((resolve) => { setTimeout(resolve, pause) })
   }
 }
 

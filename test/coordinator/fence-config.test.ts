@@ -122,6 +122,7 @@ for (const [name, properties, methods, fault] of [
   ['an off in the recovery', 'power_management=bmc\nrecovery=bmc', { bmc }, /recovery= names bmc, which switches off/],
   ['isolation alone', 'isolation=bmc', { bmc }, /isolation= alone proves nothing about the machine/],
   ['a switch port taken for power', 'power_management=port', { port: 'agent_name=fence_ifmib\nplug=p1\naction=off' }, /fence_ifmib does not switch a machine's power/],
+  ['a switch port of ours taken for power', 'power_management=port', { port: 'agent_name=switch-snmp\nip=10.0.0.9\nplug=p1\naction=off' }, /switch-snmp does not switch a machine's power/],
   ['another node\'s name', 'node_name=node-2\npower_management=bmc', { bmc }, /node_name=node-2 in the configuration of node-1/],
   ['a cloud method without a cloud', 'power_management=restart-instance', {}, /needs a cloud's fence agent/],
 ] as const) {

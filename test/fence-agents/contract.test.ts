@@ -6,11 +6,14 @@ import { fileURLToPath } from 'node:url'
 import { parseInput, type ParameterDescription } from '../../fence-agents/contract.ts'
 import { metadataOf } from '../../fence-agents/metadata.ts'
 import { inPlace, type AgentPlace } from './place.ts'
+import { startSnmpDevice, v2c } from './snmp-device.ts'
+import { startUpsd, upsdLogin } from './upsd.ts'
 
 const test = suite('fence-agents contract')
 
 const parameters: readonly ParameterDescription[] = [
   { name: 'plug', says: 'p', type: 'string', obsoletes: 'port' }, { name: 'power_wait', says: 'w', type: 'second' }, { name: 'password', says: 's', type: 'string' },
+  { name: 'resourceGroup', says: 'g', type: 'string' },
 ]
 
 const read = (text: string) => {
@@ -21,6 +24,7 @@ const read = (text: string) => {
 for (const [name, text, wanted] of [
   ['comments and blank lines are skipped', '# x\n\n  \naction=off\n', { actions: ['off'], values: {}, warnings: 0 }],
   ['the last of two wins, an old name counts as the new one', 'port=1\nplug=2\n', { actions: [], values: { plug: '2' }, warnings: 0 }],
+  ['a name with capitals is known, however it is written', 'resourceGroup=a\n', { actions: [], values: { resourceGroup: 'a' }, warnings: 0 }],
   ['- and _ are equal, capitals too', 'Power-Wait=3\n', { actions: [], values: { power_wait: '3' }, warnings: 0 }],
   ['one pair of quotes and outer blanks are stripped', '  plug=" a "  \npassword=""x""\n', { actions: [], values: { plug: ' a ', password: '"x"' }, warnings: 0 }],
   ['what is not known is warned of', 'colour=red\nnodename=n1\n', { actions: [], values: {}, warnings: 1 }],
@@ -47,11 +51,48 @@ test('the metadata is XML that says what it should, whatever stands in a descrip
 interface Device {
   readonly agent: string
   readonly stdin: string
+  /** What monitor ends with while the machine is off: a device of several outlets asks for their list. */
+  readonly monitorOff: 0 | 2
   power(): string
 }
 
-/** The same demands on one of our own programs and on the shell script of the README. */
-function devices(place: AgentPlace): readonly Device[] {
+/** The same demands on each of our programs that a device can be had for here, and on the shell script of the README. */
+async function withDevices(work: (devices: readonly Device[], place: AgentPlace) => Promise<void>): Promise<void> {
+  const [strip, port, upsd] = [await startStrip(), await startPort(), await startUpsd()]
+  const at = { ip: '127.0.0.1', ...v2c }
+  try {
+    await inPlace((place) => work([
+      ...inFiles(place),
+      { agent: 'pdu-snmp', stdin: lines({ ...at, ipport: strip.port, plug: '1' }), monitorOff: 0, power: () => (strip.values.get(`${stripState}.1`)?.value === 2 ? 'off' : 'on') },
+      { agent: 'switch-snmp', stdin: lines({ ...at, ipport: port.port, plug: '1' }), monitorOff: 0, power: () => (port.values.get(`${portState}.1`)?.value === 2 ? 'off' : 'on') },
+      { agent: 'nut', stdin: lines({ ...at, ...upsdLogin, ipport: upsd.port, plug: '1' }), monitorOff: 0, power: () => upsd.variables.get('outlet.1.status') ?? '' },
+    ], place))
+  } finally {
+    await Promise.all([strip.close(), port.close(), upsd.close()])
+  }
+}
+
+const stripState = '1.3.6.1.4.1.318.1.1.12.3.5.1.1.4'
+const portState = '1.3.6.1.2.1.2.2.1.8'
+
+function startStrip() {
+  return startSnmpDevice({ '1.3.6.1.2.1.1.2.0': { type: 'OID', value: '1.3.6.1.4.1.318.1.3.4.5' }, [`${stripState}.1`]: { type: 'Integer', value: 1 } }, (_, value, values) => {
+    values.set(`${stripState}.1`, { type: 'Integer', value })
+  })
+}
+
+function startPort() {
+  const admin = '1.3.6.1.2.1.2.2.1.7.1'
+  return startSnmpDevice({ '1.3.6.1.2.1.2.2.1.2.1': { type: 'OctetString', value: 'p1' }, [admin]: { type: 'Integer', value: 1 }, [`${portState}.1`]: { type: 'Integer', value: 1 } }, (_, value, values) => {
+    values.set(admin, { type: 'Integer', value }).set(`${portState}.1`, { type: 'Integer', value })
+  })
+}
+
+function lines(given: Readonly<Record<string, string | number>>): string {
+  return Object.entries(given).map(([key, value]) => `${key}=${value}\n`).join('')
+}
+
+function inFiles(place: AgentPlace): readonly Device[] {
   const file = join(place.folder, 'device')
   writeFileSync(file, JSON.stringify({ power: 'on' }))
   const readme = readFileSync(fileURLToPath(new URL('../../fence-agents/README.md', import.meta.url)), 'utf8')
@@ -60,18 +101,18 @@ function devices(place: AgentPlace): readonly Device[] {
   const gpio = join(place.folder, 'gpio')
   writeFileSync(gpio, '1\n')
   return [
-    { agent: 'test-device', stdin: `state_file=${file}\n`, power: () => (JSON.parse(readFileSync(file, 'utf8')) as { power: string }).power },
-    { agent: 'gpio-relay', stdin: `gpio=${gpio}\n`, power: () => (readFileSync(gpio, 'utf8').trim() === '1' ? 'on' : 'off') },
+    { agent: 'test-device', stdin: `state_file=${file}\n`, monitorOff: 2, power: () => (JSON.parse(readFileSync(file, 'utf8')) as { power: string }).power },
+    { agent: 'gpio-relay', stdin: `gpio=${gpio}\n`, monitorOff: 2, power: () => (readFileSync(gpio, 'utf8').trim() === '1' ? 'on' : 'off') },
   ]
 }
 
-test('metadata, validate-all, monitor, status, off, off, status, on, on, status: as the contract says', () => inPlace(async (place) => {
-  for (const { agent, stdin, power } of devices(place)) {
+test('metadata, validate-all, monitor, status, off, off, status, on, on, status: as the contract says', () => withDevices(async (devices, place) => {
+  for (const { agent, stdin, power, monitorOff } of devices) {
     const code = async (action: string) => (await place.raw(agent, `action=${action}\n${stdin}nodename=n1\n`)).exitCode
     assert.match((await place.raw(agent, 'action=metadata\n')).stdout, new RegExp(`^<\\?xml version="1.0" \\?>\n<resource-agent name="${agent}"`))
     const codes: (number | undefined)[] = []
     for (const action of ['metadata', 'validate-all', 'monitor', 'status', 'off', 'off', 'status', 'monitor']) codes.push(await code(action))
-    assert.equal(codes, [0, 0, 0, 0, 0, 0, 2, 2], agent)
+    assert.equal(codes, [0, 0, 0, 0, 0, 0, 2, monitorOff], agent)
     assert.is(power(), 'off')
     assert.equal([await code('on'), await code('on'), await code('status')], [0, 0, 0])
     assert.is(power(), 'on')
@@ -82,8 +123,8 @@ for (const [name, input] of [
   ['nothing at all', ''], ['no action', 'plug=1\n'], ['an action with blanks', 'action = off\n'], ['two actions', 'action=status\naction=off\n'],
   ['an action twice', 'action=off\naction=off\n'], ['a reboot', 'action=reboot\n'], ['an unknown action', 'action=OFF!\n'], ['an empty action', 'action=\n'], ['garbage', '\u0001\u0002=%%%\n=\n'],
 ] as const) {
-  test(`${name} is not acted upon`, () => inPlace(async (place) => {
-    for (const { agent, stdin, power } of devices(place)) {
+  test(`${name} is not acted upon`, () => withDevices(async (devices, place) => {
+    for (const { agent, stdin, power } of devices) {
       assert.is((await place.raw(agent, `${input}${stdin}`)).exitCode, 1, agent)
       assert.is(power(), 'on')
     }
@@ -93,16 +134,25 @@ for (const [name, input] of [
 test('a device that is not there fails, and is not made', () => inPlace(async (place) => {
   const missing = join(place.folder, 'missing')
   for (const [agent, stdin] of [['test-device', `state_file=${missing}\n`], ['gpio-relay', `gpio=${missing}\n`], ['test-device', ''], ['gpio-relay', '']] as const) {
-    devices(place)
+    inFiles(place)
     for (const action of ['status', 'off', 'on']) assert.is((await place.raw(agent, `action=${action}\n${stdin}`)).exitCode, 1)
     assert.not.ok(existsSync(missing))
   }
 }))
 
-test('a list of plugs is refused', () => inPlace(async (place) => {
-  const [device] = devices(place)
-  const end = await place.raw('test-device', `action=off\nplug=1,2\n${device?.stdin ?? ''}`)
-  assert.equal([end.exitCode, device?.power()], [1, 'on'])
+test('a list of plugs is refused', () => withDevices(async (devices, place) => {
+  for (const { agent, stdin, power } of devices.filter((device) => device.agent !== 'gpio-relay')) {
+    const end = await place.raw(agent, `action=off\n${stdin}plug=1,2\n`)
+    assert.equal([end.exitCode, power()], [1, 'on'], agent)
+  }
+}))
+
+test('why it fails is said in a word, a sentence, and what to do about it', () => withDevices(async (devices, place) => {
+  for (const { agent, stdin } of devices.filter((device) => device.agent !== 'gpio-relay')) {
+    const end = await place.raw(agent, `action=off\n${stdin}plug=1,2\n`)
+    assert.match(end.stderr, /^ERROR: config: plug= names more than one outlet\nCorrect the ConfigMap/m, agent)
+    assert.match(end.stdout, /^holdfast \{.*"reason":"config","advice":"Correct the ConfigMap/m, agent)
+  }
 }))
 
 test('a program ends itself before its deadline, and says why', () => inPlace(async (place) => {
