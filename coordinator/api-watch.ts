@@ -12,6 +12,9 @@ export interface WatchMeans extends ApiOptions {
   readAnswer(asked: ApiRequest, response: ApiResponse, signal: AbortSignal): Promise<Answer<unknown>>
 }
 
+/** One for all ends: nobody reads it, and making one with its stack for each short watch is not cheap. */
+const ending = new Error('the watch is over')
+
 // An object is at most 3 MB by etcd's own limit.
 const lineLimit = 16 * 1024 * 1024
 
@@ -23,7 +26,7 @@ export async function* watchOn(means: WatchMeans, asked: ApiRequest, idle: Ms, s
   if (turn > 0) await clock.wait(turn, signal)
   if (signal.aborted) return
   const stop = new AbortController()
-  const relay = () => stop.abort()
+  const relay = () => stop.abort(ending)
   signal.addEventListener('abort', relay, { once: true })
   // Until the status line a shorter span: the first byte of a watch comes at once when the path is alive.
   const silence = silenceOn(means, Math.min(idle, deadline), relay)
@@ -51,7 +54,7 @@ export async function* watchOn(means: WatchMeans, asked: ApiRequest, idle: Ms, s
   } finally {
     silence.stop()
     signal.removeEventListener('abort', relay)
-    stop.abort()
+    stop.abort(ending)
   }
 }
 

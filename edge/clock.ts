@@ -37,17 +37,23 @@ export function waitOn(clock: Pick<Clock, 'after'>, span: Ms, signal?: AbortSign
   })
 }
 
+/** Said when nobody waits any more. One for all: an abort without a reason makes an exception with a stack each time, which costs
+ *  more than the rest of a short call, and nobody reads it. */
+const over = new Error('nobody waits for it any more')
+
 /** The promise's value, or `late` when the deadline comes first. The loser is left to end by itself: abort it through
  *  the signal that `start` receives. */
 export async function withDeadline<T, L>(
   clock: Clock, span: Ms, late: L, start: (signal: AbortSignal) => Promise<T>,
 ): Promise<T | L> {
   const stop = new AbortController()
+  let cancel: (() => void) | undefined
   try {
     const work = start(stop.signal)
     work.catch(() => undefined) // a loser's rejection after the deadline is nobody's news
-    return await Promise.race([work, clock.wait(span, stop.signal).then(() => late)])
+    return await Promise.race([work, new Promise<L>((resolve) => { cancel = clock.after(span, () => resolve(late)) })])
   } finally {
-    stop.abort()
+    cancel?.()
+    stop.abort(over)
   }
 }

@@ -17,6 +17,8 @@ const serverAbandons: Ms = 120_000
 export function simulatedTransport(network: Network, from: Host, server: Host, process: Process, inner: Transport): Transport {
   return (request, signal) => process.hold(new Promise<ApiResponse>((resolve, reject) => {
     if (signal.aborted) return reject(new Error('aborted before it was sent'))
+    // A chain that still ran when its process died: nothing of it leaves the machine.
+    if (!process.alive()) return
     const closed = new AbortController()
     const watches = /[?&]watch=(true|1)\b/.test(request.path)
     const body = textQueue(() => leave())

@@ -12,8 +12,17 @@ export interface PowerDevice {
   readonly timing: DeviceTiming
   /** Replaces the device's present fault; undefined: it is honest again. */
   fault: DeviceFault | undefined
-  /** Wires a plug to a machine: another one than the configuration thinks, or none. */
+  /** Of one outlet alone: it comes before the device's own. */
+  plugFault(plug: string): DeviceFault | undefined
+  setPlugFault(plug: string, fault: DeviceFault | undefined): void
+  /** Honest, quick and fed again. */
+  heal(): void
+  /** Wires a plug to a machine: another one than the configuration thinks, or none. Power follows the cables. */
   wire(plug: string, machine: Machine | undefined): void
+  /** What feeds the device itself. A strip without it feeds nothing, and no device without it answers. */
+  mains(there: boolean): void
+  /** Somebody stands before it and presses the outlet's button. */
+  turn(plug: string, to: 'on' | 'off'): void
   /** What a program hears: never rejects. `nothing`: no answer, ever. */
   read(plug: string): Promise<DeviceAnswer>
   order(plug: string, to: 'on' | 'off'): Promise<DeviceAnswer>
@@ -37,8 +46,8 @@ export type DeviceFault =
   | { readonly does: 'fail' }
   /** No answer to anything. */
   | { readonly does: 'hang' }
-  /** Orders are taken, the answer is a failure, and the order lands after so long. */
-  | { readonly does: 'late'; readonly by: Ms }
+  /** Orders are taken, the answer is a failure, or none, and the order lands after so long. */
+  | { readonly does: 'late'; readonly by: Ms; readonly answers?: 'never' }
   /** Says off, in status too, so long before the power drops. */
   | { readonly does: 'early'; readonly by: Ms }
   /** Says what was ordered and does nothing, in status too. */
@@ -53,9 +62,13 @@ export type DeviceFault =
   | { readonly does: 'call-missing-off' }
   /** Says off once, whatever was asked first, and the truth from then on. */
   | { readonly does: 'say-off-once' }
+  /** Knows its outlets no more, and calls off whatever it does not know. */
+  | { readonly does: 'forget' }
+  /** Carries orders out and gives no status. */
+  | { readonly does: 'no-status' }
 
 /** A device with a feed of its own answers whatever becomes of the machine; one that hangs on the machine's feed is gone when
- *  that is lost, and answers on when the machine was merely switched off. A chassis device starts and stops a machine; an outlet takes the feed away, and gives it back. */
+ *  that is lost, by its outlets too, and answers on when the machine was merely switched off. A chassis device starts and stops a machine; an outlet takes the feed away, and gives it back. */
 export interface DevicePlan {
   readonly name: string
   readonly feed: 'own' | 'machine'
@@ -69,7 +82,10 @@ export interface DevicePlan {
 export interface Feeds {
   /** True when at least one outlet feeds the machine, or none is known. */
   live(machine: Machine): boolean
-  set(machine: Machine, outlet: string, live: boolean): void
+  /** Undefined: the outlet's cable leads elsewhere. */
+  set(machine: Machine, outlet: string, live: boolean | undefined): void
+  /** The machine notices: what lost its last feed is off, and what got one again starts. */
+  follow(machine: Machine): void
   /** The mains behind the machine itself, which a device on the machine's own feed shares. */
   mains(machine: Machine, there: boolean): void
   hasMains(machine: Machine): boolean
@@ -77,14 +93,26 @@ export interface Feeds {
 
 export function createFeeds(): Feeds {
   const feeds = new Map<Machine, Map<string, boolean>>()
+  const dead = new Set<Machine>()
   const withoutMains = new Set<Machine>()
+  const live = (machine: Machine): boolean => [...(feeds.get(machine)?.values() ?? [true])].includes(true)
   return {
+    live,
     mains: (machine, there) => void (there ? withoutMains.delete(machine) : withoutMains.add(machine)),
     hasMains: (machine) => !withoutMains.has(machine),
-    live: (machine) => [...(feeds.get(machine)?.values() ?? [true])].includes(true),
-    set(machine, outlet, live) {
+    set(machine, outlet, to) {
       const known = feeds.get(machine) ?? new Map<string, boolean>()
-      feeds.set(machine, known.set(outlet, live))
+      if (to === undefined) known.delete(outlet)
+      else known.set(outlet, to)
+      feeds.set(machine, known)
+    },
+    follow(machine) {
+      if (live(machine) === !dead.has(machine)) return
+      if (dead.delete(machine)) machine.powerOn()
+      else {
+        dead.add(machine)
+        machine.powerOff()
+      }
     },
   }
 }
@@ -97,6 +125,8 @@ export function createDevice(world: Clock, host: Host, feeds: Feeds, plan: Devic
   const timing = { ...plan.timing }
 
   let fault: DeviceFault | undefined
+  let fed = true
+  const plugFaults = new Map<string, DeviceFault>()
   const device: PowerDevice = {
     name, host, plugs, timing,
     get fault() { return fault },
@@ -105,44 +135,68 @@ export function createDevice(world: Clock, host: Host, feeds: Feeds, plan: Devic
       lied.clear()
       early.clear()
     },
-    wire(plug, machine) {
-      plugs.set(plug, { machine, switched: plugs.get(plug)?.switched ?? 'on' })
-      if (kind === 'outlet' && machine !== undefined) feeds.set(machine, `${name}/${plug}`, plugs.get(plug)?.switched === 'on')
+    plugFault: (plug) => plugFaults.get(plug),
+    setPlugFault(plug, next) {
+      if (next === undefined) plugFaults.delete(plug)
+      else plugFaults.set(plug, next)
+      lied.delete(plug)
+      early.delete(plug)
     },
+    heal() {
+      plugFaults.clear()
+      device.fault = undefined
+      device.mains(true)
+      Object.assign(timing, plan.timing)
+    },
+    wire(plug, machine) {
+      const before = plugs.get(plug)
+      plugs.set(plug, { machine, switched: before?.switched ?? 'on' })
+      if (kind === 'chassis') return
+      if (before?.machine !== undefined) feeds.set(before.machine, `${name}/${plug}`, undefined)
+      feed(plug)
+      // Later: two cables that change places do so at one instant.
+      for (const one of [before?.machine, machine]) if (one !== undefined) world.after(0, () => feeds.follow(one))
+    },
+    mains(there) {
+      if (there === fed) return
+      fed = there
+      note(there ? 'device fed again' : 'device lost its feed', { device: name })
+      for (const plug of plugs.keys()) feed(plug)
+      for (const { machine } of plugs.values()) if (kind === 'outlet' && machine !== undefined) feeds.follow(machine)
+    },
+    turn: (plug, to) => act(plug, to),
     async read(plug) {
       await world.wait(timing.status)
       const there = plugs.get(plug)
-      if (silent(there)) return await never()
-      if (there === undefined && device.fault?.does === 'call-missing-off') return { says: 'off' }
-      if (there === undefined || device.fault?.does === 'vanish') return { says: 'missing' }
-      const identity = kind === 'chassis' && there.machine !== undefined ? { machine: there.machine.settings.machineId } : {}
-      if (device.fault?.does === 'lie') return { says: lied.get(plug) ?? truth(there), ...identity }
-      if (device.fault?.does === 'early' && (early.get(plug) ?? 0) > world.now()) return { says: 'off', ...identity }
-      if (device.fault?.does === 'say-off-once' && !lied.has(plug)) {
-        lied.set(plug, 'off')
-        return { says: 'off', ...identity }
-      }
-      return { says: truth(there), ...identity }
+      if (silent(plug, there)) return await never()
+      if (there === undefined && faultOf(plug)?.does === 'call-missing-off') return { says: 'off' }
+      if (there === undefined || faultOf(plug)?.does === 'vanish') return { says: 'missing' }
+      if (faultOf(plug)?.does === 'no-status') return { says: 'nothing' }
+      const says = told(plug, there)
+      if (says === 'off' && truth(there) === 'on') note('device lied', { device: name, plug, machine: there.machine?.name ?? 'nothing' })
+      return { says, ...(kind === 'chassis' && there.machine !== undefined && faultOf(plug)?.does !== 'forget' ? { machine: there.machine.settings.machineId } : {}) }
     },
     async order(plug, to) {
       const there = plugs.get(plug)
       note('device ordered', { device: name, plug, to })
-      if (silent(there)) return await never()
-      if (there === undefined || device.fault?.does === 'vanish') {
+      if (silent(plug, there)) return await never()
+      const present = faultOf(plug)
+      if (there === undefined || present?.does === 'vanish' || present?.does === 'forget') {
         await world.wait(timing.status)
         return { says: 'missing' }
       }
-      switch (device.fault?.does) {
+      switch (present?.does) {
         case 'fail':
           await world.wait(timing.status)
           return { says: 'refused' }
         case 'late':
-          world.after(device.fault.by, () => act(plug, to))
+          world.after(present.by, () => act(plug, to))
+          if (present.answers === 'never') return await never()
           await world.wait(timing.status)
           return { says: 'refused' }
         case 'early':
-          early.set(plug, world.now() + timing[to] + device.fault.by)
-          world.after(timing[to] + device.fault.by, () => act(plug, to))
+          early.set(plug, world.now() + timing[to] + present.by)
+          world.after(timing[to] + present.by, () => act(plug, to))
           break
         case 'lie':
           lied.set(plug, to)
@@ -150,9 +204,9 @@ export function createDevice(world: Clock, host: Host, feeds: Feeds, plan: Devic
         case 'ignore': break
         case 'bounce':
           world.after(timing[to], () => act(plug, to))
-          if (to === 'off') world.after(timing.off + device.fault.after, () => act(plug, 'on'))
+          if (to === 'off') world.after(timing.off + present.after, () => act(plug, 'on'))
           break
-        case 'say-off-once': case 'call-missing-off': case undefined:
+        case 'say-off-once': case 'call-missing-off': case 'no-status': case undefined:
           // What a device has taken it carries out, whatever becomes of him who asked.
           world.after(timing[to], () => act(plug, to))
           break
@@ -164,9 +218,27 @@ export function createDevice(world: Clock, host: Host, feeds: Feeds, plan: Devic
   }
   return device
 
-  function silent(plug: Plug | undefined): boolean {
-    if (device.fault?.does === 'hang') return true
-    return plan.feed === 'machine' && plug?.machine !== undefined && !feeds.hasMains(plug.machine)
+  function faultOf(plug: string): DeviceFault | undefined {
+    return plugFaults.get(plug) ?? fault
+  }
+
+  function silent(plug: string, there: Plug | undefined): boolean {
+    if (!fed || faultOf(plug)?.does === 'hang') return true
+    return plan.feed === 'machine' && there?.machine !== undefined && !(feeds.hasMains(there.machine) && feeds.live(there.machine))
+  }
+
+  function told(plug: string, there: Plug): 'on' | 'off' {
+    switch (faultOf(plug)?.does) {
+      case 'lie': return lied.get(plug) ?? truth(there)
+      case 'early': return (early.get(plug) ?? 0) > world.now() ? 'off' : truth(there)
+      case 'forget': return 'off'
+      case 'say-off-once': {
+        if (lied.has(plug)) return truth(there)
+        lied.set(plug, 'off')
+        return 'off'
+      }
+      default: return truth(there) // the others do not touch what it says
+    }
   }
 
   function truth({ machine, switched }: Plug): 'on' | 'off' {
@@ -176,14 +248,20 @@ export function createDevice(world: Clock, host: Host, feeds: Feeds, plan: Devic
 
   function act(plug: string, to: 'on' | 'off'): void {
     const there = plugs.get(plug)
-    if (there === undefined) return
+    if (there === undefined || !fed) return
     there.switched = to
     const { machine } = there
     note('device switched', { device: name, plug, to, machine: machine?.name ?? 'nothing' })
+    feed(plug)
     if (machine === undefined) return
-    if (kind === 'outlet') feeds.set(machine, `${name}/${plug}`, to === 'on')
-    if (to === 'off' && (kind === 'chassis' || !feeds.live(machine))) machine.powerOff()
-    if (to === 'on' && feeds.live(machine)) machine.powerOn()
+    if (kind === 'outlet') feeds.follow(machine)
+    else if (to === 'off') machine.powerOff()
+    else if (feeds.live(machine)) machine.powerOn()
+  }
+
+  function feed(plug: string): void {
+    const { machine, switched } = plugs.get(plug) ?? {}
+    if (kind === 'outlet' && machine !== undefined) feeds.set(machine, `${name}/${plug}`, fed && switched === 'on')
   }
 }
 

@@ -2,12 +2,20 @@
 import type { Ms } from '../core/model.ts'
 import type { Stretch } from './storage.ts'
 
+/** A boot of a node that had a part in it. */
+export interface Party {
+  readonly node: string
+  readonly boot: string
+}
+
 export interface DoubleWriters {
   readonly volume: string
   /** The earlier one, still writing... */
   readonly one: string
   /** ...when this one had begun. */
   readonly other: string
+  /** Both, in that order. */
+  readonly parties: readonly Party[]
   readonly from: Ms
   readonly until: Ms
 }
@@ -15,6 +23,7 @@ export interface DoubleWriters {
 export interface LateWriter {
   readonly volume: string
   readonly writer: string
+  readonly parties: readonly Party[]
   readonly from: Ms
   readonly until: Ms
   readonly writes: number
@@ -29,7 +38,7 @@ export function twoWriters(log: readonly Stretch[]): DoubleWriters[] {
       if (one.node === other.node && one.boot === other.boot) return []
       const [first, second] = one.firstAt <= other.firstAt ? [one, other] : [other, one]
       if (first.lastAt <= second.firstAt) return []
-      return [{ volume, one: nameOf(first), other: nameOf(second), from: second.firstAt, until: Math.min(first.lastAt, second.lastAt) }]
+      return [{ volume, one: nameOf(first), other: nameOf(second), parties: [partyOf(first), partyOf(second)], from: second.firstAt, until: Math.min(first.lastAt, second.lastAt) }]
     }))
   })
 }
@@ -38,7 +47,7 @@ export function twoWriters(log: readonly Stretch[]): DoubleWriters[] {
  *  from it. */
 export function wroteAfterRelease(log: readonly Stretch[]): LateWriter[] {
   return log.flatMap((stretch) => (stretch.late === undefined ? [] : [{
-    volume: stretch.volume, writer: nameOf(stretch), from: stretch.late.firstAt, until: stretch.late.lastAt, writes: stretch.late.writes,
+    volume: stretch.volume, writer: nameOf(stretch), parties: [partyOf(stretch)], from: stretch.late.firstAt, until: stretch.late.lastAt, writes: stretch.late.writes,
   }]))
 }
 
@@ -59,6 +68,7 @@ export interface Twins {
   readonly pod: string
   readonly one: string
   readonly other: string
+  readonly parties: readonly Party[]
   readonly from: Ms
   readonly until: Ms | undefined
 }
@@ -73,7 +83,7 @@ export function twins(runs: readonly Running[]): Twins[] {
     const ends = [first.endedAt, second.endedAt].filter((end) => end !== undefined)
     return [{
       pod: one.pod, one: `${first.node} ${first.podUid}`, other: `${second.node} ${second.podUid}`,
-      from: second.startedAt, until: ends.length === 0 ? undefined : Math.min(...ends),
+      parties: [partyOf(first), partyOf(second)], from: second.startedAt, until: ends.length === 0 ? undefined : Math.min(...ends),
     }]
   }))
 }
@@ -95,6 +105,10 @@ function sessionsOf(stretches: readonly Stretch[]): Session[] {
     else session.lastAt = Math.max(session.lastAt, stretch.lastAt)
   }
   return [...sessions.values()]
+}
+
+function partyOf({ node, boot }: Party): Party {
+  return { node, boot }
 }
 
 function nameOf(writer: Pick<Stretch, 'node' | 'boot' | 'pod' | 'podUid'>): string {

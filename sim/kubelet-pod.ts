@@ -2,8 +2,10 @@
 //
 // Kept: admission by NoExecute taints at first sight only, toleration seconds ignored; a pod that is deleted is stopped with its
 // grace, reported, unmounted, and only then removed from the API with grace 0 and its uid; a pod that has vanished from the API
-// is stopped with its own grace and unmounted; a container that ends is started again, with a growing pause; after a boot of the
-// machine the same pod is started anew. Left out: init containers, probes, image pulls, eviction by pressure.
+// is stopped with its own grace and unmounted; a pod that somebody else set Failed or Succeeded, and nobody deletes, is stopped at
+// the kubelet's next look at it, which comes about once a minute; a container that ends is started again, with a growing pause;
+// after a boot of the machine the same pod is started anew. Left out: init containers, probes, image pulls, eviction by pressure,
+// the status manager, which may write Running over such a foreign Failed before that look.
 import { mayHaveHappened, type Api } from '../coordinator/api.ts'
 import type { Ms } from '../core/model.ts'
 import type { Chance } from './chance.ts'
@@ -38,11 +40,14 @@ export interface PodGround {
 const startWindow: Ms = 1_200
 const containerStart: readonly [Ms, Ms] = [200, 800]
 const volumeLook: Ms = 300
+const runtimeLook: Ms = 1_000
 const deleteRetry: Ms = 1_000
 const usualGrace = 30
 /** Five minutes of an API server that is away. */
 const statusTries = 30
 const statusAgain: Ms = 10_000
+/** A pod of which nothing is heard is synced once a minute, and up to half a minute later. */
+const syncWithin: Ms = 90_000
 
 export function startPodWorker(ground: PodGround, first: PodObject, atStart: boolean): PodWorker {
   const { machine, process, chance, api, runtime, volumes } = ground
@@ -53,6 +58,7 @@ export function startPodWorker(ground: PodGround, first: PodObject, atStart: boo
   let latest = first
   let over = false
   let refused = false
+  let calledOverAt: Ms | undefined
   let ring: (() => void) | undefined
   let restarts = first.status?.containerStatuses?.[0]?.restartCount ?? 0
 
@@ -61,6 +67,8 @@ export function startPodWorker(ground: PodGround, first: PodObject, atStart: boo
     update(next) {
       pod = next
       if (next !== undefined) latest = next
+      if (next === undefined || !isFinished(next)) calledOverAt = undefined
+      else calledOverAt ??= clock.now() + chance.between(0, syncWithin)
       ring?.()
     },
     done: () => over,
@@ -96,15 +104,17 @@ export function startPodWorker(ground: PodGround, first: PodObject, atStart: boo
   async function run(): Promise<void> {
     const list = await prepareVolumes()
     if (list === undefined) return
-    while (!leaving() && !(await fetchToken())) await wait(deleteRetry)
+    while (!ending() && !(await fetchToken())) await wait(deleteRetry)
     let pause: Ms = 0
     for (;;) {
-      if (leaving()) return
+      if (ending()) return
+      while (!ending() && runtime.fault !== undefined) await wait(runtimeLook)
+      if (ending()) return
       const container = runtime.containers.get(uid) ?? (await startContainer(list))
       const began = clock.now()
       void patchStatus(runningStatus(container))
-      await until(() => leaving() || container.ended())
-      if (leaving()) return
+      await until(() => ending() || container.ended())
+      if (ending()) return
       restarts++
       void patchStatus({ containerStatuses: [containerStatus({ waiting: { reason: 'CrashLoopBackOff' } }, false)], conditions: conditions(false) })
       // As real kubelets: at once, then 10 s, doubled to five minutes; forgotten after ten good minutes.
@@ -118,7 +128,7 @@ export function startPodWorker(ground: PodGround, first: PodObject, atStart: boo
     let list = await volumes.resolve(first)
     while (list === undefined) {
       await wait(volumeLook)
-      if (leaving()) return undefined
+      if (ending()) return undefined
       list = await volumes.resolve(latest)
     }
     volumes.want(uid, list)
@@ -127,9 +137,9 @@ export function startPodWorker(ground: PodGround, first: PodObject, atStart: boo
       const starting = () => atStart && clock.now() - ground.startedAt < startWindow
       while (!((starting() && (await volumes.attached(volume))) || (await volumes.mayMount(volume, ground.reportedInUse())))) {
         await wait(volumeLook)
-        if (leaving()) return undefined
+        if (ending()) return undefined
       }
-      if (leaving()) return undefined
+      if (ending()) return undefined
       await volumes.mount(uid, podName(first), volume)
     }
     return list
@@ -175,6 +185,7 @@ export function startPodWorker(ground: PodGround, first: PodObject, atStart: boo
     if (container !== undefined) {
       const seconds = pod === undefined ? graceOf(latest) : (latest.metadata.deletionGracePeriodSeconds ?? graceOf(latest))
       container.process.onEnd(() => process.deliver(() => ring?.()))
+      while (runtime.fault !== undefined && !container.ended()) await clock.wait(runtimeLook)
       container.terminate(seconds * 1_000)
       await until(() => container.ended())
     }
@@ -203,6 +214,11 @@ export function startPodWorker(ground: PodGround, first: PodObject, atStart: boo
 
   function leaving(): boolean {
     return pod === undefined || pod.metadata.deletionTimestamp !== undefined
+  }
+
+  /** Or somebody else has called it over, and this kubelet has looked at it since. */
+  function ending(): boolean {
+    return leaving() || (calledOverAt !== undefined && clock.now() >= calledOverAt)
   }
 
   function runningStatus(container: Container): PodObject['status'] & object {
@@ -240,7 +256,10 @@ export function startPodWorker(ground: PodGround, first: PodObject, atStart: boo
   }
 
   async function until(holds: () => boolean): Promise<void> {
-    while (!holds()) await wait(60_000)
+    while (!holds()) {
+      const untilLook = (calledOverAt ?? Infinity) - clock.now()
+      await wait(untilLook > 0 ? Math.min(60_000, untilLook) : 60_000)
+    }
   }
 
   function wait(span: Ms): Promise<void> {

@@ -67,7 +67,7 @@ export function startKubelet({ machine, runtime, storage, chance, log, faults, t
   const voice = speakForNode({
     ...settings, machine, clock, chance: draw, api, kubeletPort: settings.port,
     volumesInUse: () => (rebuilt ? volumes.inUse() : undefined),
-    conditions: () => [...extra.values()],
+    conditions: () => [...extra.values(), ...runtimeCondition(runtime, clock.now())],
     node: () => node,
   })
   const own = { api, clock, chance: draw, log }
@@ -119,8 +119,19 @@ export function startKubelet({ machine, runtime, storage, chance, log, faults, t
 
   /** Containers and mounts of pods that this kubelet was never told of: they ran before it started, and are not wanted. */
   async function forgetOrphans(): Promise<void> {
+    if (runtime.fault !== undefined) return
     for (const [uid, container] of runtime.containers) if (!workers.has(uid)) container.terminate(orphanGrace)
     for (const uid of volumes.mountedPods()) if (!workers.has(uid) && !runtime.containers.has(uid)) await volumes.unmount(uid)
     for (const uid of machine.podFolders) if (!workers.has(uid) && !volumes.mountedPods().includes(uid)) machine.podFolders.delete(uid)
   }
+}
+
+/** A kubelet whose runtime is not there says so after half a minute; one whose runtime hangs, when its relist has been overdue for
+ *  three minutes. */
+const runtimePatience = { dead: 30_000, hangs: 180_000 } as const
+
+function runtimeCondition({ fault }: Runtime, now: Ms): readonly Condition[] {
+  if (fault === undefined || now - fault.since < runtimePatience[fault.how]) return []
+  const message = fault.how === 'dead' ? 'container runtime is down' : 'PLEG is not healthy'
+  return [{ type: 'Ready', status: 'False', reason: 'KubeletNotReady', message }]
 }

@@ -55,6 +55,9 @@ export interface Machine {
   /** Userspace gets no turn any more; the kernel still answers TCP, and containers still write. */
   stick(): void
   unstick(): void
+  /** Userspace gets its turns late, each by up to so much. */
+  slow(by: Ms): void
+  unslow(): void
   start(name: string, kind: ProcessKind): Process
   processes(): readonly Process[]
   atBoot(run: (boot: BootIdentity) => void): void
@@ -78,6 +81,7 @@ export function createMachine(
   let frozen = false
   let hibernated = false
   let stuck = false
+  let slowness: (() => Ms) | undefined
   let boot: BootIdentity | undefined
   let cancelBoot: (() => void) | undefined
   host.kernel = 'down'
@@ -117,6 +121,7 @@ export function createMachine(
       frozen = false
       hibernated = false
       stuck = false
+      slowness = undefined
       boot = undefined
       // Before the processes die: a kernel without power closes nobody's sockets.
       kernel()
@@ -169,6 +174,17 @@ export function createMachine(
       note('userspace runs again', { node: name })
       for (const process of processes.keys()) process.resume('stuck')
     },
+    slow(by) {
+      if (state !== 'running') return
+      const turns = chance.fork('slow turns')
+      pace(() => turns.between(0, by))
+      note('machine slow', { node: name, by })
+    },
+    unslow() {
+      if (slowness === undefined) return
+      pace(undefined)
+      note('machine slow no more', { node: name })
+    },
     start(processName, kind) {
       if (state !== 'running') throw new Error(`${processName} cannot start: ${name} is ${state}`)
       const process = startProcess(world, `${name}/${processName}`)
@@ -176,6 +192,7 @@ export function createMachine(
       process.onEnd(() => processes.delete(process))
       if (frozen) process.pause('freeze', 'standing')
       if (stuck && kind === 'system') process.pause('stuck', 'running')
+      if (kind === 'system') process.slow(slowness)
       return process
     },
     processes: () => [...processes.keys()],
@@ -196,6 +213,11 @@ export function createMachine(
     },
   }
   return machine
+
+  function pace(draw: (() => Ms) | undefined): void {
+    slowness = draw
+    for (const [process, kind] of processes) if (kind === 'system') process.slow(draw)
+  }
 
   function kernel(): void {
     host.kernel = state === 'running' ? (frozen ? 'frozen' : stuck ? 'stuck' : 'up') : 'down'

@@ -91,7 +91,7 @@ export function createNetwork(clock: Clock, chance: Chance, weather: Partial<Wea
     },
     reach(from, to, plane) {
       let worst: Reach = 'open'
-      if (from === to) return worst
+      if (from === to || rules.size === 0) return worst
       for (const rule of rules) {
         const word = rule(from.name, to.name, plane)
         if (word === 'silent') return word

@@ -24,6 +24,10 @@ export interface Process {
   /** From now on the process's clocks run at this rate of the world's. */
   setRate(rate: number): void
   jumpWall(by: Ms): void
+  /** From now on whatever is handed over comes later by what the draw says, in order: a machine that is too busy. */
+  slow(draw: (() => Ms) | undefined): void
+  /** Called right after so many more things were handed over, timers among them. One at a time: a second replaces the first. */
+  afterHanded(count: number, run: () => void): void
   /** At once and for ever: no timer fires, no promise resumes. */
   kill(): void
   /** Called once at the kill: what the machine's kernel does about a dead process (closing its sockets). */
@@ -50,11 +54,16 @@ export function startProcess(world: Clock, name: string): Process {
   let armed = 0
   let rate = 1
   let wallOffset = 0
+  let lateness: (() => Ms) | undefined
+  let latestAt: Ms = 0
+  let waiting = 0
+  let counting: { left: number; readonly run: () => void } | undefined
   // The process's time is `ownBase` at the world's `worldBase`, and goes on from there at `rate`, or stands.
   let worldBase = world.now()
   let ownBase = worldBase
 
-  const standing = () => [...pauses.values()].includes('standing')
+  // A process is asked for its time far more often than it is paused.
+  const standing = () => pauses.size > 0 && [...pauses.values()].includes('standing')
   const now = () => ownBase + (standing() ? 0 : (world.now() - worldBase) * rate)
 
   const clock: Clock = {
@@ -113,6 +122,8 @@ export function startProcess(world: Clock, name: string): Process {
       if (pauses.size === 0) rearm()
     },
     jumpWall(by) { wallOffset += by },
+    slow(draw) { lateness = draw },
+    afterHanded(count, run) { counting = { left: count, run } },
     kill() {
       if (dead) return
       dead = true
@@ -131,8 +142,25 @@ export function startProcess(world: Clock, name: string): Process {
   return process
 
   function deliver(run: () => void): void {
+    inTime(() => hand(run))
+  }
+
+  function inTime(run: () => void): void {
+    if (lateness === undefined && waiting === 0) return run()
+    latestAt = Math.max(latestAt, world.now() + (lateness?.() ?? 0))
+    waiting += 1
+    world.after(latestAt - world.now(), () => {
+      waiting -= 1
+      run()
+    })
+  }
+
+  function hand(run: () => void): void {
     if (dead) return
-    if (pauses.size === 0) return run()
+    if (pauses.size === 0) {
+      run()
+      return handed()
+    }
     if (backlog.length >= backlogLimit) throw new Error(`more than ${backlogLimit} events wait for the paused process ${name}`)
     backlog.push(run)
   }
@@ -146,9 +174,28 @@ export function startProcess(world: Clock, name: string): Process {
 
   function arm(timer: Timer): void {
     timer.disarm = world.after(Math.max(0, timer.due - now()) / rate, () => {
-      if (!timers.delete(timer)) return
-      timer.run()
+      // It may still be called off, or wait out a pause, before its lateness is over.
+      inTime(() => {
+        if (dead || !timers.has(timer)) return
+        if (pauses.size > 0) return void backlog.push(() => fire(timer))
+        fire(timer)
+      })
     })
+  }
+
+  function fire(timer: Timer): void {
+    if (!timers.delete(timer)) return
+    timer.run()
+    handed()
+  }
+
+  function handed(): void {
+    if (counting === undefined) return
+    counting.left -= 1
+    if (counting.left > 0) return
+    const { run } = counting
+    counting = undefined
+    run()
   }
 
   function rearm(): void {

@@ -19,7 +19,8 @@ export function simulatedPrograms(
   network: Network, from: Host, process: Process, devices: ReadonlyMap<string, PowerDevice>,
   note: (what: string, facts: Readonly<Record<string, unknown>>) => void,
 ): Programs {
-  return { run: (run) => process.hold(runProgram(network, from, process, devices, run, note)) }
+  // A chain that still ran when its process died starts no program.
+  return { run: (run) => (process.alive() ? process.hold(runProgram(network, from, process, devices, run, note)) : new Promise(() => undefined)) }
 }
 
 type Words = Pick<ProgramEnd, 'exitCode' | 'stdout' | 'stderr'>

@@ -53,6 +53,16 @@ export interface Runtime {
   run(pod: PodIdentity, image: string, volumes: readonly PodVolume[]): Container
   /** What runs now, by pod uid. */
   readonly containers: ReadonlyMap<string, Container>
+  /** What is wrong with it, since when. `hangs`: it answers nothing; `dead`: it is not there. What runs, runs on, and nothing is
+   *  started or stopped by it. A boot of the machine mends it. */
+  readonly fault: RuntimeFault | undefined
+  fail(how: RuntimeFault['how']): void
+  mend(): void
+}
+
+export interface RuntimeFault {
+  readonly how: 'hangs' | 'dead'
+  readonly since: Ms
 }
 
 /** Every run of a container in the world, for the judge of twins. */
@@ -63,8 +73,19 @@ export function createRuntime(
   note: (what: string, facts: Readonly<Record<string, unknown>>) => void,
 ): Runtime {
   const containers = new Map<string, Container>()
+  let fault: RuntimeFault | undefined
+  const mend = () => {
+    if (fault !== undefined) note('runtime mended', { node: machine.name })
+    fault = undefined
+  }
+  machine.atBoot(mend)
   return {
-    containers,
+    containers, mend,
+    get fault() { return fault },
+    fail(how) {
+      fault = { how, since: world.now() }
+      note('runtime failed', { node: machine.name, how })
+    },
     run(pod, image, volumes) {
       const boot = machine.boot()
       if (boot === undefined) throw new Error(`a container cannot start on ${machine.name}: it is ${machine.state()}`)

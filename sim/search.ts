@@ -1,10 +1,14 @@
 // `npm run sim`: the whole product under schedules of trouble, each drawn from a seed, until one is found in which a promise is
 // broken. `--seeds N [--from S] [--jobs J] [--minutes M] [--marks]` searches; `--seed S` plays one again and prints what happened;
 // `--without NAME` cuts a defence out first (`--without list` names them). A failing schedule is made smaller before it is shown.
+// `--defences [--only NAME]` cuts out one defence after the other, searches until a judge fails, and writes the table of them.
+import { readFileSync, writeFileSync } from 'node:fs'
 import { availableParallelism } from 'node:os'
 import { exit } from 'node:process'
 import { parseArgs } from 'node:util'
+import { neverReached, productWords } from './search/coverage.ts'
 import { cutOut } from './search/cut.ts'
+import { lacking, searchWithout, withRow } from './search/defence-table.ts'
 import { defences } from './search/defences.ts'
 import type { Judge } from './search/judgement.ts'
 import { runPool } from './search/pool.ts'
@@ -12,7 +16,7 @@ import { draw, sentence, type Schedule } from './search/schedule.ts'
 import { shrink } from './search/shrink.ts'
 import { createTally, type Failure } from './search/tally.ts'
 
-const usage = 'npm run sim -- [--seeds N] [--from S] [--jobs J] [--minutes M] [--seed S] [--without NAME, or list] [--marks]'
+const usage = 'npm run sim -- [--seeds N] [--from S] [--jobs J] [--minutes M] [--seed S] [--without NAME, or list] [--marks] [--defences [--only NAME, or all]]'
 
 interface Wanted {
   readonly seeds?: number
@@ -22,6 +26,8 @@ interface Wanted {
   readonly seed?: number
   readonly without?: string
   readonly marks: boolean
+  readonly defences: boolean
+  readonly only?: string
 }
 
 const wanted = read()
@@ -36,6 +42,8 @@ const saysEvery = 20_000
 
 if (without === 'list') {
   for (const { name, against } of defences) console.log(`${name}: ${against}`)
+} else if (wanted.defences) {
+  exit(await tabulate(wanted) ? 0 : 1)
 } else if (replayed === undefined) {
   exit(await search(wanted) ? 0 : 1)
 } else {
@@ -65,11 +73,31 @@ async function search({ seeds: most, from = 1, minutes = Infinity, jobs, marks }
   for (const [count, [, failures]] of [...bySeed].entries()) await show(failures, without === undefined && count < mostShrunk)
   const rare = tally.rare()
   if (ended >= 1_000 && rare.length > 0) console.log(`took effect in fewer than one seed of a hundred: ${rare.join(', ')}`)
+  const unreached = ended >= 10_000 || marks ? neverReached(productWords(), new Set(tally.marks.keys())) : []
+  if (unreached.length > 0) console.log(`never reached in ${ended} seeds: ${unreached.join(', ')}`)
   if (marks) for (const [mark, times] of [...tally.marks].toSorted()) console.log(`${String(times).padStart(7)}  ${mark}`)
   console.log(`${(ended / ((performance.now() - began) / 1_000)).toFixed(1)} seeds a second`)
   console.log(`${ended - bySeed.size} passed, ${bySeed.size} failed`)
   console.log(JSON.stringify({ from, ...tally.sums() }))
   return bySeed.size === 0
+}
+
+/** Row by row, so that what was found stands there when this is ended. */
+async function tabulate({ seeds = 600, from = 1, jobs = 1, only }: Wanted): Promise<boolean> {
+  const page = new URL('../docs/safety.md', import.meta.url)
+  const text = () => readFileSync(page, 'utf8')
+  const due = only === undefined ? lacking(text()) : defences.filter(({ name }) => only === 'all' || name === only)
+  let uncaught = 0
+  for (const defence of due) {
+    const began = performance.now()
+    const caught = await searchWithout(defence, { seeds, from, jobs })
+    if (caught === undefined) uncaught += 1
+    writeFileSync(page, withRow(text(), defence.name, caught, seeds))
+    const found = caught === undefined ? `no judge fails in ${seeds} seeds` : `seed ${caught.seed}, ${caught.judge}: ${caught.what}`
+    console.log(`${defence.name} (${((performance.now() - began) / 1_000).toFixed(0)} s): ${found}`)
+  }
+  console.log(`${due.length - uncaught} caught, ${uncaught} not`)
+  return uncaught === 0
 }
 
 async function show(failures: readonly Failure[], small: boolean): Promise<void> {
@@ -88,8 +116,9 @@ async function failing(schedule: Schedule): Promise<readonly Judge[]> {
 }
 
 async function replay(seed: number): Promise<boolean> {
-  if (without !== undefined) cutOut(without)
+  const sure = without === undefined ? undefined : cutOut(without)
   const { run } = await import('./search/run.ts')
+  sure?.()
   const outcome = await run(draw(seed))
   console.log(outcome.transcript())
   console.log(JSON.stringify(outcome.schedule.scene))
@@ -104,15 +133,21 @@ async function replay(seed: number): Promise<boolean> {
 function read(): Wanted | string {
   try {
     const one = { type: 'string' } as const
-    const { values: { without: cut, marks, ...numbers } } = parseArgs({
-      options: { seeds: one, from: one, jobs: one, minutes: one, seed: one, without: one, marks: { type: 'boolean', default: false } },
+    const yes = { type: 'boolean', default: false } as const
+    const { values: { without: cut, only, marks, defences: table, ...numbers } } = parseArgs({
+      options: { seeds: one, from: one, jobs: one, minutes: one, seed: one, without: one, only: one, marks: yes, defences: yes },
     })
     // Minutes alone come in parts.
     const wrong = Object.entries(numbers).find(([name, text]) => !(name === 'minutes' ? /^\d*\.?\d+$/ : /^\d+$/).test(text) || Number(text) <= 0)
     if (wrong !== undefined) return `--${wrong[0]} wants a number above 0, not ${JSON.stringify(wrong[1])}`
-    const nobody = cut?.split('+').find((name) => name !== 'list' && !defences.some((defence) => defence.name === name))
+    const nobody = [...(cut?.split('+').filter((name) => name !== 'list') ?? []), ...(only === undefined || only === 'all' ? [] : [only])]
+      .find((name) => !defences.some((defence) => defence.name === name))
     if (nobody !== undefined) return `there is no defence ${JSON.stringify(nobody)}`
-    return { ...Object.fromEntries(Object.entries(numbers).map(([name, text]) => [name, Number(text)])), ...(cut === undefined ? {} : { without: cut }), marks }
+    if (only !== undefined && !table) return '--only is of --defences'
+    return {
+      ...Object.fromEntries(Object.entries(numbers).map(([name, text]) => [name, Number(text)])),
+      ...(cut === undefined ? {} : { without: cut }), ...(only === undefined ? {} : { only }), marks, defences: table,
+    }
   } catch (error) {
     return error instanceof Error ? (error.message.split(/[.\n]/)[0] ?? '') : String(error) // an option that is not known, or lacks its value
   }

@@ -9,7 +9,8 @@ import type { Incident } from '../core/incident.ts'
 import type { Ms } from '../core/model.ts'
 import { customResourceDefinitions } from '../deploy/crd.ts'
 import { createWorld, type World } from './world.ts'
-import type { WorldSettings } from './world/settings.ts'
+import { fenceObjects } from './world/fence-objects.ts'
+import { usualWorld, type WorldSettings } from './world/settings.ts'
 
 export interface Stage {
   readonly world: World
@@ -32,6 +33,8 @@ export async function stage(settings: StageSettings = {}): Promise<Stage> {
   const coordinators = new Map<number, Coordinator>()
   const nodes = typeof settings.nodes === 'number' ? Array.from({ length: settings.nodes }, (_, index) => `node-${index + 1}`) : settings.nodes ?? ['node-1', 'node-2', 'node-3']
   const namespace = 'holdfast-system'
+  const zones = settings.zones ?? usualWorld.zones
+  const placed = nodes.map((node, index) => ({ node, index, zone: index % zones }))
   let token: Promise<string> | undefined
   const world: World = await createWorld({
     seed: 1, nodes, startAgent: (host) => startAgent(host, { version: 'test', kubeletRoot: '/var/lib/kubelet', whisperPort: 7_416 }),
@@ -45,7 +48,7 @@ export async function stage(settings: StageSettings = {}): Promise<Stage> {
       return coordinator
     },
     ...settings,
-    objects: [...(customResourceDefinitions() as unknown as KubeObject[]), thePolicy(settings.policy), template(namespace), ...nodes.map((node, index) => fenceConfig(namespace, node, index)), ...settings.objects ?? []],
+    objects: [...(customResourceDefinitions() as unknown as KubeObject[]), thePolicy(settings.policy), ...fenceObjects(namespace, settings.power ?? 'bmc', placed), ...settings.objects ?? []],
   })
   settings.before?.(world)
   return {
@@ -92,22 +95,4 @@ function thePolicy(changes: object = {}): KubeObject {
     apiVersion: 'holdfast.dev/v1alpha1', kind: 'HoldfastPolicy', metadata: { name: 'all' },
     spec: { profile: 'fast', nodeDownPodDeletionPolicy: 'DeleteAllPods', ...changes },
   } as KubeObject // a kind of ours, written as a person would
-}
-
-function template(namespace: string): KubeObject {
-  return {
-    apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: 'fence-method-template-bmc', namespace },
-    data: { 'template.properties': 'agent_name=redfish\nusername=admin\npassword=secret\n' },
-  } as KubeObject // as above
-}
-
-function fenceConfig(namespace: string, node: string, index: number): KubeObject {
-  return {
-    apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: `fence-config-${node}`, namespace },
-    data: {
-      'config.properties': `node_name=${node}\npower_management=bmc-off\nrecovery=bmc-on\n`,
-      'fence-method-bmc-off': `template=fence-method-template-bmc\nip=10.2.0.${index + 11}\nplug=1\naction=off\n`,
-      'fence-method-bmc-on': `template=fence-method-template-bmc\nip=10.2.0.${index + 11}\nplug=1\naction=on\n`,
-    },
-  } as KubeObject // as above
 }

@@ -74,7 +74,7 @@ export function createStorage(clock: Pick<Clock, 'now'>, note: (what: string, fa
     writersOf: (volume, within) => log.filter((stretch) => stretch.volume === volume && clock.now() - stretch.lastAt <= within),
     write(volume, writer, kind) {
       const now = clock.now()
-      const key = [volume, writer.node, writer.boot, writer.podUid, kind].join(' ')
+      const key = `${volume} ${writer.node} ${writer.boot} ${writer.podUid} ${kind}`
       let stretch = current.get(key)
       if (stretch === undefined || now - stretch.lastAt > gap) {
         stretch = { ...writer, volume, kind, firstAt: now, lastAt: now, writes: 0, late: undefined }

@@ -10,7 +10,7 @@ import { startAttacher, type Attacher } from './attacher.ts'
 import { seededChance } from './chance.ts'
 import { virtualClock, type VirtualClock } from './clock.ts'
 import { startControlLoops, type ControlLoops } from './controllers/control-loops.ts'
-import { createDevice, createFeeds, type PowerDevice } from './device.ts'
+import { createDevice, createFeeds, type DevicePlan, type PowerDevice } from './device.ts'
 import { twins, twoWriters, wroteAfterRelease, type DoubleWriters, type LateWriter, type Running, type Twins } from './judges.ts'
 import { createMachine, uuid } from './machine.ts'
 import { createNetwork, type Host, type Network } from './network.ts'
@@ -22,6 +22,7 @@ import type { WhisperPorts } from './whispers.ts'
 import { createLevers, type Levers } from './world/levers.ts'
 import { createNode, type WorldNode } from './world/node.ts'
 import { agentDaemonSet, apply, bindClaims, foundations, handleOf, workload } from './world/objects.ts'
+import { strip, switchesOf, type Switch } from './world/power.ts'
 import { createReplicas, type Replicas } from './world/replica-place.ts'
 import { usualWorld, type WorldSettings } from './world/settings.ts'
 
@@ -38,8 +39,10 @@ export interface World extends Levers {
   readonly network: Network
   readonly storage: Storage
   readonly nodes: ReadonlyMap<string, WorldNode>
-  /** By name and by address; each node's own is `bmc-NODE`. */
+  /** By name and by address; each node's own is `bmc-NODE`, where it has one. */
   readonly devices: ReadonlyMap<string, PowerDevice>
+  /** What can switch the node's machine, as the racks were built, level by level. */
+  switches(node: string): readonly (readonly Switch[])[]
   readonly attacher: Attacher
   readonly replicas: Replicas
   /** An administrator's way to the API server, outside the simulated network. */
@@ -52,7 +55,7 @@ export interface World extends Levers {
   restartControllers(): void
   readonly judges: Judges
   /** One more device, wired by the caller. */
-  addDevice(name: string, address: string, plan: WorldSettings['device']): PowerDevice
+  addDevice(name: string, address: string, plan: Pick<DevicePlan, 'kind' | 'feed' | 'timing'>): PowerDevice
   /** Ends every process, so that a world in real time lets go of its timers. */
   stop(): void
 }
@@ -120,12 +123,18 @@ export async function createWorld(wanted: Partial<WorldSettings> & Pick<WorldSet
 
   const names = typeof settings.nodes === 'number' ? Array.from({ length: settings.nodes }, (_, index) => `node-${index + 1}`) : settings.nodes
   const nodes = new Map<string, WorldNode>()
+  const switches = new Map<string, ReturnType<World['switches']>>()
   for (const [index, name] of names.entries()) {
     const own = chance.fork(name)
     const machine = createMachine(clock, own.fork('machine'), network.addHost(name, settings.nodeAddress(index)), {
       name, zone: `zone-${(index % settings.zones) + 1}`, machineId: uuid(own.fork('board')), bootTime: settings.bootTime,
     }, note)
-    addDevice(`bmc-${name}`, `10.2.0.${index + 11}`, settings.device).wire('1', machine)
+    const built = switchesOf(settings.power, { node: name, index, zone: index % settings.zones })
+    switches.set(name, built)
+    for (const { device, address, plug, kind } of built.flat()) {
+      const there = devices.get(device) ?? addDevice(device, address, kind === 'chassis' ? settings.device : strip)
+      there.wire(plug, machine)
+    }
     nodes.set(name, createNode({
       clock, machine, storage, network, whisperPorts, settings, chance: own, runs, note, log: log(`${name}/kubelet`), agentLog: log(`${name}/agent`),
       transport: (process) => by(machine.host, process, `system:node:${name}`),
@@ -144,7 +153,7 @@ export async function createWorld(wanted: Partial<WorldSettings> & Pick<WorldSet
 
   return {
     ...createLevers({ clock, network, truth, nodes, replicas, apiHost, feeds }),
-    clock, settings, truth, network, storage, nodes, devices, attacher, replicas, api, server, addDevice,
+    clock, settings, truth, network, storage, nodes, devices, switches: (node) => switches.get(node) ?? [], attacher, replicas, api, server, addDevice,
     loops: () => loops,
     restartControllers() {
       if (server === undefined) throw new Error('a real control plane has its own controllers')

@@ -3,7 +3,7 @@ import type { ApiRequest, ApiResponse } from '../../coordinator/transport.ts'
 import { bodyOf, dryRun, verbOf } from './asked.ts'
 import type { Asked } from './asked.ts'
 import { parseDeleteOptions, remove } from './deletion.ts'
-import { callOf } from './faults.ts'
+import type { Ms } from '../../core/model.ts'
 import type { Call } from './faults.ts'
 import { collectionOf, itemText, served, servedText } from './ground.ts'
 import type { Ground } from './ground.ts'
@@ -19,7 +19,6 @@ import type { Refusal } from './refusal.ts'
 import { json, page } from './response.ts'
 import { route } from './route.ts'
 import { includeOf, tableOf, wantsTable } from './table.ts'
-import type { User } from './user.ts'
 import { answerSubresource } from './subresource.ts'
 import type { Watch } from './watch.ts'
 import { startWatch } from './watching.ts'
@@ -31,15 +30,17 @@ export interface Opened { readonly call: Call; readonly watch: Watch }
 export interface WatchKeeper {
   opened(opened: Opened): void
   closed(watch: Watch): void
+  /** How far behind it is. */
+  lag(call: Call): Ms
 }
 
 /** The real server's own limit for a body. */
 const bodyLimit = 3 * 1024 * 1024
 
 export async function answerRequest(
-  ground: Ground, request: ApiRequest, user: User, signal: AbortSignal, keeper: WatchKeeper,
+  ground: Ground, request: ApiRequest, call: Call, signal: AbortSignal, keeper: WatchKeeper,
 ): Promise<ApiResponse | Refusal> {
-  const call = callOf(request, user)
+  const { user } = call
   const where = route(ground.kinds, call.path)
   if (where.to === 'page') return answerPage(ground, request, call)
   if (where.to === 'nowhere') return nowhere(ground, call.path)

@@ -18,6 +18,9 @@ export type Fault = {
   | { readonly does: 'lose answer' }
   /** Watches stay open and silent while all else works. */
   | { readonly does: 'stall watch' }
+  /** Its watch cache is so far behind: watches opened now bring their news that late, in order, and so do the lists that are
+   *  streamed from it, which may be older than what their reader has seen. What is asked of the store itself is right. */
+  | { readonly does: 'lag'; readonly by: Ms }
 )
 
 export interface Call {
@@ -30,6 +33,7 @@ export interface Call {
 }
 
 export interface Met {
+  readonly call: Call
   readonly delay: Ms
   readonly unreachable: boolean
   readonly answer: Refusal | undefined
@@ -46,6 +50,8 @@ export interface Faults {
   compact(): void
   before(request: ApiRequest, user: User): Met
   stalls(opened: Opened): boolean
+  /** How far behind a watch is that is opened now. */
+  lag(call: Call): Ms
 }
 
 export function createFaults(world: { openWatches: () => readonly Opened[]; compact: () => void }): Faults {
@@ -68,17 +74,18 @@ export function createFaults(world: { openWatches: () => readonly Opened[]; comp
     },
     before(request, user) {
       const call = callOf(request, user)
-      const struck = live.filter((one) => one.left > 0 && one.fault.does !== 'stall watch' && (one.fault.strikes?.(call) ?? true))
+      const struck = live.filter((one) => one.left > 0 && one.fault.does !== 'stall watch' && one.fault.does !== 'lag' && (one.fault.strikes?.(call) ?? true))
       for (const one of struck) one.left -= 1
       const faults = struck.map((one) => one.fault)
       return {
-        delay: faults.reduce((sum, fault) => sum + (fault.does === 'slow' ? fault.by : 0), 0),
+        call, delay: faults.reduce((sum, fault) => sum + (fault.does === 'slow' ? fault.by : 0), 0),
         unreachable: faults.some((fault) => fault.does === 'unreachable'),
         answer: faults.flatMap((fault) => (fault.does === 'answer' ? [answerOf(fault)] : []))[0],
         loseAnswer: faults.some((fault) => fault.does === 'lose answer'),
       }
     },
     stalls,
+    lag: (call) => Math.max(0, ...live.map(({ fault }) => (fault.does === 'lag' && (fault.strikes?.(call) ?? true) ? fault.by : 0))),
   }
 }
 

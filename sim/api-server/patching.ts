@@ -26,8 +26,8 @@ export function patchObject(ground: Ground, asked: Asked): { object: Resource; c
   const parsed = parse(asked.request.body ?? '')
   if ('fault' in parsed) return badRequest(`error decoding patch: ${parsed.fault}`)
   const options = { userName: asked.user.name, dryRun: dryRun(asked), put: false, part: subresource === 'status' ? 'status' as const : 'whole' as const, admit: admitNode(asked) }
-  const object = update(ground, kind, namespace, name, options, (old) => {
-    const patched = applyPatch(contentType, served(kind, old), parsed.value)
+  const object = update(ground, kind, namespace, name, options, (copied) => {
+    const patched = applyPatch(contentType, served(kind, copied()), parsed.value)
     return isRefusal(patched) ? patched : asStored(kind, name, patched)
   })
   return isRefusal(object) ? object : { object, created: false }

@@ -32,6 +32,7 @@ export function route(kinds: KindTable, path: string): Route {
 }
 
 function decode(part: string): string {
+  if (!part.includes('%')) return part
   try {
     return decodeURIComponent(part)
   } catch {

@@ -15,6 +15,7 @@ import { builtInKinds, KindTable } from './kinds.ts'
 import { isRefusal } from './refusal.ts'
 import { refusalResponse } from './response.ts'
 import { Store, readVersion } from './store.ts'
+import type { Version } from './store.ts'
 import { served } from './ground.ts'
 import { serverAudience, Tokens } from './tokens.ts'
 import { admin } from './user.ts'
@@ -51,7 +52,7 @@ export interface ApiServerOptions {
 
 export function createApiServer(options: ApiServerOptions): ApiServer {
   const ground: Ground = {
-    clock: options.clock, chance: options.chance, store: new Store(), tokens: new Tokens(),
+    clock: options.clock, chance: options.chance, store: new Store(options.clock), tokens: new Tokens(),
     kinds: new KindTable([...builtInKinds(), ...(options.kinds ?? [])]),
   }
   const open = new Set<Opened>()
@@ -59,6 +60,7 @@ export function createApiServer(options: ApiServerOptions): ApiServer {
     openWatches: () => [...open],
     compact: () => ground.store.compact(),
   })
+  const peeked = new WeakMap<Version, KubeObject>()
   const track = (opened: Opened) => {
     open.add(opened)
     if (faults.stalls(opened)) opened.watch.stall(true)
@@ -73,11 +75,20 @@ export function createApiServer(options: ApiServerOptions): ApiServer {
     if (signal.aborted) throw new Error('the request was aborted')
     if (met.unreachable) throw new Error('connect: the API server cannot be reached')
     if (met.answer !== undefined) return refusalResponse(met.answer)
-    const answered = await answerRequest(ground, request, user, signal, { opened: track, closed: untrack })
+    const answered = await answerRequest(ground, request, met.call, signal, { opened: track, closed: untrack, lag: faults.lag })
     if (met.loseAnswer) throw new Error('read: the connection broke before the answer came')
     return isRefusal(answered) ? refusalResponse(answered) : answered
   }
   for (const name of ['default', 'kube-system', 'kube-public', 'kube-node-lease']) plant({ apiVersion: 'v1', kind: 'Namespace', metadata: { name } })
+
+  /** A version never changes, and judges ask for all of them several times a second: one object each, which nobody may change. */
+  function shown(kind: KindDefinition, version: Version): KubeObject {
+    const known = peeked.get(version)
+    if (known !== undefined) return known
+    const made = asKube(frozen(served(kind, readVersion(version))))
+    peeked.set(version, made)
+    return made
+  }
 
   function plant(object: KubeObject): KubeObject {
     const kind = ground.kinds.named(object.apiVersion ?? '', object.kind ?? '')
@@ -105,7 +116,7 @@ export function createApiServer(options: ApiServerOptions): ApiServer {
       if (kind === undefined || there === undefined) return []
       return there.keys().flatMap((key) => {
         const version = there.get(key)
-        return version === undefined ? [] : [asKube(served(kind, readVersion(version)))]
+        return version === undefined ? [] : [shown(kind, version)]
       })
     },
     authenticate(token) {
@@ -115,6 +126,11 @@ export function createApiServer(options: ApiServerOptions): ApiServer {
     addToken: (token, user) => ground.tokens.add(token, user),
     revision: () => ground.store.revision,
   }
+}
+
+function frozen<T>(value: T): T {
+  if (typeof value === 'object' && value !== null) for (const below of Object.values(value)) frozen(below)
+  return Object.freeze(value)
 }
 
 function asKube(object: Resource): KubeObject {

@@ -1,6 +1,8 @@
 // All objects, by collection, and the recent history of each collection. An object is kept as text: whoever reads it parses
 // an object of his own, so nothing in here can be changed behind its back, and lists and watch events are plain joins of
 // texts. One counter of writes serves the whole server: a resourceVersion is a place in the one order of all writes.
+import type { Ms } from '../../core/model.ts'
+import type { Clock } from '../../edge/clock.ts'
 import { textAt } from './json.ts'
 import type { Resource } from './json.ts'
 import { storeKey } from './kind.ts'
@@ -18,6 +20,7 @@ export interface Version {
 export interface Change {
   readonly type: 'ADDED' | 'MODIFIED' | 'DELETED'
   readonly revision: number
+  readonly at: Ms
   /** For a deletion the last state, under the revision of the deletion. */
   readonly version: Version
   readonly previous: Version | undefined
@@ -41,11 +44,16 @@ const movedLimit = 500
 export class Store {
   revision = firstRevision
   readonly #collections = new Map<string, Collection>()
+  readonly #clock: Pick<Clock, 'now'>
+
+  constructor(clock: Pick<Clock, 'now'>) {
+    this.#clock = clock
+  }
 
   collection(name: string, shape: Shape): Collection {
     const there = this.#collections.get(name)
     if (there !== undefined) return there
-    const made = new Collection(shape, this.revision)
+    const made = new Collection(shape, this.revision, this.#clock)
     this.#collections.set(name, made)
     return made
   }
@@ -91,7 +99,10 @@ export class Collection {
    *  each watch their own node and pods must not all be asked about every change. */
   readonly #ears = new Map<string, Set<(change: Change) => void>>()
 
-  constructor(shape: Shape, knownSince: number) {
+  readonly #clock: Pick<Clock, 'now'>
+
+  constructor(shape: Shape, knownSince: number, clock: Pick<Clock, 'now'>) {
+    this.#clock = clock
     this.#shape = shape
     this.#knownSince = knownSince
   }
@@ -130,7 +141,7 @@ export class Collection {
     this.#versions.set(key, version)
     if (previous === undefined) this.#move(key)
     this.#reindex(key, previous, version)
-    this.#tell({ type: previous === undefined ? 'ADDED' : 'MODIFIED', revision, version, previous })
+    this.#tell({ type: previous === undefined ? 'ADDED' : 'MODIFIED', revision, version, previous, at: this.#clock.now() })
     return version
   }
 
@@ -143,7 +154,7 @@ export class Collection {
     this.#versions.delete(key)
     this.#move(key)
     this.#reindex(key, previous, undefined)
-    this.#tell({ type: 'DELETED', revision, version, previous })
+    this.#tell({ type: 'DELETED', revision, version, previous, at: this.#clock.now() })
     return version
   }
 
@@ -188,6 +199,13 @@ export class Collection {
   changesAfter(revision: number): readonly Change[] | undefined {
     if (revision < this.#knownSince) return undefined
     return this.#history.slice(this.#after(revision))
+  }
+
+  /** The last revision of this collection's that was known at that instant; undefined: longer ago than history goes. */
+  revisionAt(instant: Ms): number | undefined {
+    const first = this.#history[0]
+    if (first === undefined || first.at > instant) return undefined
+    return this.#history.findLast(({ at }) => at <= instant)?.revision
   }
 
   /** `only` names one value of metadata.name or of the index; changes that touch it before or after are told. */

@@ -169,7 +169,8 @@ function scale(ground: Ground, asked: Asked): ApiResponse | Refusal {
   const replicas = numberAt(asScale, 'spec', 'replicas') ?? 0
   if (replicas < 0) return invalid({ group: 'autoscaling', kind: 'Scale' }, name, [wrong('spec.replicas', replicas, 'must be greater than or equal to 0')])
   const version = textAt(asScale, 'metadata', 'resourceVersion')
-  const updated = update(ground, kind, namespace, name, whole(asked), (old) => {
+  const updated = update(ground, kind, namespace, name, whole(asked), (copied) => {
+    const old = copied()
     const next: Resource = { ...old, spec: { ...objectAt(old, 'spec'), replicas } }
     if (version !== '') next.metadata.resourceVersion = version
     return next

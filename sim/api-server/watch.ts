@@ -21,6 +21,8 @@ export interface WatchOptions {
   readonly line: (type: Change['type'], version: Version) => string
   readonly bookmark: (initialEnd: number | undefined) => string
   readonly signal: AbortSignal
+  /** How far behind the server is that it stands on. */
+  readonly lag: Ms
 }
 
 /** Lines that a reader may leave untaken before the watch is ended, as the real server ends watches that do not keep up. */
@@ -97,7 +99,10 @@ export function openWatch(clock: Clock, options: WatchOptions, closed: (watch: W
 
   const see = (change: Change) => {
     const seen = typeFor(options.filter, change)
-    if (seen !== undefined) send(options.line(seen.type, seen.version))
+    if (seen === undefined) return
+    const dueIn = change.at + options.lag - clock.now()
+    if (options.lag === 0 || dueIn <= 0) send(options.line(seen.type, seen.version))
+    else clock.after(dueIn, () => send(options.line(seen.type, seen.version)))
   }
   const bookmarkLater = () => {
     cancelBookmark = clock.after(bookmarkEvery, () => {
@@ -139,7 +144,8 @@ export function openWatch(clock: Clock, options: WatchOptions, closed: (watch: W
       unlisten = collection.listen((change) => {
         if (change.revision > after) see(change)
       }, only)
-      if (options.bookmarks) bookmarkLater()
+      // A bookmark would speak of what is not seen yet.
+      if (options.bookmarks && options.lag === 0) bookmarkLater()
     },
     stall(silent) {
       stalled = silent

@@ -29,12 +29,15 @@ export async function startWatch(ground: Ground, asked: Asked, query: ListQuery,
   }
   const asText = Number(query.resourceVersion || '0')
   const wantsState = query.sendInitialEvents ?? asText === 0
-  const initial = wantsState ? await list(ground, kind, { ...query, limit: 0, match: '', continue: '' }, asked.signal) : undefined
+  const lag = keeper.lag(asked.call)
+  const collection = collectionOf(ground, kind)
+  const past = lag === 0 ? undefined : collection.revisionAt(ground.clock.now() - lag)
+  const moment = past === undefined ? { match: '' } : { match: 'Exact', resourceVersion: String(past) }
+  const initial = wantsState ? await list(ground, kind, { ...query, ...moment, limit: 0, continue: '' }, asked.signal) : undefined
   if (isRefusal(initial)) return initial
   const seconds = query.timeoutSeconds === undefined || query.timeoutSeconds === 0 ? 1800 + Math.floor(ground.chance() * 1800) : query.timeoutSeconds
-  const collection = collectionOf(ground, kind)
   const watch = openWatch(ground.clock, {
-    filter: query.filter, bookmarks: query.bookmarks, span: seconds * 1000, line, bookmark, signal: asked.signal,
+    filter: query.filter, bookmarks: query.bookmarks, span: seconds * 1000, line, bookmark, signal: asked.signal, lag,
   }, keeper.closed)
   keeper.opened({ call: asked.call, watch })
   if (initial !== undefined) {

@@ -102,15 +102,15 @@ export interface UpdateOptions extends WriteOptions {
   readonly admit?: (next: Resource, old: Resource) => Refusal | undefined
 }
 
-/** The object after `change`, as stored. When the update took the last finalizer of a dying object, it is gone. */
+/** The object after `change`, which may ask for a copy of the old one to change, as stored. When the update took the last finalizer of a dying object, it is gone. */
 export function update(
-  ground: Ground, kind: KindDefinition, namespace: string, name: string, options: UpdateOptions, change: (old: Resource) => Resource | Refusal,
+  ground: Ground, kind: KindDefinition, namespace: string, name: string, options: UpdateOptions, change: (old: () => Resource) => Resource | Refusal,
 ): Resource | Refusal {
   const collection = collectionOf(ground, kind)
   const key = storeKey(namespace, name)
   const old = collection.read(key)
   if (old === undefined) return notFound(kind, name)
-  const changed = change(copy(old))
+  const changed = change(() => copy(old))
   if (isRefusal(changed)) return changed
   const next: Resource = changed
   const unadmitted = options.admit?.(next, old)

@@ -19,9 +19,11 @@ export interface AttachDetachSettings {
   sync: Ms
   forceAfter: Ms
   forceOnTimeout: boolean
+  /** It makes no pass and begins nothing, until it is let go. */
+  stuck: boolean
 }
 
-export const usualAttachDetach: AttachDetachSettings = { pass: 100, sync: 60_000, forceAfter: 360_000, forceOnTimeout: true }
+export const usualAttachDetach: AttachDetachSettings = { pass: 100, sync: 60_000, forceAfter: 360_000, forceOnTimeout: true, stuck: false }
 
 interface Wanted { readonly unique: string; readonly handle: string; readonly driver: string; readonly persistentVolume: string; readonly node: string; readonly pods: PodObject[] }
 
@@ -87,6 +89,7 @@ export function startAttachDetach({ clock, api, caches }: ControllerGround, sett
 
   async function loop(): Promise<void> {
     for (;;) {
+      while (settings.stuck) await clock.wait(idlePass)
       const open = pass()
       news = false
       await new Promise<void>((resolve) => {
@@ -227,6 +230,7 @@ export function startAttachDetach({ clock, api, caches }: ControllerGround, sett
   async function sync(): Promise<void> {
     for (;;) {
       await clock.wait(settings.sync)
+      while (settings.stuck) await clock.wait(idlePass)
       for (const volume of actual.values()) {
         const there = caches.attachments.items.get(attachmentName(volume.handle, volume.driver, volume.node))
         if (volume.state !== 'attached' || there?.status?.attached === true) continue

@@ -3,7 +3,8 @@
 // Kept: it never creates ordinal N while an object of that name exists; a pod in phase Failed or Succeeded it deletes itself at
 // once (which is why a status patch to Failed is the lethal write: milliseconds later the pod is gone) and creates it anew;
 // a Terminating pod it waits for, for ever; the next ordinal only once the one before it is Running and Ready; claims are named
-// after template and pod. Left out: making the claims, updates of the template, partitions, scaling down in reverse order.
+// after template and pod; scaled down, the highest ordinal goes first, and the next one once that is gone. Left out: making the
+// claims, updates of the template, partitions.
 import { isActive, isFinished, isReady, ownedBy, type PodObject, type StatefulSetObject } from '../objects.ts'
 import type { ControllerGround } from './cache.ts'
 import { some, tellStatus } from './owner-status.ts'
@@ -38,6 +39,8 @@ export function startStatefulSets({ clock, api, caches }: ControllerGround): voi
       if (pod === undefined || !isActive(pod) || !isReady(pod)) break
     }
     const pods = [...caches.pods.items.values()].filter((pod) => ownedBy(pod, uid))
+    const [condemned] = pods.filter((pod) => ordinalOf(pod) >= (set.spec.replicas ?? 1)).toSorted((one, other) => ordinalOf(other) - ordinalOf(one))
+    if (condemned !== undefined && condemned.metadata.deletionTimestamp === undefined) await remove(condemned)
     const ready = pods.filter(isReady).length
     await tellStatus(api, 'statefulsets', set, {
       replicas: pods.length, currentReplicas: some(pods.length), updatedReplicas: some(pods.length), readyReplicas: some(ready), availableReplicas: ready,
@@ -48,6 +51,8 @@ export function startStatefulSets({ clock, api, caches }: ControllerGround): voi
     await api.remove(`${podsPath(namespace)}/${name}`, { preconditions: uid === undefined ? {} : { uid } })
   }
 }
+
+const ordinalOf = (pod: PodObject): number => Number(pod.metadata.name.slice(pod.metadata.name.lastIndexOf('-') + 1))
 
 function make(set: StatefulSetObject, ordinal: number): PodObject {
   const name = `${set.metadata.name}-${ordinal}`

@@ -1,6 +1,7 @@
 // Threads that run schedules side by side. Each seed is a world of its own, so which thread runs which changes nothing.
 import { Worker } from 'node:worker_threads'
 import type { Outcome } from './run.ts'
+import type { Schedule } from './schedule.ts'
 import type { WorkerWish } from './worker.ts'
 
 /** `broke`: the run itself ended by a fault, which is a finding like any other. */
@@ -8,8 +9,8 @@ export type Verdict = { readonly seed: number } & ({ readonly said: Omit<Outcome
 
 export interface PoolOptions extends WorkerWish {
   readonly jobs: number
-  /** The next seed; undefined: there is none. */
-  next(): number | undefined
+  /** The next seed, or a schedule that is none's; undefined: there is none. */
+  next(): number | Schedule | undefined
   told(verdict: Verdict): void
 }
 
@@ -21,9 +22,9 @@ function thread(wish: WorkerWish, next: PoolOptions['next'], told: PoolOptions['
   return new Promise((resolve, reject) => {
     const worker = new Worker(new URL('worker.ts', import.meta.url), { workerData: wish })
     const give = () => {
-      const seed = next()
-      if (seed === undefined) void worker.terminate()
-      else worker.postMessage(seed)
+      const wanted = next()
+      if (wanted === undefined) void worker.terminate()
+      else worker.postMessage(wanted)
     }
     worker.on('message', (verdict: Verdict) => {
       told(verdict)

@@ -2,7 +2,9 @@
 import type { KubeObject } from '../../coordinator/api.ts'
 import type { Ms } from '../../core/model.ts'
 import { settled, stage, type Stage } from '../stage.ts'
-import { dark, excuses, progress, restraint, safety, unfinished, type Excuse, type Violation } from './judgement.ts'
+import { convene, progress, unfinished, type Court, type Excuse, type Violation } from './judgement.ts'
+import type { Struck } from './judges/excuses.ts'
+import { stageOf } from './scene.ts'
 import { calm, isPlain, kinds, type Schedule } from './schedule.ts'
 import { createApiTroubles, type Ground, type Trouble } from './trouble.ts'
 
@@ -13,6 +15,8 @@ export interface Outcome {
   /** Kinds of trouble that took effect. */
   readonly struck: readonly string[]
   readonly incidents: number
+  /** Times that a node which was well was kept from new pods for a while. */
+  readonly quarantined: number
   readonly marks: readonly string[]
   readonly simulated: Ms
   /** The world's truth, a line an entry; asked for only where somebody will read it. */
@@ -26,29 +30,27 @@ const personComes: Ms = 420_000
 
 export async function run(schedule: Schedule): Promise<Outcome> {
   const { scene, seed, troubles, reliefAt, shortest } = schedule
-  const on = await stage({
-    seed, nodes: scene.nodes, zones: scene.zones, replicas: scene.replicas, logFrom: 'info', policy: { profile: scene.profile },
-    device: { kind: 'chassis', feed: scene.feed, timing: { off: 2_000, on: 1_000, status: 200 } },
-  })
+  const on = await stage(stageOf(scene, seed))
   await on.run(calm)
   const victim = await victimOf(on)
   const ground = groundOf(on, victim)
-  const orders = restraint(on)
+  const court = convene(on)
   const began = on.world.clock.now()
-  const struck = new Set<string>()
+  const struck: Struck[] = []
   const ends = troubles.map((trouble) => arm(ground, trouble, struck))
   await on.run(reliefAt)
   for (const end of ends) end()
   relieve(on)
-  const left = await quiet(on)
+  court.relieved()
+  const left = await quiet(on, court)
   await on.run(Math.max(0, began + shortest - on.world.clock.now()))
   const violations: Violation[] = [
-    ...safety(on), ...orders(), ...left,
-    ...(isPlain(schedule) ? progress(on, victim, began) : []),
+    ...court.close(), ...left,
+    ...(isPlain(schedule) ? progress(on.world, victim, began) : []),
   ]
-  const excused = excuses(violations, troubles, ground.node)
+  const excused = court.excuses(violations, struck)
   const outcome: Outcome = {
-    schedule, excused, struck: [...struck], incidents: on.world.server?.peek('nodefences.holdfast.dev').length ?? 0,
+    schedule, excused, struck: [...new Set(struck.map(({ does }) => does))], quarantined: court.quarantined(), incidents: on.world.server?.peek('nodefences.holdfast.dev').length ?? 0,
     violations: violations.filter(({ what }) => excused.every((excuse) => excuse.what !== what)),
     marks: marksOf(on), simulated: on.world.clock.now(), transcript: () => on.world.truth.text(),
   }
@@ -73,14 +75,14 @@ function groundOf(on: Stage, victim: string): Ground {
 }
 
 /** The answer ends it, if it has begun. */
-function arm(ground: Ground, trouble: Trouble, struck: Set<string>): () => void {
+function arm(ground: Ground, trouble: Trouble, struck: Struck[]): () => void {
   const { clock, truth } = ground.on.world
   let end: (() => void) | undefined
   clock.after(trouble.at, () => {
     end = kinds[trouble.does]?.begin(ground, trouble)
     if (end === undefined) return
     truth.note('trouble', { does: trouble.does, on: trouble.on, how: trouble.how ?? '' })
-    struck.add(trouble.does)
+    struck.push({ at: clock.now(), does: trouble.does, node: ground.node(trouble) })
     clock.after(trouble.span, () => {
       end?.()
       truth.note('trouble ends', { does: trouble.does, on: trouble.on })
@@ -93,7 +95,7 @@ function arm(ground: Ground, trouble: Trouble, struck: Set<string>): () => void 
 function relieve({ world }: Stage): void {
   world.heal()
   world.server?.faults.clear()
-  for (const device of world.devices.values()) device.fault = undefined
+  for (const device of world.devices.values()) device.heal()
   for (let number = 0; number < world.settings.replicas; number += 1) world.startReplica(number)
   for (const name of world.nodes.keys()) {
     world.startAgent(name)
@@ -103,7 +105,7 @@ function relieve({ world }: Stage): void {
 }
 
 /** What is left when patience ends, and what was left for a person to do that was ours. */
-async function quiet(on: Stage): Promise<readonly Violation[]> {
+async function quiet(on: Stage, court: Court): Promise<readonly Violation[]> {
   const relieved = on.world.clock.now()
   let ours: readonly Violation[] | undefined
   let left = unfinished(on)
@@ -111,7 +113,7 @@ async function quiet(on: Stage): Promise<readonly Violation[]> {
     await on.run(5_000)
     left = unfinished(on)
     if (on.world.clock.now() <= relieved + personComes) continue
-    ours ??= dark(on)
+    ours ??= court.leftInTheDark()
     person(on)
   }
   return [...ours ?? [], ...left.map((what): Violation => ({ judge: 'liveness', what }))]
@@ -119,6 +121,9 @@ async function quiet(on: Stage): Promise<readonly Violation[]> {
 
 /** Somebody comes and switches on what is off, and resets what is frozen and nobody had a word about. */
 function person({ world }: Stage): void {
+  for (const { plugs, turn } of new Set(world.devices.values())) {
+    for (const [plug, { machine, switched }] of plugs) if (switched === 'off' && machine?.state() === 'off') turn(plug, 'on')
+  }
   for (const [name, { machine }] of world.nodes) {
     if (machine.state() === 'off') world.powerOn(name)
     if (machine.frozen()) world.reboot(name, 1_000)

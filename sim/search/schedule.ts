@@ -2,22 +2,19 @@
 // plain words and numbers, so that a failing one can be read, made smaller and played again.
 import type { Ms } from '../../core/model.ts'
 import { seededChance, type Chance } from '../chance.ts'
+import { drawScene, isClearedInSeconds, type Scene } from './scene.ts'
 import { apiTroubles } from './troubles-api.ts'
 import { deviceTroubles } from './troubles-device.ts'
+import { handTroubles } from './troubles-hands.ts'
 import { networkTroubles } from './troubles-network.ts'
 import { nodeTroubles } from './troubles-node.ts'
 import { peopleTroubles } from './troubles-people.ts'
+import { remediatorTroubles } from './troubles-remediator.ts'
 import { replicaTroubles } from './troubles-replica.ts'
+import { storageTroubles } from './troubles-storage.ts'
 import type { Trouble, TroubleClass, TroubleKind } from './trouble.ts'
 
-export interface Scene {
-  readonly nodes: number
-  readonly zones: number
-  readonly replicas: number
-  readonly profile: 'fast' | 'balanced'
-  /** A device on the machine's own feed falls silent with it. */
-  readonly feed: 'own' | 'machine'
-}
+export type { Scene } from './scene.ts'
 
 export interface Schedule {
   readonly seed: number
@@ -30,7 +27,8 @@ export interface Schedule {
 }
 
 export const kinds: Readonly<Record<string, TroubleKind>> = {
-  ...nodeTroubles, ...networkTroubles, ...apiTroubles, ...replicaTroubles, ...deviceTroubles, ...peopleTroubles,
+  ...nodeTroubles, ...networkTroubles, ...apiTroubles, ...replicaTroubles, ...deviceTroubles, ...peopleTroubles, ...handTroubles,
+  ...storageTroubles, ...remediatorTroubles,
 }
 
 /** Agents are heard and paths are audited before the first trouble. */
@@ -39,27 +37,25 @@ export const calm: Ms = 30_000
 const beginWithin: Ms = 180_000
 const usualSpan = { reliefAt: 240_000, shortest: 600_000 } as const
 
-const classes: readonly TroubleClass[] = ['network', 'api', 'replica', 'node', 'device', 'storage', 'people']
+const classes: readonly TroubleClass[] = ['network', 'api', 'replica', 'node', 'device', 'storage', 'people', 'remediator']
 const spans: readonly (readonly [Ms, Ms])[] = [[500, 5_000], [5_000, 30_000], [30_000, 90_000]]
 
 export function draw(seed: number): Schedule {
   const chance = seededChance(seed).fork('schedule')
-  const scene: Scene = {
-    nodes: 5 + chance.below(3), zones: chance.pick([1, 3, 3]), replicas: chance.pick([2, 2, 3]),
-    profile: chance.pick(['fast', 'fast', 'balanced']), feed: chance.yes(0.1) ? 'machine' : 'own',
-  }
+  const size = { nodes: 5 + chance.below(3), zones: chance.pick([1, 3, 3]), replicas: chance.pick([2, 2, 3]), profile: chance.pick(['fast', 'fast', 'balanced'] as const) }
   // One in six is plain: a machine dies for good, and nothing else goes wrong.
   const plain = chance.yes(1 / 6)
+  const scene = drawScene(seededChance(seed).fork('scene'), size, plain)
   const swarm = plain ? [] : classes.filter(() => chance.yes(0.4))
   const death = plain ? [drawn(chance, scene, ['death for good'], 20_000, 'victim')]
     : chance.yes(0.85) ? [drawn(chance, scene, ['death', 'death for good'], 20_000, 'victim')] : []
   const count = swarm.length === 0 ? 0 : 1 + chance.below(6)
   const others = Array.from({ length: count }, () => drawn(chance, scene, chance.yes(0.1) ? ['death', 'death for good'] : swarm, chance.yes(0.7) ? 45_000 : beginWithin))
-  return { seed, scene: plain ? { ...scene, feed: 'own' } : scene, ...usualSpan, troubles: [...death, ...others].toSorted((one, other) => one.at - other.at) }
+  return { seed, scene, ...usualSpan, troubles: [...death, ...others].toSorted((one, other) => one.at - other.at) }
 }
 
 function drawn(chance: Chance, scene: Scene, among: readonly TroubleClass[], latest: Ms, on?: string): Trouble {
-  const choices = Object.entries(kinds).filter(([, kind]) => among.includes(kind.class))
+  const choices = Object.entries(kinds).filter(([, kind]) => among.includes(kind.class) && kind.fits?.(scene) !== false)
   const does = weighted(chance, choices)
   const [least, most] = chance.pick(spans)
   const trouble = { does, at: whole(chance.between(0, latest)), span: whole(chance.between(least, most)), ...kinds[does]?.draw(chance, scene) }
@@ -81,9 +77,9 @@ function whole(span: Ms): Ms {
   return Math.round(span)
 }
 
-/** Only a machine dies, wholly and for good, its device is honest and has a feed of its own: it must be cleared in seconds. */
+/** Only a machine dies, wholly and for good, in a cluster that has all that it takes: it must be cleared in seconds. */
 export function isPlain({ scene, troubles: [only, ...others] }: Schedule): boolean {
-  return others.length === 0 && scene.feed === 'own' && only !== undefined && kinds[only.does]?.class === 'death for good'
+  return others.length === 0 && isClearedInSeconds(scene) && only !== undefined && kinds[only.does]?.class === 'death for good'
 }
 
 export function sentence({ does, on, how, at, span }: Trouble): string {

@@ -25,8 +25,11 @@ export interface Sums {
   readonly simulatedDays: number
   readonly incidents: number
   readonly faults: Readonly<Record<string, number>>
-  readonly plain: { readonly seeds: number; readonly late: number }
+  /** `inTime`: the share of them in which the volumes were free in time. */
+  readonly plain: { readonly seeds: number; readonly late: number; readonly inTime: number }
   readonly excused: number
+  /** Times that a node which was well was quarantined. */
+  readonly quarantined: number
   readonly violations: Readonly<Record<Judge, number>>
 }
 
@@ -35,34 +38,37 @@ const day = 86_400_000
 const mayBeLate = 0.01
 
 export function createTally(): Tally {
-  const failed: Failure[] = []
-  const late: Failure[] = []
+  /** As they came, so that who tells what is new can tell it by its place. */
+  const failures: Failure[] = []
+  let late = 0
   const faults = new Map<string, number>(Object.keys(kinds).map((name) => [name, 0]))
   const marks = new Map<string, number>()
-  let [seeds, simulated, incidents, plain, excused] = [0, 0, 0, 0, 0]
+  let [seeds, simulated, incidents, plain, excused, quarantined] = [0, 0, 0, 0, 0, 0]
 
-  const tooMany = () => late.length > Math.max(0, plain * mayBeLate)
-  const count = (judge: Judge) => (judge === 'progress' ? (tooMany() ? late.length : 0) : failed.filter((one) => one.judge === judge).length)
+  const tooMany = () => late > Math.max(0, plain * mayBeLate)
+  const count = (judge: Judge) => (judge === 'progress' ? (tooMany() ? late : 0) : failures.filter((one) => one.judge === judge).length)
   return {
-    get failed() { return tooMany() ? [...failed, ...late] : failed },
+    get failed() { return tooMany() ? failures : failures.filter(({ judge }) => judge !== 'progress') },
     marks,
     add(verdict) {
       seeds += 1
       if ('broke' in verdict) {
-        failed.push({ seed: verdict.seed, judge: 'broke', what: verdict.broke })
+        failures.push({ seed: verdict.seed, judge: 'broke', what: verdict.broke })
         return
       }
       const { said } = verdict
       simulated += said.simulated
       incidents += said.incidents
       if (isPlain(said.schedule)) plain += 1
+      late += said.violations.filter(({ judge }) => judge === 'progress').length
       excused += said.excused.length > 0 ? 1 : 0
+      quarantined += said.quarantined
       for (const name of said.struck) faults.set(name, (faults.get(name) ?? 0) + 1)
       for (const mark of said.marks) marks.set(mark, (marks.get(mark) ?? 0) + 1)
-      for (const { judge, what } of said.violations) (judge === 'progress' ? late : failed).push({ seed: verdict.seed, schedule: said.schedule, judge, what })
+      for (const { judge, what } of said.violations) failures.push({ seed: verdict.seed, schedule: said.schedule, judge, what })
     },
     sums: () => ({
-      seeds, simulatedDays: Number((simulated / day).toFixed(2)), incidents, faults: Object.fromEntries(faults), plain: { seeds: plain, late: late.length }, excused,
+      seeds, simulatedDays: Number((simulated / day).toFixed(2)), incidents, faults: Object.fromEntries(faults), plain: { seeds: plain, late, inTime: plain === 0 ? 1 : Number((1 - late / plain).toFixed(4)) }, excused, quarantined,
       violations: { safety: count('safety'), liveness: count('liveness'), restraint: count('restraint'), progress: count('progress') },
     }),
     rare: () => [...faults].filter(([, times]) => times < seeds / 100).map(([name]) => name),

@@ -19,12 +19,14 @@ export interface Trouble {
 }
 
 /** Kinds are switched off class by class: a run without any trouble of the network searches elsewhere. */
-export type TroubleClass = 'death' | 'death for good' | 'network' | 'api' | 'replica' | 'node' | 'device' | 'storage' | 'people'
+export type TroubleClass = 'death' | 'death for good' | 'network' | 'api' | 'replica' | 'node' | 'device' | 'storage' | 'people' | 'remediator'
 
 export interface TroubleKind {
   readonly class: TroubleClass
   /** How often it is drawn beside others of its class; 1 without it. */
   readonly weight?: number
+  /** Whether there is anything for it to strike; without it there always is. */
+  fits?(scene: Scene): boolean
   draw(chance: Chance, scene: Scene): Pick<Trouble, 'on' | 'how'>
   /** Undefined: it could not take effect. The answer ends it; ending it twice does no harm. */
   begin(ground: Ground, trouble: Trouble): (() => void) | undefined
@@ -71,4 +73,25 @@ export function aNode(chance: Chance, { nodes }: Scene): string {
 
 export function aReplica(chance: Chance, { replicas }: Scene): string {
   return chance.yes(0.5) ? 'leader' : String(chance.below(replicas))
+}
+
+/** As a person would: again, until it is done or has had no success for minutes. */
+export function insist({ clock }: Stage['world'], act: () => Promise<boolean>): void {
+  void (async () => {
+    for (let tries = 0; tries < insistsFor && !await act(); tries += 1) await clock.wait(insistsEvery)
+  })()
+}
+
+const insistsEvery: Ms = 2_000
+const insistsFor = 150
+
+/** Once it is so, looked for until it is called off. */
+export function when({ clock }: Stage['world'], so: () => boolean, act: () => void, every: Ms = 100): () => void {
+  let cancel: (() => void) | undefined
+  const look = (): void => {
+    if (so()) return act()
+    cancel = clock.after(every, look)
+  }
+  look()
+  return () => cancel?.()
 }

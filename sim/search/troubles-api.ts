@@ -13,6 +13,17 @@ function everyOther(strikes: (call: Call) => boolean): (call: Call) => boolean {
   return (call) => strikes(call) && (count += 1) % 2 === 0
 }
 
+/** So often of each path. */
+function atFirst(times: number, strikes: (call: Call) => boolean): (call: Call) => boolean {
+  const counts = new Map<string, number>()
+  return (call) => {
+    const count = (counts.get(call.path) ?? 0) + 1
+    if (!strikes(call) || count > times) return false
+    counts.set(call.path, count)
+    return true
+  }
+}
+
 /** Ended, the watches that it broke are taken up again by those who lost them. */
 function faulty(fault: () => ApiFault, breaks = false): TroubleKind {
   return {
@@ -35,6 +46,36 @@ const lag: TroubleKind = {
     const set = (span: Ms) => Object.values(world.loops()?.caches ?? {}).forEach((cache) => cache.setLag(span))
     set(lags[how] ?? 0)
     return () => set(0)
+  },
+}
+
+/** The rest of the world is seen at once, a taint that is gone is not: less than the half minute that is waited for that. */
+const oldNodes: TroubleKind = {
+  class: 'api',
+  draw: (chance) => ({ on: '', how: String(chance.pick([5_000, 15_000, 25_000])) }),
+  begin({ on: { world } }, { how }) {
+    const set = (span: Ms) => world.loops()?.caches.nodes.setLag(span)
+    set(Number(how))
+    return () => set(0)
+  },
+}
+
+/** The balancer gives those whom it strikes to a server whose watch cache is behind, and at the end back to one that is not. */
+const behind: TroubleKind = {
+  class: 'api', weight: 2,
+  draw: (chance) => ({ on: '', how: `${chance.pick([3_000, 10_000, 30_000])} ${chance.pick(['everybody', 'coordinator', 'controllers'])}` }),
+  begin(ground, { how = '' }) {
+    const [by, whom = ''] = how.split(' ')
+    const strikes = (call: Call): boolean => whom === 'everybody' || call.user.name.includes(whom === 'coordinator' ? 'coordinator' : 'controller')
+    const { faults } = ground.on.world.server ?? {}
+    // What it does not hold nobody can resume from: they list anew, and what they are shown may be older than what they have seen.
+    const resumes = (call: Call): boolean => call.watch && call.query.has('resourceVersion') && strikes(call)
+    const ends = [ground.api.add({ does: 'lag', by: Number(by), strikes }), ground.api.add({ does: 'answer', status: 410, strikes: atFirst(2, resumes) })]
+    faults?.breakWatches(strikes)
+    return () => {
+      for (const end of ends) end()
+      faults?.breakWatches(strikes)
+    }
   },
 }
 
@@ -63,4 +104,7 @@ export const apiTroubles: Readonly<Record<string, TroubleKind>> = {
   'history is compacted': once(({ on }) => on.world.server?.faults.compact()),
   'the controllers start anew': once(({ on }) => on.world.restartControllers()),
   'the controllers lag': lag,
+  'the API server lags behind': behind,
+  'the controllers see the nodes late': oldNodes,
+  'the API server is away for the controllers': faulty(() => ({ does: 'unreachable', strikes: ({ user }) => user.name === 'system:kube-controller-manager' })),
 }

@@ -1,5 +1,6 @@
 // Machines that die, freeze, hang, reboot and change, and the programs on them.
-import { aNode, lasting, type Ground, type TroubleClass, type TroubleKind } from './trouble.ts'
+import type { KubeObject } from '../../coordinator/api.ts'
+import { aNode, lasting, when, type Ground, type TroubleClass, type TroubleKind } from './trouble.ts'
 
 type World = Ground['on']['world']
 
@@ -18,6 +19,42 @@ function kind(on: TroubleClass, begin: (world: World, node: string, span: number
   }
 }
 
+interface Fence extends KubeObject { readonly spec: { readonly nodeName: string }; readonly status?: { readonly phase?: string; readonly proof?: { readonly kind: string } } }
+
+const fencesOf = (world: World, node: string): readonly Fence[] =>
+  ((world.server?.peek('nodefences.holdfast.dev') ?? []) as readonly Fence[]).filter(({ spec, status }) => spec.nodeName === node && status?.phase !== 'Final') // that collection's kind
+
+/** It waits for its moment, which it knows from the API server's store, and then so long as was drawn. */
+function inItsIncident(so: (fence: Fence) => boolean, before: (world: World, node: string) => void, act: (world: World, node: string) => void, delays: readonly number[]): TroubleKind {
+  return {
+    class: 'node', weight: 2,
+    draw: (chance, scene) => ({ on: aNode(chance, scene), how: String(chance.pick(delays)) }),
+    begin(ground, trouble) {
+      const { world } = ground.on
+      const node = ground.node(trouble)
+      if (world.nodes.get(node)?.machine.state() !== 'running') return undefined
+      before(world, node)
+      return when(world, () => fencesOf(world, node).some(so), () => void world.clock.after(Number(trouble.how), () => act(world, node)))
+    },
+  }
+}
+
+/** What is done in one of several ways. */
+function inOneWay(choices: Readonly<Record<string, (world: World, node: string) => void>>, end: (world: World, node: string) => void): TroubleKind {
+  const begins = (world: World, node: string, how: string) => choices[how]?.(world, node)
+  return {
+    class: 'node',
+    draw: (chance, scene) => ({ on: aNode(chance, scene), how: chance.pick(Object.keys(choices)) }),
+    begin(ground, trouble) {
+      const { world } = ground.on
+      const node = ground.node(trouble)
+      if (world.nodes.get(node)?.machine.state() !== 'running') return undefined
+      begins(world, node, trouble.how ?? '')
+      return () => end(world, node)
+    },
+  }
+}
+
 const agentRuns = (world: World, node: string): boolean => world.nodes.get(node)?.agent() !== undefined
 
 export const nodeTroubles: Readonly<Record<string, TroubleKind>> = {
@@ -31,6 +68,11 @@ export const nodeTroubles: Readonly<Record<string, TroubleKind>> = {
   'the power button is pressed': kind('people', (world, node) => world.pressPowerButton(node), (world, node) => world.powerOn(node)),
   'another machine comes under the name': kind('node', (world, node) => world.replaceMachine(node, otherBoard(node)), (world, node) => world.powerOn(node)),
   'the machine hibernates and wakes': kind('node', (world, node) => world.hibernate(node), (world, node) => world.powerOn(node)),
+  'the machine reboots in its incident': inItsIncident(() => true, () => undefined, (world, node) => world.reboot(node, 4_000), [1, 300, 1_500, 4_000, 9_000]),
+  'power is lost and comes back once found off': inItsIncident(({ status }) => status?.proof !== undefined, (world, node) => world.cutPower(node), (world, node) => world.powerOn(node), [1, 200, 700, 1_500, 4_000]),
+  'the machine migrates': inOneWay({ 'at once': (world, node) => world.migrate(node, 300), 'in two seconds': (world, node) => world.migrate(node, 2_000), 'in eight': (world, node) => world.migrate(node, 8_000) }, () => undefined),
+  'the machine is slow': inOneWay({ somewhat: (world, node) => world.slow(node, 800), badly: (world, node) => world.slow(node, 4_000) }, (world, node) => world.unslow(node)),
+  'the runtime fails': inOneWay({ hangs: (world, node) => world.failRuntime(node, 'hangs'), dead: (world, node) => world.failRuntime(node, 'dead') }, (world, node) => world.mendRuntime(node)),
   'userspace is stuck': kind('node', (world, node) => world.stick(node), (world, node) => world.unstick(node)),
   'the kubelet is dead': kind('node', (world, node) => world.killKubelet(node), (world, node) => world.startKubelet(node)),
   'the agent is dead': kind('node', (world, node) => (agentRuns(world, node) ? world.killAgent(node) : false), (world, node) => world.startAgent(node), 2),

@@ -22,13 +22,15 @@ const edits: Readonly<Record<string, object>> = {
   'to DoNothing': { nodeDownPodDeletionPolicy: 'DoNothing' },
   'to a dry run': { mode: 'dryRun' },
   'to conservative': { profile: 'conservative' },
+  'to select nobody': { selector: { matchLabels: { 'example.com/fenced': 'yes' } } },
+  'to a pause': { pause: { reason: 'a look at it', by: 'on call' } },
 }
 
 const edited: TroubleKind = {
   class: 'people',
   draw: (chance) => ({ on: '', how: chance.pick(Object.keys(edits)) }),
   begin({ on: { world: { api } } }, { how = '' }) {
-    const before = { nodeDownPodDeletionPolicy: 'DeleteAllPods', mode: 'enforce', profile: 'fast' }
+    const before = { nodeDownPodDeletionPolicy: 'DeleteAllPods', mode: 'enforce', profile: 'fast', selector: null, pause: null }
     void api.patch(`${policyPath}/all`, 'merge', { spec: edits[how] })
     return () => void api.patch(`${policyPath}/all`, 'merge', { spec: before })
   },

@@ -1,4 +1,6 @@
-// Replicas that die, stop, or stand still and go on as deposed leaders.
+// Replicas that die, at a time or at whatever they are waiting for, stop, or stand still and go on as deposed leaders.
+import type { Chance } from '../chance.ts'
+import type { Doom } from '../world/doom.ts'
 import { aReplica, type TroubleKind } from './trouble.ts'
 
 const gone = (end: 'kill' | 'stop'): TroubleKind => ({
@@ -13,6 +15,34 @@ const gone = (end: 'kill' | 'stop'): TroubleKind => ({
     return () => world.startReplica(number)
   },
 })
+
+/** Where exactly it dies is drawn: at which of its writes or orders, on what side of it, and how many turns of the promise
+ *  queue later. It is started again at the end, if it came to that. */
+const dies = (at: Doom['at'], mostNth: number, laters: readonly number[]): TroubleKind => ({
+  class: 'replica', weight: 2,
+  draw: (chance, scene) => ({ on: aReplica(chance, scene), how: drawDoom(chance, mostNth, laters) }),
+  begin(ground, trouble) {
+    const number = ground.replica(trouble)
+    if (number === undefined) return undefined
+    const { world } = ground.on
+    const callOff = world.doomReplica(number, { at, ...readDoom(trouble.how) })
+    return () => {
+      callOff()
+      world.startReplica(number)
+    }
+  },
+})
+
+const moments = ['before', 'sent', 'answered'] as const
+
+function drawDoom(chance: Chance, mostNth: number, laters: readonly number[]): string {
+  return [1 + chance.below(mostNth), chance.pick(moments), chance.pick(laters), chance.below(12)].join(' ')
+}
+
+function readDoom(how = ''): Omit<Doom, 'at'> {
+  const [nth, when, later, turns] = how.split(' ')
+  return { nth: Number(nth), when: moments.find((moment) => moment === when) ?? 'before', later: Number(later), turns: Number(turns) }
+}
 
 const paused = (clocks: 'standing' | 'running'): TroubleKind => ({
   class: 'replica', weight: 2,
@@ -66,6 +96,9 @@ export const replicaTroubles: Readonly<Record<string, TroubleKind>> = {
   'a replica stands still, its clocks too': paused('standing'),
   'a replica stands still, its clocks run': paused('running'),
   'every replica is killed': allGone,
+  'a replica dies at a write': dies('write', 25, [0]),
+  'a replica dies at an order': dies('order', 3, [0, 0, 40, 300, 1_500]),
+  'a replica dies at any await': dies('turn', 600, [0]),
   'a replica\'s clocks run wrong': clocksRun,
   'a replica\'s wall clock jumps': wallJumps,
 }

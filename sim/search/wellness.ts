@@ -1,11 +1,16 @@
-// Which nodes were in truth well, and how long already: what the judge of restraint knows and the product can only guess.
-// Well is a machine that runs, whose userspace has its turns, and that some living replica can reach and hear.
+// How each node really is, and how long already: what judges know and the product can only guess. *Well* is a machine that runs,
+// whose userspace has its turns, and that some living replica can reach and hear. It *speaks* if its agent runs there as well.
+// *Dead* is a machine in which nothing moves: off, booting, frozen.
 import type { Ms } from '../../core/model.ts'
 import type { World } from '../world.ts'
 
 export interface Wellness {
-  /** How long the node has been well without a break; 0: it is not. */
+  /** How long the node has been so without a break; 0: it is not. */
   wellFor(node: string): Ms
+  speaksFor(node: string): Ms
+  deadFor(node: string): Ms
+  /** How long ago it was last silent; Infinity: it has spoken ever since somebody looked. */
+  silentAgo(node: string): Ms
   stop(): void
 }
 
@@ -13,29 +18,63 @@ export interface Wellness {
 const lookEvery: Ms = 250
 
 export function watchWellness(world: World): Wellness {
-  const since = new Map<string, Ms>()
+  const [well, speaking, dead] = [spans(world), spans(world), spans(world)]
+  const silentAt = new Map<string, Ms>()
   let cancel: (() => void) | undefined
   const look = (): void => {
-    const now = world.clock.now()
     for (const name of world.nodes.keys()) {
-      if (!isWell(world, name)) since.delete(name)
-      else if (!since.has(name)) since.set(name, now)
+      const isWellNow = isWell(world, name)
+      const speaksNow = isWellNow && agentRuns(world, name)
+      well.look(name, isWellNow)
+      speaking.look(name, speaksNow)
+      dead.look(name, isDead(world, name))
+      if (!speaksNow) silentAt.set(name, world.clock.now())
     }
     cancel = world.clock.after(lookEvery, look)
   }
   look()
   return {
-    wellFor: (node) => (since.has(node) && isWell(world, node) ? world.clock.now() - (since.get(node) ?? 0) : 0),
+    wellFor: (node) => (isWell(world, node) ? well.span(node) : 0),
+    speaksFor: (node) => (isWell(world, node) && agentRuns(world, node) ? speaking.span(node) : 0),
+    deadFor: (node) => (isDead(world, node) ? dead.span(node) : 0),
+    silentAgo: (node) => world.clock.now() - (silentAt.get(node) ?? -Infinity),
     stop: () => cancel?.(),
   }
+}
+
+interface Spans {
+  look(node: string, is: boolean): void
+  /** As of the latest look. */
+  span(node: string): Ms
+}
+
+function spans({ clock }: World): Spans {
+  const since = new Map<string, Ms>()
+  return {
+    look(node, is) {
+      if (!is) since.delete(node)
+      else if (!since.has(node)) since.set(node, clock.now())
+    },
+    span: (node) => clock.now() - (since.get(node) ?? clock.now()),
+  }
+}
+
+function isDead(world: World, name: string): boolean {
+  const machine = world.nodes.get(name)?.machine
+  return machine !== undefined && (machine.state() !== 'running' || machine.frozen())
+}
+
+function agentRuns(world: World, name: string): boolean {
+  return world.nodes.get(name)?.agent()?.running() === true
 }
 
 function isWell(world: World, name: string): boolean {
   const machine = world.nodes.get(name)?.machine
   if (machine === undefined || machine.state() !== 'running' || machine.frozen() || machine.stuck()) return false
-  return [...world.replicas.running].some(([number, { process }]) => {
+  for (const [number, { process }] of world.replicas.running) {
     const host = world.replicas.host(number)
     const open = (from: typeof host, to: typeof host) => (['link', 'probe'] as const).every((plane) => world.network.reach(from, to, plane) === 'open')
-    return process.running() && open(host, machine.host) && open(machine.host, host)
-  })
+    if (process.running() && open(host, machine.host) && open(machine.host, host)) return true
+  }
+  return false
 }

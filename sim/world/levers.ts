@@ -4,12 +4,14 @@ import type { Clock } from '../../edge/clock.ts'
 import type { Feeds } from '../device.ts'
 import type { Host, Network, Plane, Reach } from '../network.ts'
 import type { Truth } from '../truth.ts'
+import type { Doom } from './doom.ts'
 import type { WorldNode } from './node.ts'
 import type { Replicas } from './replica-place.ts'
 
 export interface Levers {
   /** The machine is dead at once. Its device can switch it on again. */
   cutPower(node: string): void
+  /** Its own mains are back, and its button is pressed: it starts if any outlet feeds it. */
   powerOn(node: string): void
   /** Off if it is on, on if it is off: somebody stands before it. */
   pressPowerButton(node: string): void
@@ -24,8 +26,15 @@ export interface Levers {
   freeze(node: string): void
   thaw(node: string): void
   /** Userspace gets no turn; the kernel answers TCP; containers write on. */
+  /** A virtual machine that moves to another host: it stands still for so long, and keeps its boot and its address. */
+  migrate(node: string, still: Ms): void
   stick(node: string): void
   unstick(node: string): void
+  slow(node: string, by: Ms): void
+  unslow(node: string): void
+  /** Its container runtime hangs, or is not there any more; its kubelet and what runs go on. */
+  failRuntime(node: string, how: 'hangs' | 'dead'): void
+  mendRuntime(node: string): void
   /** Cuts what the names say until the answer is called. */
   partition(cut: Cut): () => void
   /** The node's cable: everything to and from it, its own device apart. */
@@ -47,6 +56,8 @@ export interface Levers {
   stopReplica(number: number): void
   pauseReplica(number: number, span: Ms, clocks?: 'standing' | 'running'): void
   startReplica(number: number): void
+  /** It dies at that very await. The answer calls it off. */
+  doomReplica(number: number, doom: Doom): () => void
 }
 
 export interface Cut {
@@ -80,6 +91,9 @@ export function createLevers({ clock, network, truth, nodes, replicas, feeds }: 
     return found
   }
   const machine = (name: string) => node(name).machine
+  const start = (name: string, bootTime?: Ms) => {
+    if (feeds.live(machine(name))) machine(name).powerOn(bootTime)
+  }
   const until = (end: () => void): (() => void) => {
     const once = () => {
       if (heals.delete(once)) end()
@@ -95,7 +109,7 @@ export function createLevers({ clock, network, truth, nodes, replicas, feeds }: 
     },
     powerOn(name) {
       feeds.mains(machine(name), true)
-      machine(name).powerOn()
+      start(name)
     },
     pressPowerButton(name) {
       truth.note('power button pressed', { node: name })
@@ -104,7 +118,7 @@ export function createLevers({ clock, network, truth, nodes, replicas, feeds }: 
     },
     reboot(name, off) {
       machine(name).powerOff()
-      clock.after(off, () => machine(name).powerOn(Math.min(1_000, off)))
+      clock.after(off, () => start(name, Math.min(1_000, off)))
     },
     shutDown(name, and) {
       truth.note('shutdown ordered', { node: name, and })
@@ -113,7 +127,7 @@ export function createLevers({ clock, network, truth, nodes, replicas, feeds }: 
       clock.after(shutdownTime, () => {
         if (machine(name).boot()?.id !== id) return
         machine(name).powerOff()
-        if (and === 'reboot') machine(name).powerOn()
+        if (and === 'reboot') start(name)
       })
     },
     replaceMachine: (name, machineId) => machine(name).replace(machineId),
@@ -122,6 +136,20 @@ export function createLevers({ clock, network, truth, nodes, replicas, feeds }: 
     thaw: (name) => machine(name).thaw(),
     stick: (name) => machine(name).stick(),
     unstick: (name) => machine(name).unstick(),
+    migrate(name, still) {
+      const moved = machine(name)
+      const { id } = moved.boot() ?? {}
+      if (id === undefined || moved.frozen()) return
+      truth.note('machine migrates', { node: name, still })
+      moved.freeze()
+      clock.after(still, () => {
+        if (moved.boot()?.id === id) moved.thaw()
+      })
+    },
+    slow: (name, by) => machine(name).slow(by),
+    unslow: (name) => machine(name).unslow(),
+    failRuntime: (name, how) => node(name).runtime.fail(how),
+    mendRuntime: (name) => node(name).runtime.mend(),
     partition(cut) {
       truth.note('partition', { ...cut })
       const end = network.rule((from, to, plane) => (cuts(cut, from, to, plane) ? (cut.as ?? 'silent') : 'open'))
@@ -149,6 +177,7 @@ export function createLevers({ clock, network, truth, nodes, replicas, feeds }: 
     stopReplica: (number) => replicas.stop(number),
     pauseReplica: (number, span, clocks = 'standing') => replicas.pause(number, span, clocks),
     startReplica: (number) => replicas.start(number),
+    doomReplica: (number, doom) => replicas.doom(number, doom),
   }
   return levers
 }

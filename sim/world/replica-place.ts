@@ -11,6 +11,7 @@ import type { Host, Network } from '../network.ts'
 import { startProcess, type Process } from '../process.ts'
 import { simulatedPrograms } from '../programs.ts'
 import type { Truth } from '../truth.ts'
+import { mortal, type Doom, type Mortal } from './doom.ts'
 
 /** What a replica's deployment tells it. */
 export interface ReplicaPlace {
@@ -34,6 +35,8 @@ export interface Replicas {
   /** In good order, as by SIGTERM. */
   stop(number: number): void
   pause(number: number, span: Ms, clocks: 'standing' | 'running'): void
+  /** It dies when that comes. The answer calls it off. */
+  doom(number: number, doom: Doom): () => void
   addresses(): readonly string[]
   host(number: number): Host
 }
@@ -41,6 +44,7 @@ export interface Replicas {
 export interface RunningReplica {
   readonly process: Process
   readonly identity: string
+  readonly mortal: Mortal
   stop: (() => Promise<void>) | undefined
 }
 
@@ -78,7 +82,14 @@ export function createReplicas(ground: ReplicaGround, count: number): Replicas {
       const at = host(number)
       const identity = `${nameOf(number)}-${++starts}`
       const process = startProcess(network.clock, identity)
-      const replica: RunningReplica = { process, identity, stop: undefined }
+      const replica: RunningReplica = {
+        process, identity, stop: undefined,
+        mortal: mortal(network.clock, process, (doom) => {
+          if (!process.alive()) return
+          truth.note('replica dies at an await', { replica: identity, ...doom })
+          process.kill()
+        }),
+      }
       running.set(number, replica)
       process.onEnd(() => {
         if (running.get(number) === replica) running.delete(number)
@@ -95,7 +106,7 @@ export function createReplicas(ground: ReplicaGround, count: number): Replicas {
           return () => ears.delete(tell)
         },
       }
-      ground.startReplica(hostOf(at, process, identity), place).then((started) => { replica.stop = () => started.stop() }, (error: unknown) => {
+      ground.startReplica(hostOf(at, replica), place).then((started) => { replica.stop = () => started.stop() }, (error: unknown) => {
         // What keeps a replica from starting is a finding of the world, not an end of it.
         truth.note('replica failed to start', { replica: identity, error: String(error) })
         process.kill()
@@ -124,9 +135,10 @@ export function createReplicas(ground: ReplicaGround, count: number): Replicas {
         replica.process.resume('lever')
       })
     },
+    doom: (number, doom) => running.get(number)?.mortal.doom(doom) ?? (() => undefined),
   }
 
-  function hostOf(at: Host, process: Process, identity: string): CoordinatorHost {
+  function hostOf(at: Host, { process, identity, mortal: own }: RunningReplica): CoordinatorHost {
     const chance = ground.chance.fork(identity)
     const secrets = chance.fork('secrets')
     return {
@@ -134,10 +146,10 @@ export function createReplicas(ground: ReplicaGround, count: number): Replicas {
       chance: () => chance.next(),
       secret: (bytes) => secrets.bytes(bytes),
       log: ground.log(identity),
-      transport: ground.transport(at, process),
+      transport: own.transport(ground.transport(at, process)),
       dialer: simulatedDialer(network, at, process),
       listen: async (accept) => simulatedListener(at, process, accept, replicaPort),
-      programs: simulatedPrograms(network, at, process, ground.devices, (what, facts) => truth.note(what, facts)),
+      programs: own.programs(simulatedPrograms(network, at, process, ground.devices, (what, facts) => truth.note(what, facts))),
       probe: (address, port, span) => process.hold(network.probe(at, address, port, span)),
     }
   }

@@ -8,6 +8,7 @@ import type { AttacherSettings } from '../attacher.ts'
 import type { ControlLoopSettings } from '../controllers/control-loops.ts'
 import type { DevicePlan, DeviceTiming } from '../device.ts'
 import type { Weather } from '../network.ts'
+import type { Power } from './power.ts'
 import type { StartReplica } from './replica-place.ts'
 
 export interface WorldSettings {
@@ -36,8 +37,10 @@ export interface WorldSettings {
   readonly withWorkload: boolean
   /** From power on to pid 1; the first boot of all is quick. */
   readonly bootTime: readonly [Ms, Ms]
-  /** Each node's own device: its kind, its feed, its pace. */
-  readonly device: { readonly kind: DevicePlan['kind']; readonly feed: DevicePlan['feed']; readonly timing: DeviceTiming }
+  /** What stands between the mains and the machines. */
+  readonly power: Power
+  /** Controllers of machines: their feed, their pace. */
+  readonly device: { readonly kind: 'chassis'; readonly feed: DevicePlan['feed']; readonly timing: DeviceTiming }
   readonly weather: Partial<Weather>
   readonly attacher: Partial<AttacherSettings>
   readonly controlLoops: Partial<ControlLoopSettings>
@@ -62,6 +65,7 @@ export const usualWorld: Omit<WorldSettings, 'seed'> = {
   driver: 'csi.holdfast.dev',
   withWorkload: true,
   bootTime: [18_000, 22_000],
+  power: 'bmc',
   device: { kind: 'chassis', feed: 'own', timing: { off: 2_000, on: 1_000, status: 200 } },
   weather: {},
   attacher: {},

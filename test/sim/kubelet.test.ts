@@ -47,6 +47,21 @@ test('a volume is reported in use before it is mounted', async () => {
   assert.is(early, 0)
 })
 
+test('a pod that somebody else called Failed, and nobody deletes, runs on until the kubelet looks at it, and is stopped then', async () => {
+  const { world, podOf, pods, patchStatus, pass, when } = await settledWorld(12)
+  const pod = podOf('web')
+  assert.ok(pod !== undefined)
+  const [uid, on] = [pod.metadata.uid ?? '', pod.spec.nodeName ?? '']
+  const runs = () => world.nodes.get(on)?.runtime.containers.has(uid) === true
+  void patchStatus(pod, { phase: 'Failed' })
+  await pass(200)
+  assert.ok(runs(), 'not at once')
+  assert.ok(await when(() => !runs(), 2 * minute))
+  await pass(2_000)
+  assert.not.ok(mounted(world, on).some(({ path }) => path.includes(uid)))
+  assert.is(pods().find(({ metadata }) => metadata.uid === uid)?.status?.phase, 'Failed')
+})
+
 test('a deleted pod is stopped, then unmounted, and only then gone from the API', async () => {
   const { world, podOf, pods, remove, when } = await settledWorld(3)
   const pod = podOf('db')

@@ -98,4 +98,19 @@ test('what the kernel does for a dead process is done once, at the kill', () => 
   assert.is(ends, 1)
 })
 
+test('what is called after so many things handed over comes right after the last of them, before any promise chain of it', async () => {
+  const { clock, process, fired, timer } = world()
+  timer('one', 10)
+  timer('two', 20)
+  timer('three', 40)
+  process.afterHanded(3, () => process.kill())
+  clock.after(30, () => process.deliver(() => {
+    fired.push(['handed', clock.now()])
+    void Promise.resolve().then(() => fired.push(['its chain', clock.now()]))
+  }))
+  await clock.runFor(100)
+  assert.equal(fired, [['one', 10], ['two', 20], ['handed', 30], ['its chain', 30]])
+  assert.not.ok(process.alive())
+})
+
 test.run()

@@ -190,6 +190,59 @@ test('one of two feeds keeps a machine running', async () => {
   assert.is(machine.state(), 'off')
 })
 
+test('a strip that loses its feed takes its machines with it, answers nothing, and starts them when it is back', async () => {
+  const { device, run, machine, other, clock } = await world({ kind: 'outlet' })
+  assert.is((await run('off', '2')).exitCode, 0)
+  device.mains(false)
+  assert.is(machine.state(), 'off')
+  assert.is((await run('status', '1', 2_000)).late, true)
+  device.mains(true)
+  await clock.runFor(1_000)
+  assert.equal([machine.state(), other.state()], ['running', 'off'], 'what was switched off stays so')
+})
+
+test('two cables that change places switch nothing while both outlets are on', async () => {
+  const { device, run, machine, other, clock } = await world({ kind: 'outlet' })
+  device.wire('1', other)
+  device.wire('2', machine)
+  await clock.runFor(1_000)
+  assert.equal([machine.state(), other.state()], ['running', 'running'])
+  assert.is((await run('off', '1')).exitCode, 0)
+  assert.equal([machine.state(), other.state()], ['running', 'off'])
+})
+
+test('a fault of one outlet leaves the others well', async () => {
+  const { device, run, machine, other } = await world({ kind: 'outlet' })
+  device.setPlugFault('1', { does: 'fail' })
+  assert.is((await run('off', '1')).exitCode, 1)
+  assert.is((await run('off', '2')).exitCode, 0)
+  assert.equal([machine.state(), other.state()], ['running', 'off'])
+  device.heal()
+  assert.is((await run('off', '1')).exitCode, 0)
+})
+
+test('a device that forgets its outlets calls them off, and switches nothing', async () => {
+  const { run, machine } = await withFault({ does: 'forget' })
+  assert.is((await run('status')).exitCode, 2)
+  assert.is((await run('off')).exitCode, 0)
+  assert.is(machine.state(), 'running')
+})
+
+test('a device without a status carries out what it is told, and no program can verify it', async () => {
+  const { run, machine } = await withFault({ does: 'no-status' })
+  assert.is((await run('status')).exitCode, 1)
+  assert.is((await run('off')).exitCode, 1)
+  assert.is(machine.state(), 'off')
+})
+
+test('an order that times out may land long after', async () => {
+  const { run, machine, clock } = await withFault({ does: 'late', by: 35_000, answers: 'never' })
+  assert.is((await run('off', '1', 30_000)).late, true)
+  assert.is(machine.state(), 'running')
+  await clock.runFor(6_000)
+  assert.is(machine.state(), 'off')
+})
+
 test('a device behind a cut network fails without having heard anything', async () => {
   const { run, network, machine } = await world()
   network.rule((_from, _to, plane) => (plane === 'device' ? 'silent' : 'open'))

@@ -113,6 +113,17 @@ test('a StatefulSet\'s pod set to Failed is deleted and created anew within mome
   assert.ok(world.clock.now() - began < 100, `${world.clock.now() - began} ms`)
 })
 
+test('a StatefulSet that is scaled down gives up its highest pod, and makes it anew when it is scaled up', async () => {
+  const { world, podOf, pods, when } = await settledWorld(13)
+  const pod = podOf('db')
+  assert.ok(pod !== undefined)
+  const scale = (replicas: number) => void world.api.patch('/apis/apps/v1/namespaces/work/statefulsets/db', 'merge', { spec: { replicas } })
+  scale(0)
+  assert.ok(await when(() => !pods().some(({ metadata }) => metadata.name === 'db-0'), minute))
+  scale(1)
+  assert.ok(await when(() => pods().some(({ metadata }) => metadata.name === 'db-0' && metadata.uid !== pod.metadata.uid), minute))
+})
+
 test('a StatefulSet waits for ever for a pod that is only Terminating, a ReplicaSet does not', async () => {
   const { world, podOf, pods, remove, pass } = await settledWorld(10)
   const [db, plain] = [podOf('db'), podOf('plain')]

@@ -130,6 +130,80 @@ test('a button that is pressed twice is a boot', async () => {
   assert.ok(machine?.boot() !== undefined && machine.boot()?.id !== boot)
 })
 
+test('a virtual machine that migrates stands still for a moment and keeps its boot', async () => {
+  const { world, pass } = await settledWorld(11)
+  const machine = world.nodes.get('node-1')?.machine
+  const boot = machine?.boot()?.id
+  world.migrate('node-1', 2_000)
+  await pass(1_000)
+  assert.ok(machine?.frozen())
+  await pass(2_000)
+  assert.not.ok(machine?.frozen())
+  assert.is(machine?.boot()?.id, boot)
+})
+
+test('a machine that is slow hands over late, in order, and no more once it is not', async () => {
+  const { world, pass } = await settledWorld(12)
+  const machine = world.nodes.get('node-1')?.machine
+  assert.ok(machine !== undefined)
+  world.slow('node-1', 4_000)
+  const process = machine.start('counter', 'system')
+  const came: number[] = []
+  let least = Infinity
+  for (let count = 0; count < 20; count += 1) world.clock.after(count * 10, () => process.deliver(() => came.push(count)))
+  const began = world.clock.now()
+  process.clock.after(100, () => { least = world.clock.now() - began })
+  await pass(300)
+  assert.ok(came.length < 20, 'late')
+  await pass(8_000)
+  assert.equal(came, Array.from({ length: 20 }, (_, count) => count))
+  assert.ok(least > 100 && least < 8_000, String(least))
+  world.unslow('node-1')
+  process.deliver(() => came.push(20))
+  assert.is(came.at(-1), 20)
+})
+
+test('a runtime that is not there stops nothing and starts nothing, and its kubelet says so', async () => {
+  const { world, podOf, pods, remove, node, ready, pass, when } = await settledWorld(13)
+  const pod = podOf('db')
+  assert.ok(pod !== undefined)
+  const [uid, on] = [pod.metadata.uid ?? '', pod.spec.nodeName ?? '']
+  world.failRuntime(on, 'dead')
+  void remove(pod)
+  await pass(minute)
+  assert.ok(world.nodes.get(on)?.runtime.containers.has(uid), 'it runs on')
+  assert.is(ready(node(on)), 'False')
+  world.mendRuntime(on)
+  assert.ok(await when(() => !pods().some(({ metadata }) => metadata.uid === uid), minute))
+  assert.ok(await when(() => ready(node(on)) === 'True', minute))
+})
+
+test('a replica dies at the very await that it was doomed at, and what its chain does after that reaches nobody', async () => {
+  const reached: string[] = []
+  const { world, pass } = await settledWorld(14, {
+    replicas: 1,
+    startReplica: async (host) => {
+      const write = (name: string) => host.transport({ method: 'POST', path: '/api/v1/namespaces/work/configmaps', headers: { 'content-type': 'application/json' }, body: JSON.stringify({ apiVersion: 'v1', kind: 'ConfigMap', metadata: { name } }) }, new AbortController().signal)
+      const chain = async () => {
+        await host.clock.wait(40_000)
+        for (const name of ['one', 'two', 'three']) {
+          reached.push(name)
+          await write(name)
+          reached.push(`${name} answered`)
+        }
+      }
+      void chain()
+      return { stop: async () => undefined }
+    },
+  })
+  world.doomReplica(0, { at: 'write', nth: 2, when: 'sent', later: 0, turns: 1 })
+  await pass(minute)
+  assert.equal(reached, ['one', 'one answered', 'two'])
+  assert.not.ok(world.replicas.running.has(0))
+  const there = world.server?.peek('configmaps').map(({ metadata: { name } }) => name) ?? []
+  assert.equal([there.includes('one'), there.includes('two'), there.includes('three')], [true, true, false])
+})
+
 test('a replica that is killed, paused, stopped and started is a new process each time it starts', async () => {
   const seen: string[] = []
   const { world, pass } = await settledWorld(10, {

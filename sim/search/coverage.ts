@@ -1,0 +1,43 @@
+// The product's own words, read from its text: each reason to hold, each kind of proof, each outcome, each moment of an incident, each
+// refusal at the edge. A word that no searched schedule ever brought about is a finding: it is dead, or the search is blind there.
+import { readFileSync } from 'node:fs'
+
+/** Words as run.ts marks them: `hold blind`, `proof off`, `outcome Void`, `moment freed`, `refused the node is heard again`. */
+export function productWords(): readonly string[] {
+  const incident = text('core/incident.ts')
+  return [
+    ...union(incident, 'HoldReason').map((word) => `hold ${word}`),
+    ...union(incident, 'ProofKind').map((word) => `proof ${word}`),
+    ...union(incident, 'Outcome').map((word) => `outcome ${word}`),
+    ...moments(text('core/timeline.ts')).map((word) => `moment ${word}`),
+    ...refusals(text('coordinator/deed.ts')).map((word) => `refused ${word}`),
+  ]
+}
+
+/** What no mark of a search tells of. */
+export function neverReached(words: readonly string[], marks: ReadonlySet<string>): readonly string[] {
+  return words.filter((word) => !marks.has(word) && !marks.has(word.replace(/^refused /, 'hold ')))
+}
+
+function text(file: string): string {
+  return readFileSync(new URL(`../../${file}`, import.meta.url), 'utf8')
+}
+
+/** The members of a union of literal words. */
+export function union(source: string, name: string): readonly string[] {
+  const [, members = ''] = new RegExp(`export type ${name} =([^;]*?)\\n(?:\\n|export|/\\*\\*|const|interface)`, 's').exec(`${source}\n\n`) ?? []
+  const words = [...members.replaceAll(/\/\*\*.*?\*\//gs, '').matchAll(/'([^']+)'/g)].map(([, word = '']) => word)
+  if (words.length === 0) throw new Error(`no words of ${name} are found`)
+  return words
+}
+
+/** The third argument of each `tell(status, at, 'what', …)`; one that is made of parts is not a word. */
+function moments(source: string): readonly string[] {
+  return [...new Set([...source.matchAll(/\bat,\s*'([^']+)',/g), ...source.matchAll(/startedAt, '([^']+)',/g)].map(([, word = '']) => word))]
+}
+
+/** The sentences that keep an order from being given after it was written down. */
+function refusals(source: string): readonly string[] {
+  const [, body = ''] = /function refuted\(.*?\n(.*?)\n {2}\}/s.exec(source) ?? []
+  return [...body.matchAll(/(?:return|\?) '([^']+)'/g)].map(([, word = '']) => word)
+}

@@ -1,0 +1,122 @@
+// Is each defence needed? It is cut out, and schedules are drawn until a judge fails; what fails without it and not with it is what
+// it is there for. The answers stand in a table in docs/safety.md, which this file writes row by row.
+import type { Ms } from '../../core/model.ts'
+import { seededChance, type Chance } from '../chance.ts'
+import { defences, type Defence } from './defences.ts'
+import type { Judge } from './judgement.ts'
+import { runPool, type Verdict } from './pool.ts'
+import { draw, isPlain, kinds, type Schedule } from './schedule.ts'
+import type { Trouble } from './trouble.ts'
+
+export interface Caught {
+  readonly judge: Judge
+  readonly seed: number
+  /** Drawn until then, this one with them. */
+  readonly seeds: number
+  readonly what: string
+}
+
+export interface DefenceSearch {
+  readonly seeds: number
+  readonly from: number
+  readonly jobs: number
+}
+
+/** Undefined: no judge failed. */
+export async function searchWithout(defence: Defence, { seeds, from, jobs }: DefenceSearch): Promise<Caught | undefined> {
+  let next = from
+  let caught: Caught | undefined
+  const failing: Verdict[] = []
+  await runPool({
+    jobs, without: namesOf(defence),
+    next: () => (caught !== undefined || failing.length > 0 || next >= from + seeds ? undefined : lean(draw(next++), defence)),
+    told: (verdict) => void (worst(verdict) === undefined ? undefined : failing.push(verdict)),
+  })
+  for (const verdict of failing.toSorted((one, other) => one.seed - other.seed)) {
+    const { judge, what } = worst(verdict) ?? { judge: 'liveness', what: '' } // it failed
+    // The product as it is must pass: else this seed tells of a fault of the product, and nothing of the defence.
+    const whole = await verdictOn(lean(draw(verdict.seed), defence))
+    if (worst(whole)?.judge !== judge) caught ??= { judge, what, seed: verdict.seed, seeds: verdict.seed - from + 1 }
+  }
+  return caught ?? (next < from + seeds ? later(await searchWithout(defence, { seeds: from + seeds - next, from: next, jobs }), next - from) : undefined)
+}
+
+const namesOf = ({ name, behind }: Defence): string => (behind === undefined ? name : `${name}+${behind}`)
+
+function later(caught: Caught | undefined, by: number): Caught | undefined {
+  return caught === undefined ? undefined : { ...caught, seeds: caught.seeds + by }
+}
+
+async function verdictOn(schedule: Schedule): Promise<Verdict> {
+  const [said] = await new Promise<readonly Verdict[]>((resolve, reject) => {
+    const queue = [schedule]
+    const verdicts: Verdict[] = []
+    runPool({ jobs: 1, next: () => queue.shift(), told: (verdict) => verdicts.push(verdict) }).then(() => resolve(verdicts), reject)
+  })
+  return said ?? { seed: schedule.seed, broke: 'no verdict' }
+}
+
+const graver: readonly Judge[] = ['safety', 'restraint', 'progress', 'liveness']
+
+function worst(verdict: Verdict): { readonly judge: Judge; readonly what: string } | undefined {
+  if ('broke' in verdict) return undefined
+  return verdict.said.violations.toSorted((one, other) => graver.indexOf(one.judge) - graver.indexOf(other.judge))[0]
+}
+
+/** The kinds of trouble that a defence exists for, and the deaths of the seed; in one seed of three what else it draws, too. All of
+ *  it is over soon, so that many can be tried. */
+export function lean(schedule: Schedule, { troubles = [] }: Pick<Defence, 'troubles'>): Schedule {
+  if (troubles.length === 0 || isPlain(schedule)) return schedule
+  const chance = seededChance(schedule.seed).fork('lean')
+  const kept = chance.yes(1 / 3) ? schedule.troubles : schedule.troubles.filter(({ does }) => kinds[does]?.class.startsWith('death'))
+  const own = troubles.filter((does) => kinds[does]?.fits?.(schedule.scene) !== false && chance.yes(0.8)).map((does) => leaning(chance, schedule, does))
+  const all = [...kept.map((one) => ({ ...one, at: Math.min(one.at, beginWithin) })), ...own]
+  return { ...schedule, ...soonOver, troubles: all.toSorted((one, other) => one.at - other.at) }
+}
+
+const soonOver = { reliefAt: 110_000, shortest: 110_000 } as const
+const beginWithin: Ms = 45_000
+const spans: readonly (readonly [Ms, Ms])[] = [[1_000, 10_000], [10_000, 60_000]]
+
+function leaning(chance: Chance, { scene }: Schedule, does: string): Trouble {
+  const [least, most] = chance.pick(spans)
+  const at = Math.round(chance.between(0, beginWithin))
+  const span = Math.round(chance.between(least, most))
+  const drawn = { on: '', ...kinds[does]?.draw(chance, scene) }
+  return { does, at, span, ...drawn, on: drawn.on.startsWith('node-') && chance.yes(0.5) ? 'victim' : drawn.on }
+}
+
+const [begins, ends] = ['<!-- defences: written by npm run sim -- --defences -->', '<!-- defences end -->'] as const
+const head = '| defence | against | judge | seeds until caught |\n|---|---|---|---|'
+const unsought = 'not searched yet'
+
+/** The text with this row in its table, and a row for each defence that has none. A defence that is no more has no row either. */
+export function withRow(text: string, name: string, caught: Caught | undefined, seeds: number): string {
+  const before = rowsOf(text)
+  const rows = defences.map((defence) => {
+    if (defence.name === name) return rowOf(defence, caught, seeds)
+    return before.get(defence.name) ?? `| ${defence.name} | ${defence.against} | | ${unsought} |`
+  })
+  const [start, end] = [text.indexOf(begins), text.indexOf(ends)]
+  if (start === -1 || end < start) throw new Error(`no table: the lines ${begins} and ${ends} are not there`)
+  return `${text.slice(0, start + begins.length)}\n${[head, ...rows].join('\n')}\n${text.slice(end)}`
+}
+
+/** Defences of which the table says nothing yet. */
+export function lacking(text: string): readonly Defence[] {
+  const rows = rowsOf(text)
+  return defences.filter(({ name }) => rows.get(name)?.includes(unsought) !== false)
+}
+
+function rowsOf(text: string): ReadonlyMap<string, string> {
+  const table = text.slice(text.indexOf(begins), text.indexOf(ends))
+  return new Map(table.split('\n').filter((line) => /^\| [a-z]/.test(line)).map((line) => [line.split('|')[1]?.trim() ?? '', line]))
+}
+
+function rowOf({ name, against, behind, story }: Defence, caught: Caught | undefined, seeds: number): string {
+  const both = behind === undefined ? '' : `, with ${behind} cut too`
+  const alone = story === undefined ? '' : `; alone: \`${story}\``
+  return caught === undefined
+    ? `| ${name} | ${against} | none${both}${alone} | more than ${seeds} |`
+    : `| ${name} | ${against} | ${caught.judge}${both}${alone} | ${caught.seeds} (seed ${caught.seed}) |`
+}

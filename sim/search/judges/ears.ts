@@ -1,0 +1,184 @@
+// What judges overhear: each word of a device, and each write by which the product cuts a pod or a node loose. The ears stand in
+// the way of both and change neither.
+import { outOfServiceKey, ownValue, quarantineKey } from '../../../core/clear.ts'
+import type { Ms } from '../../../core/model.ts'
+import type { ApiRequest } from '../../../coordinator/transport.ts'
+import type { ApiServer, User } from '../../api-server/server.ts'
+import type { DeviceAnswer } from '../../device.ts'
+import type { NodeObject, PodObject } from '../../objects.ts'
+import type { TruthEntry } from '../../truth.ts'
+import type { World } from '../../world.ts'
+import type { Wellness } from '../wellness.ts'
+import { bootId } from './facts.ts'
+import type { Fence } from './sight.ts'
+
+export interface Word {
+  readonly at: Ms
+  readonly device: string
+  readonly plug: string
+  readonly says: DeviceAnswer['says']
+  /** It said off of what was on. */
+  readonly lie: boolean
+  /** The UUID it told with it. */
+  readonly machine?: string
+}
+
+/** A write of the product's that reached the API server and was meant for what stood there. */
+export interface Act {
+  readonly at: Ms
+  readonly does: 'free a pod' | 'out-of-service' | 'quarantine'
+  readonly node: string
+  /** That the node's machine was in. */
+  readonly boot: string | undefined
+  readonly hibernated: boolean
+  readonly wellFor: Ms
+  /** The pod, and whether a container of it was there on the machine still. */
+  readonly pod?: { readonly name: string; readonly uid: string; readonly runs: boolean }
+}
+
+/** A person's word on a NodeFence that the machine is off. */
+export interface Oath {
+  readonly at: Ms
+  readonly node: string
+  readonly boot: string
+}
+
+export interface Ears {
+  readonly words: readonly Word[]
+  readonly acts: readonly Act[]
+  readonly oaths: readonly Oath[]
+  /** Whether somebody was met with a fault at the API server lately, or would be. */
+  apiFaulty(): boolean
+  /** Programs that are giving an order. */
+  orders(): number
+  /** When the latest order of the kind to the outlet was begun, or a program that meant to give it. */
+  lastOrder(plug: string, to: 'on' | 'off'): Ms | undefined
+  stop(): void
+}
+
+export function listen(world: World, wellness: Wellness): Ears {
+  const words: Word[] = []
+  const acts: Act[] = []
+  const oaths: Oath[] = []
+  const running = new Map<string, number>()
+  const ordered = new Map<string, Ms>()
+  const lies = new Map<string, Ms>()
+  const stops: (() => void)[] = []
+  let faulty = false
+
+  stops.push(world.truth.listen(({ at, what, facts }: TruthEntry) => {
+    if (what === 'device lied') lies.set(`${facts['device']} ${facts['plug']}`, at)
+    if (what !== 'program runs' && what !== 'program ended') return
+    const { action, plug, replica } = facts
+    if (action !== 'off' && action !== 'on') return
+    const key = `${replica} ${action} ${plug}`
+    running.set(key, (running.get(key) ?? 0) + (what === 'program runs' ? 1 : -1))
+    ordered.set(`${plug} ${action}`, at)
+  }))
+  for (const device of new Set(world.devices.values())) {
+    const { read } = device
+    device.read = async (plug) => {
+      const answer = await read(plug)
+      const at = world.clock.now()
+      words.push({
+        at, device: device.name, plug, says: answer.says, lie: answer.says === 'off' && lies.get(`${device.name} ${plug}`) === at,
+        ...('machine' in answer && answer.machine !== undefined ? { machine: answer.machine } : {}),
+      })
+      return answer
+    }
+    stops.push(() => { device.read = read })
+  }
+  if (world.server !== undefined) stops.push(overhear(world.server, (request, byProduct) => {
+    if (byProduct) acts.push(...actsOf(world, wellness, request))
+    else oaths.push(...oathsOf(world, request))
+  }, (so) => { faulty = so }))
+
+  return {
+    words, acts, oaths,
+    apiFaulty: () => faulty,
+    orders: () => [...running.values()].reduce((sum, count) => sum + count, 0),
+    lastOrder: (plug, to) => ordered.get(`${plug} ${to}`),
+    stop() {
+      for (const stop of stops) stop()
+    },
+  }
+}
+
+/** Every request passes its faults first, which know who asks. */
+function overhear({ faults }: ApiServer, hear: (request: ApiRequest, byProduct: boolean) => void, fault: (standing: boolean) => void): () => void {
+  const { before, set, clear } = faults
+  Object.assign(faults, {
+    before(request: ApiRequest, user: User) {
+      const met = before(request, user)
+      if (request.method !== 'GET' && met.answer === undefined && !met.unreachable) hear(request, user.name.endsWith(':holdfast-coordinator'))
+      return met
+    },
+    set(list: Parameters<typeof set>[0]) {
+      fault(list.length > 0)
+      set(list)
+    },
+    clear() {
+      fault(false)
+      clear()
+    },
+  })
+  return () => void Object.assign(faults, { before, set, clear })
+}
+
+const podPath = /^\/api\/v1\/namespaces\/([^/]+)\/pods\/([^/]+)(?:\/(status|eviction))?$/
+const nodePath = /^\/api\/v1\/nodes\/([^/]+)$/
+
+interface Body {
+  readonly metadata?: Target
+  readonly preconditions?: Target
+  readonly status?: { readonly phase?: string }
+}
+interface Target { readonly uid?: string; readonly resourceVersion?: string }
+
+function actsOf(world: World, wellness: Wellness, { method, path, body }: ApiRequest): readonly Act[] {
+  const [bare = ''] = path.split('?')
+  const [, namespace, pod, part] = podPath.exec(bare) ?? []
+  const [, node] = nodePath.exec(bare) ?? []
+  if (pod !== undefined) {
+    const said = (body === undefined ? {} : JSON.parse(body)) as Body // the product's own JSON
+    const frees = (method === 'DELETE' && part === undefined) || (method === 'PATCH' && part === 'status' && said.status?.phase === 'Failed') || (method === 'POST' && part === 'eviction')
+    return frees ? freed(world, wellness, `${namespace}/${pod}`, said) : []
+  }
+  if (node === undefined || method !== 'PATCH' || body === undefined) return []
+  const there = find<NodeObject>(world, 'nodes', (one) => one.metadata.name === node)
+  const bears = (key: string) => there?.spec?.taints?.some((taint) => taint.key === key) === true
+  const wants = (key: string, value = '"') => !bears(key) && body.includes(`"${key}"`) && body.includes(value)
+  return [
+    ...(wants(outOfServiceKey, `"${ownValue}"`) ? [actOn(world, wellness, 'out-of-service', node)] : []),
+    ...(wants(quarantineKey) ? [actOn(world, wellness, 'quarantine', node)] : []),
+  ]
+}
+
+const fencePath = /^\/apis\/holdfast\.dev\/v1alpha1\/nodefences\/([^/?]+)/
+
+function oathsOf(world: World, { path, body }: ApiRequest): readonly Oath[] {
+  const [, name] = fencePath.exec(path) ?? []
+  if (name === undefined || body?.includes('acknowledge') !== true) return []
+  const fence = find<Fence>(world, 'nodefences.holdfast.dev', (one) => one.metadata.name === name)
+  return fence === undefined ? [] : [{ at: world.clock.now(), node: fence.spec.nodeName, boot: bootId(fence.spec.boot) ?? '' }]
+}
+
+/** Under uid and version: what another object bears by now is not meant, and not struck. */
+function freed(world: World, wellness: Wellness, name: string, { metadata, preconditions }: Body): readonly Act[] {
+  const pod = find<PodObject>(world, 'pods', (one) => `${one.metadata.namespace}/${one.metadata.name}` === name)
+  const target = preconditions ?? metadata
+  const meant = pod !== undefined && (target?.uid ?? pod.metadata.uid) === pod.metadata.uid && (target?.resourceVersion ?? pod.metadata.resourceVersion) === pod.metadata.resourceVersion
+  if (!meant || pod.spec.nodeName === undefined) return []
+  const uid = pod.metadata.uid ?? ''
+  const runs = world.nodes.get(pod.spec.nodeName)?.runtime.containers.get(uid)?.ended() === false
+  return [{ ...actOn(world, wellness, 'free a pod', pod.spec.nodeName), pod: { name, uid, runs } }]
+}
+
+function actOn(world: World, wellness: Wellness, does: Act['does'], node: string): Act {
+  const machine = world.nodes.get(node)?.machine
+  return { at: world.clock.now(), does, node, boot: machine?.boot()?.id, hibernated: machine?.hibernated() === true, wellFor: wellness.wellFor(node) }
+}
+
+function find<T>(world: World, collection: string, is: (one: T) => boolean): T | undefined {
+  return ((world.server?.peek(collection) ?? []) as readonly T[]).find(is) // each collection holds its kind
+}

@@ -1,0 +1,121 @@
+// What happened that is no fault of the product. An excuse names its cause from the world's truth, of the very node and boot that
+// did the harm, and from before it: a device that lied twice and was believed, a person who deleted the Node, an image resumed.
+// The product's own words play no part in it.
+import type { KubeObject } from '../../../coordinator/api.ts'
+import type { Ms } from '../../../core/model.ts'
+import type { TruthEntry } from '../../truth.ts'
+import type { World } from '../../world.ts'
+import type { Excuse, Party, Violation } from '../judgement.ts'
+import type { Trouble } from '../trouble.ts'
+import type { Act, Ears, Word } from './ears.ts'
+import { darkByUs } from './liveness.ts'
+import type { History } from './sight.ts'
+
+/** A trouble that took effect, and when, and on which node. */
+export interface Struck {
+  readonly at: Ms
+  readonly does: Trouble['does']
+  readonly node: string
+}
+
+export function excuses(violations: readonly Violation[], history: History, struck: readonly Struck[]): readonly Excuse[] {
+  return violations.flatMap((violation) => {
+    const because = excuseOf(violation, history, struck)
+    return because === undefined ? [] : [{ judge: violation.judge, what: violation.what, because }]
+  })
+}
+
+function excuseOf(violation: Violation, history: History, struck: readonly Struck[]): string | undefined {
+  switch (violation.judge) {
+    case 'safety': return excusedHarm(violation, history, struck)
+    case 'liveness': return excusedDark(violation, history, struck)
+    case 'restraint': return excusedStroke(violation, history)
+    case 'progress': return undefined
+  }
+}
+
+/** Somebody changed two cables of a strip, which cannot tell which machine hangs on an outlet; a controller can. */
+function excusedStroke({ node = '', from }: Violation, { on: { world } }: History): string | undefined {
+  const order = world.truth.entries.find(({ at, what, facts }) => at === from && what === 'device ordered' && facts['to'] === 'off')
+  const { device, plug } = order?.facts ?? {}
+  const told = [...world.nodes.keys()].flatMap(world.switches).flat().some((one) => one.device === device && one.kind === 'chassis')
+  const changed = world.truth.entries.some(({ at, what, facts }) => at <= (order?.at ?? -Infinity) && what === 'cables changed' && [facts['one'], facts['other']].includes(`${device}/${plug}`))
+  return changed && !told && !demandsIdentity(world) ? `the outlet that was ordered off feeds ${node} since somebody changed its cable` : undefined
+}
+
+/** Some policy trusts no path of unproven identity: then no order is given by it either. */
+function demandsIdentity({ server }: World): boolean {
+  return (server?.peek('holdfastpolicies.holdfast.dev') ?? []).some((policy) => (policy as KubeObject & { spec?: { identity?: string } }).spec?.identity === 'require')
+}
+
+function excusedHarm({ parties = [], from = -Infinity }: Violation, { ears, on: { world } }: History, struck: readonly Struck[]): string | undefined {
+  for (const party of parties) {
+    const acts = ears.acts.filter((act) => act.does !== 'quarantine' && act.node === party.node && act.boot === party.boot && act.at <= from)
+    if (acts.some((act) => act.hibernated)) return `${party.node} had written its image to disk, reads off and resumed the fenced boot`
+    if (acts.some((act) => believedALie(act, ears.words, world))) return `all that was last read of ${party.node} was off, and some of it was a lie, told twice`
+    const other = freedByAnother(party, from, world)
+    if (other !== undefined && acts.every(({ at }) => at >= other)) return `another remediator freed what ran on ${party.node}, without a proof and before anything of ours did`
+    if (acts.some((act) => swornTo(act, ears, world))) return `a person swore that ${party.node} was off, it was on, and nothing that was asked said so`
+    const deleted = struck.find(({ does, node, at }) => does === 'the Node object is deleted' && node === party.node && at <= from && aliveAt(party, at, world))
+    if (deleted !== undefined && acts.every(({ at }) => at < deleted.at)) return `a person deleted the Node ${party.node} while it ran: Kubernetes itself swept its pods`
+  }
+  return undefined
+}
+
+/** Nobody can see through a false oath about a node that nobody hears and no device calls on. */
+function swornTo({ at, node, boot, wellFor }: Act, { oaths, words }: Ears, world: World): boolean {
+  const said = wordsOn(node, words, world, at)
+  return wellFor === 0 && oaths.some((oath) => oath.node === node && oath.boot === boot && oath.at <= at) && said.every((own) => own.at(-1)?.says !== 'on')
+}
+
+/** What docs/safety.md assumes: a device tells the truth about power twice in a row, a second apart. */
+const apart: Ms = 1_000
+/** A sweep of a level, and a batch that it allowed. */
+const readWithin: Ms = 20_000
+
+/** What was read last of every outlet of the node before the act was off, and one of them had said so falsely for a second.
+ *  An honest device beside it that says on leaves no excuse. */
+function believedALie({ at, node }: Act, words: readonly Word[], world: World): boolean {
+  const byOutlet = wordsOn(node, words, world, at)
+  const liars = byOutlet.filter(liedForLong).map((own) => own.at(-1))
+  // An outlet stays on behind a controller that has switched its machine off, and cannot tell of which machine it speaks.
+  const honest = byOutlet.map((own) => own.at(-1)).some((word) => word?.says === 'on' && (word.machine !== undefined || liars.every((liar) => liar?.machine === undefined)))
+  return liars.length > 0 && !honest
+}
+
+/** Outlet by outlet, what was read of the node until then. */
+function wordsOn(node: string, words: readonly Word[], world: World, at: Ms): readonly (readonly Word[])[] {
+  const said = words.filter((word) => word.at <= at && word.at >= at - readWithin && world.devices.get(word.device)?.plugs.get(word.plug)?.machine?.name === node)
+  return [...Map.groupBy(said, ({ device, plug }) => `${device} ${plug}`).values()]
+}
+
+function liedForLong(said: readonly Word[]): boolean {
+  const truthful = said.findLastIndex(({ lie }) => !lie)
+  const lies = said.slice(truthful + 1)
+  const [first, last] = [lies.at(0), lies.at(-1)]
+  return first !== undefined && last !== undefined && last.at - first.at >= apart
+}
+
+/** When somebody else, who knows nothing of proofs, deleted its pods or let its volumes be taken, and the boot lived. */
+function freedByAnother({ node, boot }: Party, before: Ms, { truth: { entries } }: World): Ms | undefined {
+  return entries.find(({ at, what, facts }) => what === 'another frees' && facts['node'] === node && facts['boot'] === boot && at <= before)?.at
+}
+
+function aliveAt({ node, boot }: Party, at: Ms, { truth: { entries } }: World): boolean {
+  const last = entries.findLast((entry: TruthEntry) => entry.at <= at && entry.facts['node'] === node && (entry.what === 'machine booted' || entry.what === 'machine lost its power'))
+  return last?.what === 'machine booted' && last.facts['boot'] === boot
+}
+
+const nodeDeletions: ReadonlySet<string> = new Set(['the Node object is deleted', 'another remediator deletes the Node'])
+
+/** A machine that we switched off, and that nobody switched on again: somebody took away what we knew it by. */
+function excusedDark({ what, node = '', from = Infinity }: Violation, history: History, struck: readonly Struck[]): string | undefined {
+  if (!what.endsWith(darkByUs)) return undefined
+  const { world } = history.on
+  const cut = world.truth.entries.findLast((entry) => entry.what === 'device ordered' && entry.facts['to'] === 'off' && world.devices.get(String(entry.facts['device']))?.plugs.get(String(entry.facts['plug']))?.machine?.name === node)
+  const since = (does: string) => struck.some((one) => one.does === does && one.at >= (cut?.at ?? Infinity))
+  if (since('every NodeFence is deleted')) return 'a person deleted the NodeFence that knew of the order'
+  const deletedAt = struck.findLast(({ does, node: whose, at }) => nodeDeletions.has(does) && whose === node && at <= from)?.at
+  const booted = world.truth.entries.some(({ at, what: happened, facts }) => happened === 'machine booted' && facts['node'] === node && at > (deletedAt ?? Infinity) && at <= from)
+  return deletedAt === undefined || booted ? undefined : `the Node ${node} was deleted: its machine is nobody's to switch on`
+}

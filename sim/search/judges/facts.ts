@@ -1,0 +1,67 @@
+// Plain facts about a node, as the world has them: what a reason, or an excuse, is measured by.
+import type { Ms } from '../../../core/model.ts'
+import type { Fence, Sight } from './sight.ts'
+
+/** A reboot or shutdown that was announced is left alone so long. */
+const goodbyeHolds: Ms = 660_000
+
+/** Its latest loss of power was a switch that followed an order. */
+export function switchedOffByUs(node: string, { world }: Sight): boolean {
+  const last = world.truth.entries.findLast(({ what, facts }) => what === 'machine lost its power' && facts['node'] === node)
+  return world.truth.entries.some(({ at, what, facts }) => at === last?.at && what === 'device switched' && facts['machine'] === node && facts['to'] === 'off')
+}
+
+/** Mounts and folders of pods that the store does not have on the node, and what is staged for nobody, as its agent would find
+ *  them. */
+export function leftovers(node: string, sight: Sight): readonly string[] {
+  const machine = sight.world.nodes.get(node)?.machine
+  const belong = new Set(sight.pods(node).map(({ metadata }) => metadata.uid))
+  const mounts = [...machine?.mounts.values() ?? []]
+  const wanted = new Set(mounts.filter(({ path }) => belong.has(uidOf(path))).map(({ volume }) => volume))
+  const strange = mounts.filter(({ path, volume }) => (uidOf(path) === undefined ? !wanted.has(volume) : !belong.has(uidOf(path))))
+  return [...strange.map(({ path }) => path), ...[...machine?.podFolders ?? []].filter((uid) => !belong.has(uid))]
+}
+
+export function provenOff(node: string, sight: Sight): boolean {
+  return sight.openOf(node).some((fence) => fence.status?.proof !== undefined && (isOff(node, sight) || sameBoot(fence, node, sight)))
+}
+
+export function deceived(node: string, { ears, world, switches }: Sight): boolean {
+  const own = switches(node).flat()
+  return ears.words.some(({ lie: told, device, plug }) => told && own.some((one) => one.device === device && one.plug === plug))
+    || world.truth.entries.some(({ what, facts }) => (what === 'machine hibernated' && facts['node'] === node) || (what === 'trouble' && String(facts['does']).includes('swapped')))
+}
+
+export function saidGoodbye(node: string, { world, now }: Sight): boolean {
+  const last = world.truth.entries.findLast(({ what, facts }) => what === 'shutdown ordered' && facts['node'] === node)
+  return last !== undefined && now - last.at < goodbyeHolds
+}
+
+export function isOff(node: string, { world }: Sight): boolean {
+  return world.nodes.get(node)?.machine.state() === 'off'
+}
+
+export function runsFor(node: string, { world, now }: Sight): Ms {
+  const machine = world.nodes.get(node)?.machine
+  return machine?.state() === 'running' && !machine.frozen() ? now - (machine.boot()?.at ?? now) : 0
+}
+
+export function bootAt(node: string, { world }: Sight): Ms {
+  return world.nodes.get(node)?.machine.boot()?.at ?? Infinity
+}
+
+export const bootId = (boot: string | undefined): string | undefined => boot?.split('/')[0]
+
+export function sameBoot(fence: Fence | undefined, node: string, { world }: Sight): boolean {
+  return world.nodes.get(node)?.machine.boot()?.id === bootId(fence?.spec.boot)
+}
+
+export function machineOf(node: string, sight: Sight): string | undefined {
+  return sight.node(node)?.status?.nodeInfo?.systemUUID
+}
+
+const uidOf = (path: string): string | undefined => /\/pods\/([^/]+)\//.exec(path)?.[1]
+
+export function seconds(span: Ms): string {
+  return `${(span / 1_000).toFixed(1)} s`
+}

@@ -1,0 +1,42 @@
+// What has not ended once nothing goes wrong any more: incidents, taints, machines that are not back, a workload that does not
+// run. And who is left in the dark: a machine that an order of ours switched off, a dead one that nobody has a word about.
+import type { KubeObject } from '../../../coordinator/api.ts'
+import type { Stage } from '../../stage.ts'
+import type { Violation } from '../judgement.ts'
+import { switchedOffByUs } from './facts.ts'
+import { heldIn } from './holds.ts'
+import { look, type Fence, type History } from './sight.ts'
+
+interface Tainted extends KubeObject { readonly spec?: { readonly taints?: readonly { readonly key: string }[] } }
+interface Bound extends KubeObject { readonly status?: { readonly phase?: string } }
+
+/** Empty: everything has ended. */
+export function unfinished({ world }: Stage): readonly string[] {
+  const peek = <T extends KubeObject>(collection: string) => (world.server?.peek(collection) ?? []) as readonly T[] // each collection holds its kind
+  const pods = peek<Bound>('pods').filter((pod) => pod.metadata.namespace === 'work')
+  const idle = pods.filter((pod) => pod.status?.phase !== 'Running' || pod.metadata.deletionTimestamp !== undefined)
+  return [
+    ...peek<Fence>('nodefences.holdfast.dev').filter((fence) => fence.status?.phase !== 'Final').map(openSentence),
+    ...peek<Tainted>('nodes').flatMap((node) => (node.spec?.taints ?? []).filter(({ key }) => key.startsWith('holdfast.dev/') || key.endsWith('out-of-service')).map(({ key }) => `${node.metadata.name} bears ${key}`)),
+    ...[...world.nodes.keys()].filter((name) => world.nodes.get(name)?.machine.state() !== 'running').map((name) => `${name} is ${world.nodes.get(name)?.machine.state()}`),
+    ...(pods.length < 3 || idle.length > 0 ? [`the workload does not run: ${pods.length} pods, ${idle.map((pod) => `${pod.metadata.name} ${pod.status?.phase}`).join(', ')}`] : []),
+  ]
+}
+
+function openSentence({ metadata: { name }, status }: Fence): string {
+  return `${name} is ${status?.phase} (${status?.holds?.map((hold) => `${hold.because}: ${hold.detail}`).join('; ')})`
+}
+
+/** Asked when nothing has gone wrong for minutes, before a person comes and switches on what is off. */
+export function leftInTheDark(history: History): readonly Violation[] {
+  const sight = look(history)
+  const held = new Set(heldIn(sight).map(({ node }) => node))
+  return [...sight.world.nodes].flatMap(([node, { machine }]): readonly Violation[] => {
+    if (machine.state() === 'off' && switchedOffByUs(node, sight)) return [{ judge: 'liveness', what: `${node} ${darkByUs}`, node, from: sight.now }]
+    const dead = machine.state() === 'off' || machine.frozen()
+    if (!dead || sight.attachments(node).length === 0 || sight.openOf(node).length > 0 || held.has(node)) return []
+    return [{ judge: 'liveness', what: `${node} is ${machine.frozen() ? 'frozen' : 'off'} with volumes attached, and nobody has a word about it`, node, from: sight.now }]
+  })
+}
+
+export const darkByUs = 'was switched off by us and is off still'

@@ -1,0 +1,193 @@
+// What must be so in the world for each reason of a hold to be true. The product's word is held against machines, network,
+// devices and the API server's store; where a reason speaks of what the product knows, against what it must know by now.
+import type { Ms } from '../../../core/model.ts'
+import { bootAt, bootId, deceived, isOff, leftovers, machineOf, provenOff, runsFor, saidGoodbye, sameBoot, seconds, switchedOffByUs } from './facts.ts'
+import type { Fence, Sight } from './sight.ts'
+
+export interface Held {
+  readonly node: string
+  readonly because: string
+  readonly detail: string
+  /** The incident whose hold it is. */
+  readonly fence?: Fence
+}
+
+/** Why it is false. Undefined: it is true, or nobody can say that it is not. */
+export type Lie = string | undefined
+
+export function lie(held: Held, sight: Sight): Lie {
+  const truth = truths[held.because]
+  return truth === undefined ? `no judge knows a reason ${held.because}` : truth(held, sight)
+}
+
+type Truth = (held: Held, sight: Sight) => Lie
+
+/** The window of a storm and what a leader hears of its end. */
+const stormFor: Ms = 60_000
+const stormShare = 0.4
+/** A silent machine is dead to everybody after so long: the loss of Ready, and a whole interval of its Lease after that. */
+const deadToAll: Ms = 90_000
+/** What a leader who never heard a node waits before it judges it, and then as long as everybody. */
+const strangerFor: Ms = 120_000 + deadToAll
+const cachesOutlive: Ms = 30_000
+/** A device that was asked within this span and answered, answers. */
+const askedWithin: Ms = 30_000
+
+export const truths: Readonly<Record<string, Truth>> = {
+  storm({ detail, node }, sight) {
+    const zone = / in zone (\S+) fell/.exec(detail)?.[1]
+    const among = [...sight.world.nodes.values()].map(({ machine }) => machine).filter(({ settings }) => zone === undefined || settings.zone === zone)
+    const silent = among.filter(({ name }) => sight.wellness.silentAgo(name) <= stormFor && !provenOff(name, sight))
+    return silent.length >= 2 && silent.length > stormShare * among.length ? undefined : `of ${among.length} nodes, ${node} among them, ${silent.length} have been silent in the last minute`
+  },
+  concurrency({ detail, node, fence }, sight) {
+    if (detail.includes('of the same node is open')) return sight.openOf(node).length > 1 ? undefined : `no other incident of ${node} is open`
+    const named = (detail.split(/ (?:is|are) being fenced/)[0] ?? '').split(', ')
+    const idle = named.find((name) => !sight.openOf(name).some(({ metadata, status }) => metadata.name !== fence?.metadata.name && status?.phase !== 'Done' && status?.step !== 'recovery'))
+    return idle === undefined ? undefined : `nothing is being done about ${idle}`
+  },
+  'control-plane'({ node }, sight) {
+    const members = sight.nodes().filter(({ metadata }) => metadata.labels?.['node-role.kubernetes.io/control-plane'] !== undefined)
+    if (!members.some(({ metadata }) => metadata.name === node)) return `${node} is no control-plane node`
+    const others = members.map(({ metadata }) => metadata.name).filter((name) => name !== node)
+    const standing = others.filter((name) => sight.wellness.wellFor(name) > 0)
+    return others.some((name) => sight.openOf(name).length > 0) || standing.length * 2 <= members.length ? undefined : `${standing.length} of ${members.length} stand`
+  },
+  'path-unverified': (held, sight) => eachPart(held, sight),
+  'out-of-levels': (held, sight) => eachPart(held, sight),
+  'identity-unproven'({ node, detail }, sight) {
+    const method = /that (\S+) (?:is wired|leads)/.exec(detail)?.[1] ?? ''
+    const told = sight.configEdited() ? undefined : sight.words(node, method, Infinity).findLast(({ at, says, machine }) => says === 'on' && machine === machineOf(node, sight) && at >= bootAt(node, sight))
+    return told === undefined ? undefined : `${told.device} told the machine's own UUID in this boot`
+  },
+  'no-path': ({ node }, sight) => (sight.configs().some(({ metadata: { name }, data }) => [`fence-config-${node}`, 'fence-config-default'].includes(name) && data?.['config.properties']?.includes('power_management=') === true)
+    ? `a fence configuration for ${node} stands` : undefined),
+  'config-invalid': (_held, sight) => (sight.configEdited() ? undefined : 'nobody ever touched the fence configuration'),
+  'not-dead'({ node, detail }, sight) {
+    const { speaksFor, deadFor } = sight.wellness
+    if (speaksFor(node) > 0) return `${node} has been well and speaking for ${seconds(speaksFor(node))}`
+    const stranger = sight.now - sight.leaderSince() < strangerFor
+    if (deadFor(node) < deadToAll || stranger || saidGoodbye(node, sight)) return undefined
+    return `${node} has been dead for ${seconds(deadFor(node))}: ${detail}`
+  },
+  blind({ node, detail }, sight) {
+    if (detail.includes('nothing is known of its node')) return sight.node(node) === undefined ? undefined : 'the Node stands in the store'
+    return sight.leads() ? 'the leader runs, reaches the API server, and is served' : undefined
+  },
+  pause({ fence }, sight) {
+    const standing = sight.configs().some(({ metadata }) => metadata.name === 'holdfast-pause') || sight.policies().some(({ spec }) => spec?.pause !== undefined)
+    return standing || fence?.spec.policy.pause !== undefined ? undefined : 'nobody pauses'
+  },
+  'dry-run': ({ fence }, sight) => (fence?.spec.policy.mode === 'dryRun' || sight.policies().some(({ spec }) => spec?.mode === 'dryRun') ? undefined : 'no policy is a dry run'),
+  unselected: (_held, sight) => (sight.policies().length === 0 ? undefined : 'a policy for all nodes stands'),
+  'policy-conflict': (_held, sight) => (sight.policies().length > 1 ? undefined : 'there are no two policies'),
+  'do-nothing': ({ fence }) => (fence?.spec.policy.nodeDownPodDeletionPolicy === 'DeleteAllPods' ? 'its policy says DeleteAllPods' : undefined),
+  'order-may-land': mayLand,
+  resting({ node, fence }, sight) {
+    const rest = spanOf(fence?.spec.policy.restAfter ?? '1m')
+    const begun = Math.max(lastOrder(node, 'off', sight), sight.leaderSince())
+    return sight.now - begun <= rest + longestOrder(fence) ? undefined : `the last order was begun ${seconds(sight.now - begun)} ago, and a rest is ${seconds(rest)}`
+  },
+  'waiting-for-boot'({ node, detail, fence }, sight) {
+    if (sight.wellness.speaksFor(node) > 0) return `${node} runs and speaks, for ${seconds(sight.wellness.speaksFor(node))}`
+    if (detail.includes('nobody here switched it off')) return switchedOffByUs(node, sight) ? 'an order of ours switched it off' : undefined
+    const ordered = fence === undefined || !detail.startsWith('ordered on') ? undefined : lastOrder(node, 'on', sight)
+    return ordered === -Infinity ? 'nobody ordered it on' : undefined
+  },
+  'still-cut'({ node, detail }, sight) {
+    if (detail.includes('not configured any more')) return sight.configEdited() ? undefined : 'nobody ever touched the fence configuration'
+    const methods = (detail.split(' was ordered off')[0] ?? '').split(', ')
+    const says = methods.flatMap((method) => sight.words(node, method, askedWithin).slice(-2))
+    return runsFor(node, sight) > 0 && says.length >= 2 && says.every((word) => word.says === 'on') ? `${node} runs, and ${methods.join(', ')} says on` : undefined
+  },
+  'waiting-for-clean'({ node, detail }, sight) {
+    if (detail.includes('cannot tell yet')) return sight.wellness.speaksFor(node) > 0 ? `${node} has been well and speaking for ${seconds(sight.wellness.speaksFor(node))}` : undefined
+    return leftovers(node, sight).length > 0 ? undefined : `nothing is left over on ${node}`
+  },
+  'waiting-for-volumes': ({ node }, sight) => (sight.attachments(node).length > 0 ? undefined : `no VolumeAttachment names ${node}`),
+  'waiting-for-kubelet'({ node, detail }, sight) {
+    const there = sight.node(node)
+    if (detail.startsWith('out-of-service is')) {
+      const gone = Math.max(sight.outOfServiceAt(node) ?? -Infinity, sight.leaderSince())
+      return sight.now - gone <= cachesOutlive ? undefined : `out-of-service has been gone for ${seconds(sight.now - gone)}`
+    }
+    const [, own] = /own (\S+) is still on/.exec(detail) ?? []
+    if (own !== undefined) return there?.spec?.taints?.some(({ key }) => key === own) === true ? undefined : `${node} does not bear ${own}`
+    const ready = there?.status?.conditions?.find(({ type }) => type === 'Ready')?.status === 'True'
+    const posted = ready && there?.status?.nodeInfo?.bootID === sight.world.nodes.get(node)?.machine.boot()?.id
+    return posted && sight.world.nodes.get(node)?.kubelet()?.healthy() === true ? `kubelet on ${node} runs, and Ready stands in the store for this boot` : undefined
+  },
+  'proof-void': ({ fence }) => ((fence?.status?.voided ?? []).length > 0 ? undefined : 'no proof was shown false'),
+  'proof-doubted'({ node, detail, fence }, sight) {
+    if (detail.startsWith('the proof on record')) return [undefined, fence?.spec.boot].includes(fence?.status?.proof?.boot) ? 'no proof on record is of another boot' : undefined
+    if (detail.startsWith('the fenced boot beats')) return runsFor(node, sight) > 0 && sameBoot(fence, node, sight) ? undefined : 'that boot does not run'
+    const words = (fence?.status?.proof?.methods ?? []).map((method) => sight.words(node, method, askedWithin).filter(({ machine }) => machine === undefined || machine === machineOf(node, sight)).slice(-3))
+    const off = words.length > 0 && words.every((said) => said.length === 3 && said.every(({ says }) => says === 'off'))
+    return off && isOff(node, sight) ? `${node} is off, and each device of the proof has said so three times` : undefined
+  },
+  aborted({ node, fence }, sight) {
+    if (fence?.spec.abort !== true) return 'nobody aborted it'
+    return sight.wellness.speaksFor(node) > 0 ? `${node} runs and speaks, for ${seconds(sight.wellness.speaksFor(node))}` : undefined
+  },
+  'abort-refused': ({ fence }) => (fence?.spec.abort === true && fence.status?.proof !== undefined ? undefined : 'nobody aborted it, or nothing is proven'),
+  unvouched: ({ fence }) => (fence?.spec.acknowledge === undefined ? 'nobody acknowledged anything' : undefined),
+  finalizer: ({ node }, sight) => (sight.pods(node).some(({ metadata }) => metadata.deletionTimestamp !== undefined && (metadata.finalizers ?? []).length > 0) ? undefined : `no finalizer keeps a pod of ${node}`),
+  'sent-back': ({ node }, sight) => (sight.pods(node).some(({ spec }) => (spec.tolerations ?? []).length > 0) ? undefined : `no pod on ${node} tolerates anything`),
+  rate: ({ node }, sight) => (sight.pods(node).length > 0 ? undefined : `no pod is on ${node}`),
+  'foreign-taint': ({ node }, sight) => (sight.node(node)?.spec?.taints?.some(({ key, value }) => key.endsWith('/out-of-service') && value !== 'holdfast') === true ? undefined : `nobody else's out-of-service is on ${node}`),
+  unreadable: ({ node }, sight) => (sight.fences().some(({ spec, status }) => spec.nodeName === node && (spec.boot === undefined || !phases.includes(status?.phase ?? 'New'))) ? undefined : `each NodeFence of ${node} has all that makes one`),
+}
+
+const phases = ['New', 'Running', 'Done', 'Final', 'Error']
+
+/** `level 1: …; level 2: …`: each level says for itself why it cannot serve. */
+function eachPart({ node, detail, fence }: Held, sight: Sight): Lie {
+  for (const part of detail.split(/; (?=level \d+: )/)) {
+    const [, method = '', says = ''] = /^(?:level \d+: )?(\S+) (.*)$/s.exec(part) ?? []
+    const why = pathLie(node, method, says, fence, sight)
+    if (why !== undefined) return why
+  }
+  return undefined
+}
+
+function pathLie(node: string, method: string, says: string, fence: Fence | undefined, sight: Sight): Lie {
+  const words = sight.words(node, method, Infinity)
+  const last = sight.words(node, method, askedWithin).slice(-2)
+  if (says.startsWith('is marked')) return deceived(node, sight) ? undefined : `no device of ${node} ever said what was not so`
+  if (says.startsWith('said off while this boot')) return words.some((word) => word.says === 'off' && word.at >= bootAt(node, sight)) ? undefined : `${method} never said off in this boot`
+  if (says.startsWith('answers for another machine')) {
+    return last.length === 2 && last.every(({ machine }) => machine === machineOf(node, sight)) ? `${method} answers for ${node}'s own machine` : undefined
+  }
+  if (says.startsWith('was never read on')) {
+    const known = !sight.configEdited() && sight.paths(node).some((path) => path.method === method && path.state === 'verified' && bootId(path.boot) === bootId(fence?.spec.boot))
+    return known ? `its own record of ${node} says that ${method} was read on in this boot` : undefined
+  }
+  if (says.startsWith('does not answer')) return last.length === 2 && last.every((word) => word.says === 'on' || word.says === 'off') ? `${method} answers` : undefined
+  return undefined
+}
+
+function mayLand({ node, detail, fence }: Held, sight: Sight): Lie {
+  if (detail.includes('nothing has told since')) {
+    const methods = (/an order off to (.+?) did not end/.exec(detail)?.[1] ?? '').split(', ')
+    const told = methods.every((method) => sight.words(node, method, askedWithin).filter(({ says }) => says === 'on' || says === 'off').length >= 2)
+    return told ? `${methods.join(', ')} answers` : undefined
+  }
+  if (!detail.includes('may land for another')) return sight.ears.orders() > 0 ? undefined : 'no program gives an order'
+  const begun = Math.max(lastOrder(node, 'off', sight), lastOrder(node, 'on', sight), sight.leaderSince())
+  return sight.now - begun <= longestOrder(fence) ? undefined : `the last order was begun ${seconds(sight.now - begun)} ago`
+}
+
+/** All that the longest of its orders may take, and may take to land. */
+function longestOrder(fence: Fence | undefined): Ms {
+  return Math.max(0, ...(fence?.status?.attempts ?? []).map(({ within, late }) => spanOf(within) + spanOf(late)))
+}
+
+function lastOrder(node: string, to: 'on' | 'off', { ears, switches }: Sight): Ms {
+  return Math.max(-Infinity, ...switches(node).flat().map(({ plug }) => ears.lastOrder(plug, to) ?? -Infinity))
+}
+
+/** `90s`, `1m30s`. */
+function spanOf(text: string): Ms {
+  const units: Readonly<Record<string, Ms>> = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000 }
+  return [...text.matchAll(/(\d+(?:\.\d+)?)(ms|s|m|h)/g)].reduce((sum, [, count, unit = '']) => sum + Number(count) * (units[unit] ?? 0), 0)
+}

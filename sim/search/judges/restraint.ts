@@ -1,0 +1,39 @@
+// Was a node that was well ordered off, or a pod deleted from it? That it was kept from new pods for a while is milder, and only
+// counted.
+import type { Ms } from '../../../core/model.ts'
+import type { TruthEntry } from '../../truth.ts'
+import type { World } from '../../world.ts'
+import type { Violation } from '../judgement.ts'
+import type { Wellness } from '../wellness.ts'
+import type { Ears } from './ears.ts'
+import { seconds } from './facts.ts'
+
+export interface RestraintJudge {
+  found(): readonly Violation[]
+  /** Times that a node which was well was quarantined. */
+  quarantined(): number
+  stop(): void
+}
+
+/** An order may be on its way when a node has just come back; longer than this nobody can call it that. */
+export const wellLongEnough: Ms = 20_000
+
+/** Listens from now on. */
+export function judgeRestraint(world: World, wellness: Wellness, { acts }: Ears): RestraintJudge {
+  const orders: Violation[] = []
+  const stop = world.truth.listen(({ at, what, facts }: TruthEntry) => {
+    if (what !== 'device ordered' || facts['to'] !== 'off') return
+    const node = world.devices.get(String(facts['device']))?.plugs.get(String(facts['plug']))?.machine?.name
+    const span = node === undefined ? 0 : wellness.wellFor(node)
+    if (node === undefined || span < wellLongEnough) return
+    orders.push({ judge: 'restraint', what: `${facts['device']} was ordered off, and ${node} had been well for ${seconds(span)}`, node, from: at })
+  })
+  return {
+    stop,
+    found: () => [...orders, ...acts.flatMap(({ at, does, node, wellFor, pod }): readonly Violation[] => {
+      if (does !== 'free a pod' || wellFor < wellLongEnough) return []
+      return [{ judge: 'restraint', what: `${pod?.name} was deleted from ${node}, which had been well for ${seconds(wellFor)}`, node, from: at }]
+    })],
+    quarantined: () => acts.filter(({ does, wellFor }) => does === 'quarantine' && wellFor >= wellLongEnough).length,
+  }
+}

@@ -1,0 +1,68 @@
+// What a cluster is like before anything goes wrong in it: its size, its racks, and what its operator wants done.
+import type { KubeObject } from '../../coordinator/api.ts'
+import type { ProfileName } from '../../core/policy.ts'
+import type { Chance } from '../chance.ts'
+import type { StageSettings } from '../stage.ts'
+import type { Power } from '../world/power.ts'
+
+export interface Scene {
+  readonly nodes: number
+  readonly zones: number
+  readonly replicas: number
+  readonly profile: ProfileName
+  /** A controller on the machine's own feed falls silent with it. */
+  readonly feed: 'own' | 'machine'
+  /** Without it each machine has a controller, and nothing else. */
+  readonly power?: Power
+  /** What the policy says beside its profile. */
+  readonly wants?: keyof typeof wanted
+  /** The profile of a second policy, for the nodes of the first zone. */
+  readonly second?: ProfileName
+}
+
+const wanted = {
+  'identity required': { identity: 'require' },
+  'what was found off is switched on': { powerOnFoundOff: true },
+  'one try, a short rest': { retries: 1, restAfter: '10s' },
+  'three at once, in a wider storm': { brakes: { concurrency: 3, stormPercent: 60, stormWindow: '60s' } },
+  'little patience': { bootWithin: '60s', returnPatience: '120s', clearPatience: '60s' },
+} as const
+
+/** One that progress can judge has a path that outlives the machine and that its policy trusts, and no slow profile. */
+export function drawScene(chance: Chance, size: Pick<Scene, 'nodes' | 'zones' | 'replicas' | 'profile'>, plain: boolean): Scene {
+  const power = chance.pick<Power>(['bmc', 'bmc', 'bmc', 'enclosure', ...strips, ...levelled])
+  const shared = levelled.includes(power) ? chance.yes(0.6) : power === 'bmc' && !plain && chance.yes(0.15)
+  const wants = chance.yes(0.5) ? undefined : chance.pick(Object.keys(wanted) as (keyof typeof wanted)[]) // its own keys
+  const distrusted = wants === 'identity required' && (strips.includes(power) || shared)
+  const second = size.zones > 1 && chance.yes(0.2) ? chance.pick<ProfileName>(['fast', 'balanced', plain ? 'balanced' : 'conservative']) : undefined
+  return {
+    ...size, feed: shared ? 'machine' : 'own', power,
+    ...(!plain && chance.yes(0.1) ? { profile: 'conservative' } : {}),
+    ...(wants === undefined || (plain && distrusted) ? {} : { wants }),
+    ...(second === undefined ? {} : { second }),
+  }
+}
+
+const levelled: readonly Power[] = ['bmc, then outlet', 'bmc, then two feeds']
+const strips: readonly Power[] = ['outlet', 'two feeds on one strip', 'two feeds on two strips']
+
+/** Some device that is trusted answers when a machine has lost its power, and nobody waits for longer than seconds. */
+export function isClearedInSeconds({ profile, second, feed, power = 'bmc', wants }: Scene): boolean {
+  const trusted = wants !== 'identity required' || (feed === 'own' && !strips.includes(power))
+  return trusted && (feed === 'own' || levelled.includes(power)) && profile !== 'conservative' && second !== 'conservative'
+}
+
+export function stageOf({ nodes, zones, replicas, profile, feed, power = 'bmc', wants, second }: Scene, seed: number): StageSettings {
+  return {
+    seed, nodes, zones, replicas, logFrom: 'info', power, policy: { profile, ...(wants === undefined ? {} : wanted[wants]) },
+    device: { kind: 'chassis', feed, timing: { off: 2_000, on: 1_000, status: 200 } },
+    objects: second === undefined ? [] : [secondPolicy(second)],
+  }
+}
+
+function secondPolicy(profile: ProfileName): KubeObject {
+  return {
+    apiVersion: 'holdfast.dev/v1alpha1', kind: 'HoldfastPolicy', metadata: { name: 'first-zone' },
+    spec: { profile, priority: 10, nodeDownPodDeletionPolicy: 'DeleteAllPods', selector: { matchLabels: { 'topology.kubernetes.io/zone': 'zone-1' } } },
+  } as KubeObject // a kind of ours, written as a person would
+}

@@ -1,0 +1,46 @@
+import { suite } from 'uvu'
+import * as assert from 'uvu/assert'
+import { lacking, lean, searchWithout, withRow } from '../../../sim/search/defence-table.ts'
+import { defences } from '../../../sim/search/defences.ts'
+import { draw, isPlain, kinds } from '../../../sim/search/schedule.ts'
+
+const test = suite('search: the table of defences')
+
+const page = 'before\n<!-- defences: written by npm run sim -- --defences -->\n<!-- defences end -->\nafter\n'
+const [first, second] = defences.map(({ name }) => name)
+const caught = { judge: 'safety', seed: 7, seeds: 5, what: 'two writers' } as const
+
+test('a row is put in its place, the others stay, and what was not searched is said to be so', () => {
+  const one = withRow(page, first ?? '', caught, 600)
+  assert.ok(one.startsWith('before\n') && one.endsWith('\nafter\n'), one)
+  assert.match(one, `| ${first} | ${defences[0]?.against} | safety | 5 (seed 7) |`)
+  assert.is(lacking(one).length, defences.length - 1)
+  const both = withRow(one, second ?? '', undefined, 600)
+  assert.match(both, `| ${second} | ${defences[1]?.against} | none | more than 600 |`)
+  assert.match(both, '5 (seed 7)')
+  assert.not.match(withRow(both, second ?? '', caught, 600), 'more than 600')
+  assert.throws(() => withRow('no table', first ?? '', caught, 1), /no table/)
+})
+
+test('a defence that is no more loses its row', () => {
+  const old = page.replace('<!-- defences end -->', '| gone-by-now | x | safety | 1 (seed 1) |\n<!-- defences end -->')
+  assert.not.match(withRow(old, first ?? '', caught, 600), 'gone-by-now')
+})
+
+test('every kind of trouble that a defence names is one, and its schedules have it; a plain one stays plain', () => {
+  for (const { name, troubles = [] } of defences) for (const does of troubles) assert.ok(kinds[does] !== undefined, `${name}: ${does}`)
+  const troubles = ['a device acts late']
+  const seeds = Array.from({ length: 60 }, (_, index) => draw(index + 1))
+  assert.ok(seeds.filter((one) => lean(one, { troubles }).troubles.some(({ does }) => does === troubles[0])).length > 25)
+  for (const one of seeds.filter(isPlain)) assert.equal(lean(one, { troubles }), one)
+  for (const one of seeds) assert.equal(lean(one, { troubles }), lean(one, { troubles }), 'drawn from the seed alone')
+})
+
+test('a product that decides nothing is caught at once', async () => {
+  const [all] = defences.filter(({ name }) => name === 'decides-at-all')
+  assert.ok(all)
+  const found = await searchWithout(all, { seeds: 5, from: 1, jobs: 1 })
+  assert.ok(found !== undefined && found.seeds <= 5, JSON.stringify(found))
+})
+
+test.run()

@@ -1,0 +1,222 @@
+import { suite } from 'uvu'
+import * as assert from 'uvu/assert'
+import type { Violation } from '../../../../sim/search/judgement.ts'
+import { excuses, type Struck } from '../../../../sim/search/judges/excuses.ts'
+import { leftInTheDark } from '../../../../sim/search/judges/liveness.ts'
+import { judgeRestraint } from '../../../../sim/search/judges/restraint.ts'
+import { judgeSafety } from '../../../../sim/search/judges/safety.ts'
+import { quietWorld, type Quiet } from './quiet-world.ts'
+
+const test = suite('search: excuses')
+
+const podPath = '/api/v1/namespaces/work/pods/db-0'
+
+async function free({ product, pod, done }: Quiet): Promise<void> {
+  await done(product.remove(podPath, { gracePeriodSeconds: 0, preconditions: { uid: pod().metadata.uid ?? '' } }))
+}
+
+async function ask({ world, run }: Quiet, device: string, plug: string, times = 1): Promise<void> {
+  for (let count = 0; count < times; count += 1) {
+    void world.devices.get(device)?.read(plug)
+    await run(1_300)
+  }
+}
+
+/** What a product is blamed for that freed the pod just now, and which of it is excused. */
+function judged({ world, ears, history }: Quiet, struck: readonly Struck[] = []): { readonly found: number; readonly because: readonly string[] } {
+  const judge = judgeSafety(world, ears)
+  const found = judge.found()
+  judge.stop()
+  return { found: found.length, because: excuses(found, history, struck).map(({ because }) => because) }
+}
+
+test('nothing went wrong: no excuse', async () => {
+  const quiet = await quietWorld()
+  await free(quiet)
+  assert.equal(judged(quiet), { found: 1, because: [] })
+})
+
+test('the only device said off twice, and it was on: that was believed', async () => {
+  const quiet = await quietWorld()
+  const device = quiet.world.devices.get(`bmc-${quiet.victim}`)
+  if (device !== undefined) device.fault = { does: 'lie' }
+  void device?.order('1', 'off')
+  await ask(quiet, `bmc-${quiet.victim}`, '1', 2)
+  await free(quiet)
+  assert.match(judged(quiet).because.join(), /was a lie, told twice/)
+})
+
+test('a lie told once, told of another node, told too long ago, taken back, or told after the deed is no excuse', async () => {
+  const cases: readonly (readonly [string, (quiet: Quiet, device: string) => Promise<void>])[] = [
+    ['once', (quiet, device) => ask(quiet, device, '1')],
+    ['long ago', async (quiet, device) => {
+      await ask(quiet, device, '1', 3)
+      await quiet.run(30_000)
+    }],
+    ['taken back', async (quiet, device) => {
+      await ask(quiet, device, '1', 3)
+      const there = quiet.world.devices.get(device)
+      if (there !== undefined) there.fault = undefined
+      await ask(quiet, device, '1')
+    }],
+  ]
+  for (const [name, happens] of cases) {
+    const quiet = await quietWorld()
+    const device = `bmc-${quiet.victim}`
+    const there = quiet.world.devices.get(device)
+    if (there !== undefined) there.fault = { does: 'lie' }
+    void there?.order('1', 'off')
+    await happens(quiet, device)
+    await free(quiet)
+    assert.equal(judged(quiet), { found: 1, because: [] }, name)
+  }
+  const quiet = await quietWorld()
+  const [other = ''] = [...quiet.world.nodes.keys()].filter((name) => name !== quiet.victim)
+  for (const name of [other, quiet.victim]) {
+    const there = quiet.world.devices.get(`bmc-${name}`)
+    if (there !== undefined) there.fault = { does: 'lie' }
+    void there?.order('1', 'off')
+  }
+  await ask(quiet, `bmc-${other}`, '1', 3)
+  await free(quiet)
+  await ask(quiet, `bmc-${quiet.victim}`, '1', 3)
+  assert.equal(judged(quiet), { found: 1, because: [] }, 'of another node, and after the deed')
+})
+
+test('two feeds: an honest outlet that says on leaves no excuse; where it says off, the liar is the cause', async () => {
+  for (const honest of ['on', 'off'] as const) {
+    const quiet = await quietWorld({ power: 'two feeds on two strips' })
+    const [[a, b] = []] = quiet.sight().switches(quiet.victim)
+    assert.ok(a !== undefined && b !== undefined)
+    const liar = quiet.world.devices.get(a.device)
+    if (liar !== undefined) liar.fault = { does: 'lie' }
+    void liar?.order(a.plug, 'off')
+    if (honest === 'off') void quiet.world.devices.get(b.device)?.order(b.plug, 'off')
+    await quiet.run(5_000)
+    await ask(quiet, b.device, b.plug, 2)
+    await ask(quiet, a.device, a.plug, 2)
+    await free(quiet)
+    const { found, because } = judged(quiet)
+    assert.is(found, 1)
+    assert.is(because.length, honest === 'on' ? 0 : 1, honest)
+  }
+})
+
+test('an image that was on disk when its pods were freed', async () => {
+  const quiet = await quietWorld()
+  quiet.world.hibernate(quiet.victim)
+  await free(quiet)
+  assert.match(judged(quiet).because.join(), /written its image to disk/)
+})
+
+test('a false oath excuses what it was given for: before the deed, of that boot, of a node that nobody hears and no device calls on', async () => {
+  for (const [name, excused, happens] of [
+    ['sworn', 1, async (quiet: Quiet) => swear(quiet)],
+    ['sworn, and a device says on', 0, async (quiet: Quiet) => {
+      await swear(quiet)
+      await ask(quiet, `bmc-${quiet.victim}`, '1')
+    }],
+    ['sworn of a node that is well', 0, async (quiet: Quiet) => {
+      await swear(quiet)
+      quiet.world.thaw(quiet.victim)
+      await quiet.run(1_000)
+    }],
+    ['sworn afterwards', 0, () => Promise.resolve()],
+  ] as const) {
+    const quiet = await quietWorld()
+    quiet.world.freeze(quiet.victim)
+    quiet.plantFence('a-1', quiet.victim, { phase: 'Running' })
+    await happens(quiet)
+    await free(quiet)
+    await quiet.run(10)
+    if (name === 'sworn afterwards') await swear(quiet)
+    const { found, because } = judged(quiet)
+    assert.equal([found, because.length], [1, excused], name)
+  }
+})
+
+async function swear({ world, victim, done }: Quiet): Promise<void> {
+  const boot = `${world.nodes.get(victim)?.machine.boot()?.id}/1`
+  await done(world.api.patch('/apis/holdfast.dev/v1alpha1/nodefences/a-1', 'merge', { spec: { acknowledge: { boot, by: 'on call', until: '2026-01-02T00:00:00.000Z' } } }))
+}
+
+test('a machine that is merely frozen is no image', async () => {
+  const quiet = await quietWorld()
+  quiet.world.freeze(quiet.victim)
+  await free(quiet)
+  assert.equal(judged(quiet), { found: 1, because: [] })
+})
+
+test('a Node that a person deleted: of that node, before it, in that boot, and unless the product had a hand in it', async () => {
+  const { world, victim, history, run, product, pod, done } = await quietWorld()
+  await run(1_000)
+  const at = world.clock.now()
+  const boot = world.nodes.get(victim)?.machine.boot()?.id ?? ''
+  const harm: Violation = { judge: 'safety', what: 'two writers', from: at + 5_000, parties: [{ node: victim, boot }, { node: 'node-9', boot: 'x' }] }
+  const excused = (wanted: Partial<Struck>, other: Partial<Violation> = {}) => excuses([{ ...harm, ...other }], history, [{ at, does: 'the Node object is deleted', node: victim, ...wanted }]).length
+  assert.is(excused({}), 1)
+  assert.is(excused({ node: [...world.nodes.keys()].find((name) => name !== victim) ?? '' }), 0)
+  assert.is(excused({ at: at + 6_000 }), 0)
+  assert.is(excused({ does: 'the power button is pressed' }), 0)
+  assert.is(excused({}, { parties: [{ node: victim, boot: 'an earlier one' }] }), 0)
+  assert.is(excused({}, { judge: 'restraint' }), 0)
+  await done(product.remove(podPath, { gracePeriodSeconds: 0, preconditions: { uid: pod().metadata.uid ?? '' } }))
+  assert.is(excused({}), 0)
+})
+
+test('a machine left dark: the NodeFence that knew of the order was deleted after it, or its Node before it, and it has not booted since; nothing else', async () => {
+  const { world, victim, history, run } = await quietWorld()
+  const before = world.clock.now()
+  await run(1_000)
+  void world.devices.get(`bmc-${victim}`)?.order('1', 'off')
+  await run(5_000)
+  const after = world.clock.now()
+  const because = (...struck: readonly Struck[]) => excuses(leftInTheDark(history), history, struck).map((one) => one.because)
+  assert.is(leftInTheDark(history).length, 1)
+  assert.is(because({ at: after, does: 'every NodeFence is deleted', node: '' }).length, 1)
+  assert.is(because({ at: before, does: 'every NodeFence is deleted', node: '' }).length, 0)
+  assert.is(because({ at: after, does: 'every NodeRecord is deleted', node: '' }).length, 0)
+  for (const does of ['the Node object is deleted', 'another remediator deletes the Node']) {
+    assert.is(because({ at: before, does, node: victim }).length, 1)
+    assert.is(because({ at: before, does, node: 'node-9' }).length, 0)
+  }
+  world.powerOn(victim)
+  await run(60_000)
+  void world.devices.get(`bmc-${victim}`)?.order('1', 'off')
+  await run(5_000)
+  assert.is(because({ at: before, does: 'the Node object is deleted', node: victim }).length, 0, 'it has booted since')
+})
+
+test('an outlet behind a controller stays on: it is no word against a controller that lies; one that stands beside a lying outlet is', async () => {
+  for (const [power, device, plug, excused] of [['bmc, then outlet', 'bmc-', '1', true], ['two feeds on two strips', 'pdu-a-1', '', false]] as const) {
+    const quiet = await quietWorld({ power })
+    const { world, victim } = quiet
+    const lying: [string, string] = plug === '' ? [device, world.switches(victim)[0]?.[0]?.plug ?? ''] : [`${device}${victim}`, plug]
+    const there = world.devices.get(lying[0])
+    if (there !== undefined) there.fault = { does: 'lie' }
+    void there?.order(lying[1], 'off')
+    const honest = world.switches(victim).flat().find((one) => one.device !== lying[0])
+    assert.ok(honest !== undefined)
+    await ask(quiet, honest.device, honest.plug)
+    await ask(quiet, ...lying, 2)
+    await free(quiet)
+    assert.is(judged(quiet).because.length, excused ? 1 : 0, power)
+  }
+})
+
+test('an outlet that feeds another machine since its cable was changed: excused, unless the policy trusts no such path or nobody changed it', async () => {
+  for (const [identity, noted, excused] of [['warn', true, 1], ['require', true, 0], ['warn', false, 0]] as const) {
+    const { world, victim, wellness, ears, history, run } = await quietWorld({ power: 'outlet', policy: { identity } })
+    const judge = judgeRestraint(world, wellness, ears)
+    await run(21_000)
+    const other = [...world.nodes.keys()].find((name) => name !== victim) ?? ''
+    if (noted) world.truth.note('cables changed', { one: `pdu-a-1/${other}`, other: 'pdu-a-1/x' })
+    void world.devices.get('pdu-a-1')?.order(other, 'off')
+    await run(2_000)
+    assert.is(judge.found().length, 1)
+    assert.is(excuses(judge.found(), history, []).length, excused, `${identity} ${noted}`)
+    judge.stop()
+  }
+})
+
+test.run()

@@ -1,0 +1,89 @@
+import { suite } from 'uvu'
+import * as assert from 'uvu/assert'
+import { judgeRestraint } from '../../../../sim/search/judges/restraint.ts'
+import { quietWorld } from './quiet-world.ts'
+
+const test = suite('search: the judge of restraint')
+
+const podPath = '/api/v1/namespaces/work/pods/db-0'
+const failed = { status: { phase: 'Failed' } }
+
+test('an order off to a node that is well is needless, whoever is asked for it; to a dead one it is not', async () => {
+  const { world, wellness, ears, victim, run } = await quietWorld()
+  const judge = judgeRestraint(world, wellness, ears)
+  await run(21_000)
+  world.freeze(victim)
+  void world.devices.get(`bmc-${victim}`)?.order('1', 'off')
+  assert.equal(judge.found(), [])
+  const other = [...world.nodes.keys()].find((name) => name !== victim) ?? ''
+  void world.devices.get(`bmc-${other}`)?.order('1', 'off')
+  assert.equal(judge.found().map(({ judge: whose, node }) => [whose, node]), [['restraint', other]])
+})
+
+test('the outlet decides who was struck, not its name', async () => {
+  const { world, wellness, ears, victim, run } = await quietWorld()
+  const judge = judgeRestraint(world, wellness, ears)
+  await run(21_000)
+  const other = [...world.nodes.keys()].find((name) => name !== victim) ?? ''
+  world.devices.get(`bmc-${victim}`)?.wire('1', world.nodes.get(other)?.machine)
+  world.freeze(victim)
+  void world.devices.get(`bmc-${victim}`)?.order('1', 'off')
+  assert.equal(judge.found().map(({ node }) => node), [other])
+})
+
+test('a pod deleted from a node that is well: by its status, by its object, by an eviction', async () => {
+  for (const act of ['status', 'object', 'eviction'] as const) {
+    const { world, wellness, ears, victim, run, product, pod, done } = await quietWorld()
+    const judge = judgeRestraint(world, wellness, ears)
+    await run(21_000)
+    const { uid = '' } = pod().metadata
+    await done<unknown>(act === 'status' ? product.patch(`${podPath}/status`, 'strategic', { metadata: { uid }, ...failed })
+      : act === 'object' ? product.remove(podPath, { gracePeriodSeconds: 0, preconditions: { uid } })
+        : product.create(`${podPath}/eviction`, { apiVersion: 'policy/v1', kind: 'Eviction', metadata: { name: 'db-0', namespace: 'work' } }))
+    assert.ok(judge.found().length > 0 && judge.found().every(({ node }) => node === victim), act)
+  }
+})
+
+test('what others delete, what misses its pod, and what struck a node that has just come back is not counted', async () => {
+  const { world, wellness, ears, victim, run, product, pod, done } = await quietWorld()
+  const judge = judgeRestraint(world, wellness, ears)
+  await run(21_000)
+  await done(product.remove(podPath, { gracePeriodSeconds: 0, preconditions: { uid: 'of another one' } }))
+  await done(product.patch(`${podPath}/status`, 'strategic', { metadata: { uid: 'of another one' }, ...failed }))
+  await done(world.api.remove('/api/v1/namespaces/work/pods/db-0', { gracePeriodSeconds: 0, preconditions: { uid: pod().metadata.uid ?? '' } }))
+  assert.equal(judge.found(), [])
+  await run(30_000)
+  world.freeze(victim)
+  await run(2_000)
+  world.thaw(victim)
+  await run(2_000)
+  await done(product.remove(podPath, { gracePeriodSeconds: 0, preconditions: { uid: pod().metadata.uid ?? '' } }))
+  if (pod()?.spec.nodeName === victim) assert.equal(judge.found(), [])
+})
+
+test('a node that nobody could hear was not well', async () => {
+  const { world, wellness, ears, victim, run } = await quietWorld()
+  const judge = judgeRestraint(world, wellness, ears)
+  await run(21_000)
+  world.isolate(victim)
+  await run(500)
+  void world.devices.get(`bmc-${victim}`)?.order('1', 'off')
+  assert.equal(judge.found(), [])
+})
+
+test('a quarantine of a node that was well is counted, and no violation; of a dead one it is not counted', async () => {
+  const { world, wellness, ears, victim, run, product, done, node } = await quietWorld()
+  const judge = judgeRestraint(world, wellness, ears)
+  await run(21_000)
+  const quarantine = (name: string) => done(product.patch(`/api/v1/nodes/${name}`, 'json', [
+    { op: 'test', path: '/metadata/uid', value: node(name).metadata.uid }, { op: 'add', path: '/spec/taints', value: [{ key: 'holdfast.dev/quarantine', effect: 'NoSchedule' }] },
+  ]))
+  world.freeze(victim)
+  await quarantine(victim)
+  assert.is(judge.quarantined(), 0)
+  await quarantine([...world.nodes.keys()].find((name) => name !== victim) ?? '')
+  assert.is(judge.quarantined(), 1)
+  assert.equal(judge.found(), [])
+})
+
+test.run()

@@ -1,0 +1,36 @@
+import { suite } from 'uvu'
+import * as assert from 'uvu/assert'
+import { planted, type Plant } from '../../../sim/search/planted.ts'
+import { runPool, type Verdict } from '../../../sim/search/pool.ts'
+import type { WorkerWish } from '../../../sim/search/worker.ts'
+
+const test = suite('search: planted bugs')
+
+async function judged(plants: readonly Plant[], wish: WorkerWish = {}): Promise<readonly Verdict[]> {
+  const queue = plants.map(({ schedule }) => schedule)
+  const said: Verdict[] = []
+  await runPool({ ...wish, jobs: 1, next: () => queue.shift(), told: (verdict) => said.push(verdict) })
+  return said
+}
+
+const violations = (verdict: Verdict | undefined) => (verdict === undefined || 'broke' in verdict ? [{ judge: 'broke', what: verdict?.broke ?? 'no verdict' }] : verdict.said.violations)
+
+for (const plant of planted) {
+  test(`${plant.name}: ${plant.judge} fails`, async () => {
+    const [verdict] = await judged([plant], { cuts: plant.cuts })
+    assert.ok(violations(verdict).some(({ judge }) => judge === plant.judge), JSON.stringify(violations(verdict)))
+  })
+}
+
+test('the product as it is passes every one of these schedules, and in each everything that is to go wrong did', async () => {
+  const verdicts = await judged(planted)
+  for (const [index, { name, schedule }] of planted.entries()) {
+    const verdict = verdicts[index]
+    assert.equal(violations(verdict), [], name)
+    if (verdict === undefined || 'broke' in verdict) continue
+    const missed = schedule.troubles.filter(({ does }) => !verdict.said.struck.includes(does))
+    assert.equal(missed, [], `${name}: took no effect`)
+  }
+})
+
+test.run()

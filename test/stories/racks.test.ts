@@ -1,0 +1,70 @@
+// Machines behind strips: two feeds that must both be off, and a controller with its outlet as the next level.
+import { suite } from 'uvu'
+import * as assert from 'uvu/assert'
+import { ended, findings, happened, ourTaints, peace, workloadRuns } from './play.ts'
+
+const test = suite('story: racks')
+
+const timing = { off: 2_000, on: 1_000, status: 200 }
+
+test('of two feeds both are ordered off before anything is freed, and both are on again at the end', async () => {
+  const on = await peace({ seed: 31, power: 'two feeds on two strips' })
+  on.world.freeze(on.victim)
+  const incident = await ended(on, 180_000)
+  assert.equal([incident.status.proof?.kind, incident.status.proof?.methods], ['off', ['feed-a-off', 'feed-b-off']])
+  const off = happened(on, 'device switched').filter(({ to }) => to === 'off').map(({ device, machine }) => [device, machine])
+  assert.equal(off, [['pdu-a-1', on.victim], ['pdu-b-1', on.victim]])
+  assert.ok(['pdu-a-1', 'pdu-b-1'].every((strip) => on.world.devices.get(strip)?.plugs.get(on.victim)?.switched === 'on'))
+  assert.ok(await workloadRuns(on))
+  assert.equal([findings(on), await ourTaints(on)], [[], []])
+})
+
+test('with one feed stuck the machine runs on, and nothing of it is freed', async () => {
+  const on = await peace({ seed: 32, power: 'two feeds on two strips' })
+  on.world.devices.get('pdu-b-1')?.setPlugFault(on.victim, { does: 'ignore' })
+  on.world.isolate(on.victim)
+  await on.run(120_000)
+  const [incident] = await on.incidents()
+  assert.ok(incident?.status.attempts.some(({ method, result }) => method === 'feed-a-off' && result === 'off'))
+  assert.is(incident?.status.proof, undefined)
+  assert.is(await workloadRuns(on, on.victim), false)
+  assert.equal(findings(on), [])
+})
+
+// Behind a controller that has switched its machine off the outlet stays on. Taken for a word against the off, it made the first
+// level fail each time; the order to the second then took the power of the controller, by which the node had just been proven.
+for (const feed of ['own', 'machine'] as const) {
+  test(`a controller with an outlet as the next level, fed ${feed === 'own' ? 'apart' : 'by that outlet'}: the first level is enough`, async () => {
+    const on = await peace({ seed: 33, power: 'bmc, then outlet', device: { kind: 'chassis', feed, timing } })
+    on.world.freeze(on.victim)
+    const incident = await ended(on, 180_000)
+    assert.equal([incident.status.proof?.kind, incident.status.proof?.methods], ['off', ['bmc-off']])
+    assert.equal(happened(on, 'device switched').filter(({ to }) => to === 'off').map(({ device }) => device), [`bmc-${on.victim}`], 'the outlet is left alone')
+    assert.ok(await workloadRuns(on))
+    assert.equal(findings(on), [])
+  })
+}
+
+test('a controller that died with its machine\'s power gives way to the outlet', async () => {
+  const on = await peace({ seed: 34, power: 'bmc, then outlet', device: { kind: 'chassis', feed: 'machine', timing } })
+  on.world.cutPower(on.victim)
+  await on.until('proven by the outlet', async () => (await on.incidents())[0]?.status.proof?.methods[0] === 'outlet-off', 60_000)
+  await on.until('the workload runs elsewhere', () => workloadRuns(on, on.victim), 60_000)
+  assert.equal(findings(on), [])
+})
+
+test('outlets that changed places: the wrong machine goes dark, and that is no proof', async () => {
+  const on = await peace({ seed: 35, power: 'outlet', nodes: 5, zones: 1 })
+  const strip = on.world.devices.get('pdu-a-1')
+  const other = on.victim === 'node-1' ? 'node-2' : 'node-1'
+  strip?.wire(on.victim, on.world.nodes.get(other)?.machine)
+  strip?.wire(other, on.world.nodes.get(on.victim)?.machine)
+  on.world.isolate(on.victim)
+  await on.until('the neighbour is dark', () => on.world.nodes.get(other)?.machine.state() === 'off', 60_000)
+  await on.run(30_000)
+  const own = (await on.incidents()).find(({ nodeName }) => nodeName === on.victim)
+  assert.is(own?.status.proof, undefined)
+  assert.equal(findings(on), [])
+})
+
+test.run()
