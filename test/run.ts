@@ -12,7 +12,7 @@ export interface Tally { passed: number; failed: number; skipped: number }
 /** One more than there are cores: the longest files wait for processes and real timers most of their time. */
 const filesAtOnce = availableParallelism() + 1
 const fileDeadline = 110_000
-const longOnes = ['test/sim/start', 'test/stories/', 'test/fence-agents/', 'test/cli/']
+const longOnes = ['test/sim/search/fresh', 'test/sim/start', 'test/stories/', 'test/fence-agents/', 'test/cli/']
 const slowTiers = ['test/control-plane/', 'test/devices/', 'test/nodes/', 'test/bench/']
 
 if (import.meta.main) {
