@@ -254,13 +254,15 @@ export function serveBeats(options: BeatsOptions): Beats {
   function beat(node: NodeName, row: Row, line: Line, { count, kubelet }: Beat): void {
     const now = clock.now()
     const { seen } = row
+    const from = hostOf(line.link.remote).replace(/^\[|\]$/g, '').toLowerCase()
     line.heardAt = now
     if (seen === undefined || seen.boot !== line.boot) {
-      row.seen = { boot: line.boot, since: now, at: now, kubelet }
+      row.seen = { boot: line.boot, since: now, at: now, from, kubelet }
       changed(node, 'boot')
     } else {
       if (now - seen.at >= lapseFrom && seen.goodbye === undefined) seen.lapse = { from: seen.at, to: now }
       seen.at = now
+      seen.from = from
       if (seen.kubelet !== kubelet) tell(node, seen, { kubelet }, 'kubelet')
       if (seen.goodbye !== undefined) {
         delete seen.goodbye

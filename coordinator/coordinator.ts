@@ -184,7 +184,8 @@ export async function startCoordinator(host: CoordinatorHost, settings: Coordina
       changed({ type, object }) {
         if (type === 'deleted') observation.nodeGone(object.metadata.name)
         else observation.node(object)
-        if (type === 'added') fences.nodeAppeared(object.metadata.name)
+        if (type === 'deleted') fences.nodeGone(object.metadata.name)
+        else fences.nodeSeen(object.metadata.name, object.providerID ?? '')
         wake()
       },
     })

@@ -2,6 +2,7 @@
 // program is told.
 import { inputOf, sameKey } from '../core/contract.ts'
 import type { Ms, NodeName } from '../core/model.ts'
+import { cloudPrograms } from './cloud-programs.ts'
 import { readSpan, type Entry } from './fence-config-text.ts'
 import type { ConfiguredParameters, ParameterValue } from './fence-config-secret.ts'
 
@@ -27,6 +28,8 @@ export interface MethodSpec {
   /** Template, program, device and plug: what pairs an *on* with its *off*. */
   readonly outlet: string
   readonly device: string
+  readonly reach?: string
+  readonly claimed?: true
   readonly parameters: ConfiguredParameters
   readonly orderWithin: Ms
   readonly statusWithin: Ms
@@ -83,13 +86,14 @@ export function methodSpec(
   const times = { orderWithin: spanOf('timeout'), statusWithin: spanOf('status_timeout'), late: spanOf('late') }
   const parameters = parametersOf([...entries.values()].filter((entry) => !ours.has(entry.key)), node, fault)
   if (faults.length > 0 || agent === undefined || (action?.value !== 'on' && action?.value !== 'off')) return { faults }
-  const device = deviceOf(parameters, agent.value, template?.value)
+  const where = deviceOf(parameters, agent.value, template?.value)
+  const { device } = where
   // Strips of one kind share a template, and racks are wired with the same number on both: without its device an on would go to
   // the other strip, and be on record as given back.
-  const outlet = JSON.stringify([template?.value ?? '', agent.value, device, textOf(parameters, 'plug') ?? textOf(parameters, 'port') ?? ''])
+  const outlet = JSON.stringify([template?.value ?? '', agent.value, device, plugOf(parameters)])
   return {
     faults,
-    spec: { name, action: action.value, agent: agent.value, outlet, device, parameters, ...times },
+    spec: { name, action: action.value, agent: agent.value, outlet, ...where, parameters, ...times },
   }
 }
 
@@ -134,12 +138,20 @@ export function withNode(text: string, node: NodeName): string {
 
 const addressKeys = ['ip', 'ipaddr', 'host', 'hostname', 'address', 'url', 'devices', 'state_file']
 
-/** Where the device is. Parameters that say it, old names beside new ones; else all runs of the template stand in one line. */
-function deviceOf(parameters: ConfiguredParameters, agent: string, template: string | undefined): string {
-  const address = addressKeys.map((key) => textOf(parameters, key)).find((text) => text !== undefined)
-  if (address === undefined) return template ?? agent
+/** Where the device is. Parameters that say it, old names beside new ones; else all runs of the template stand in one line. A
+ *  cloud is no device: its machines do not wait for one another, though a wrong plug may name any of them. */
+function deviceOf(parameters: ConfiguredParameters, agent: string, template: string | undefined): Pick<MethodSpec, 'device' | 'reach'> {
+  const host = addressKeys.map((key) => textOf(parameters, key)).find((text) => text !== undefined)
   const port = textOf(parameters, 'ipport')
-  return `${address.toLowerCase()}${port === undefined ? '' : `:${port}`}`
+  const address = host === undefined ? undefined : `${host.toLowerCase()}${port === undefined ? '' : `:${port}`}`
+  const cloud = cloudPrograms.get(agent)
+  if (cloud === undefined) return { device: address ?? template ?? agent }
+  const place = [agent, address, ...cloud.place.map((key) => textOf(parameters, key)), plugOf(parameters)]
+  return { device: place.filter((part) => part !== undefined).join(' '), reach: address ?? agent }
+}
+
+function plugOf(parameters: ConfiguredParameters): string {
+  return textOf(parameters, 'plug') ?? textOf(parameters, 'port') ?? ''
 }
 
 function textOf(parameters: ConfiguredParameters, key: string): string | undefined {

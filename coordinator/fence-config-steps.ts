@@ -4,6 +4,7 @@
 import type { Method } from '../core/model.ts'
 import type { ConfigFault, MethodSpec, Placed } from './fence-config-method.ts'
 import type { ConfiguredMethod } from './fence-config.ts'
+import { restartInstance, type Instance } from './fence-config-instance.ts'
 
 export interface Arranged {
   readonly levels: readonly (readonly Method[])[]
@@ -28,7 +29,6 @@ export interface Steps {
 const mostLevels = 9
 const mostMethods = 16
 const marking: ReadonlySet<string> = new Set(['mark-unschedulable', 'mark-schedulable'])
-const instanceMethods: ReadonlySet<string> = new Set(['restart-instance', 'terminate-instance'])
 
 /** Programs that cut a machine off from a fabric, or that prove nothing by themselves. Their *off* is not a
  *  machine that is off: measured, the kernel behind a switched-off port goes on counting. */
@@ -63,10 +63,16 @@ export interface Arrangement {
   readonly faults: readonly ConfigFault[]
 }
 
-export function arrange(steps: Steps, specs: ReadonlyMap<string, MethodSpec>, map: string): Arrangement {
+/** The method of the Node's own instance, where a step names it and nobody has written one of that name. */
+export function withInstance(steps: Steps, specs: ReadonlyMap<string, MethodSpec>, instance: Instance | undefined): ReadonlyMap<string, MethodSpec> {
+  const named = stepNames.some((step) => steps.steps[step]?.levels.flat().includes(restartInstance))
+  return !named || specs.has(restartInstance) || instance === undefined || 'refused' in instance ? specs : new Map([...specs, [restartInstance, instance.spec]])
+}
+
+export function arrange(steps: Steps, specs: ReadonlyMap<string, MethodSpec>, map: string, instance?: Instance): Arrangement {
   const named = stepNames.flatMap((step) => steps.steps[step]?.levels.flat().map((method) => ({ step, method })) ?? [])
   const faults = named.flatMap(({ step, method }) => {
-    const says = faultOf(step, method, specs.get(method))
+    const says = faultOf(step, method, specs.get(method), instance)
     const entry = steps.steps[step]?.entry
     return says === undefined || entry === undefined ? [] : [faultAt(entry, says, true)]
   })
@@ -100,9 +106,10 @@ function levelsOf(steps: Steps, specs: ReadonlyMap<string, MethodSpec>): { reado
   return { levels: levels.map((level, index) => [...new Set([...(before[Math.min(index, before.length - 1)] ?? []), ...level])]) }
 }
 
-function faultOf(step: StepName, name: string, spec: MethodSpec | undefined): string | undefined {
+function faultOf(step: StepName, name: string, spec: MethodSpec | undefined, instance: Instance | undefined): string | undefined {
   if (spec === undefined && marking.has(name)) return undefined
-  if (spec === undefined && instanceMethods.has(name)) return `${name} needs a cloud's fence agent, and none is installed`
+  if (spec === undefined && name === restartInstance) return instance !== undefined && 'refused' in instance ? instance.refused : `${name} needs a Node whose spec.providerID names an instance of aws, gce or openstack`
+  if (spec === undefined && name === 'terminate-instance') return `${name} is in no program: write ${restartInstance}, which switches off and keeps what is there`
   if (spec === undefined) return `${step}= names ${name}, and there is no fence-method-${name}`
   if (step === 'recovery' && spec.action === 'off') return `recovery= names ${name}, which switches off`
   if (step === 'power_management' && spec.action === 'off' && notPower.has(spec.agent)) {
@@ -112,8 +119,8 @@ function faultOf(step: StepName, name: string, spec: MethodSpec | undefined): st
 }
 
 function configured(spec: MethodSpec, on: MethodSpec | undefined): ConfiguredMethod {
-  const { name, agent, device, parameters, orderWithin, statusWithin, late } = spec
-  return { name, agent, device, digest: '', orderWithin, statusWithin, late, parameters, on: on?.parameters ?? parameters }
+  const { outlet: _, action: __, ...method } = spec
+  return { ...method, digest: '', on: on?.parameters ?? method.parameters }
 }
 
 /** What is written and never used is told, because its author thinks otherwise. */

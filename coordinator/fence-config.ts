@@ -3,8 +3,9 @@
 // key and line, all of them at once, and the last good configuration of the node stays in force meanwhile.
 import type { FencePath, Method, NodeName } from '../core/model.ts'
 import { digestOf, missingSecrets, type ConfiguredParameters, type SecretLookup } from './fence-config-secret.ts'
+import { instanceOf, restartInstance, type Claim, type Instance } from './fence-config-instance.ts'
 import { layered, methodSpec, withNode, type ConfigFault, type MethodSpec, type Placed } from './fence-config-method.ts'
-import { arrange, stepsOf, type Arranged } from './fence-config-steps.ts'
+import { arrange, stepsOf, withInstance, type Arranged } from './fence-config-steps.ts'
 import { readProperties } from './fence-config-text.ts'
 
 export type { ConfigFault } from './fence-config-method.ts'
@@ -33,8 +34,8 @@ export interface NodeFenceConfig {
 }
 
 export interface FenceConfigs {
-  /** What is in force for the node, given what was in force before. */
-  forNode(node: NodeName, before?: NodeFenceConfig): NodeFenceConfig
+  /** What is in force for the node, given what was in force before, and what its Node says of its instance. */
+  forNode(node: NodeName, before?: NodeFenceConfig, claim?: Claim): NodeFenceConfig
   /** Faults of templates and maps as such, whichever nodes use them. */
   readonly faults: readonly ConfigFault[]
 }
@@ -54,13 +55,20 @@ export function readFenceConfigs(maps: readonly FenceConfigMap[], secrets: Secre
   const broken = new Map([...read.values()].map((map) => [map.name, map.faults.filter((fault) => fault.blocks)]))
   return {
     faults: [...read.values()].flatMap((map) => map.faults),
-    forNode(node, before) {
+    forNode(node, before, claim) {
+      const instance = instanceOf(claim)
       const layers = [read.get(defaultName), node === 'default' ? undefined : read.get(`${nodePrefix}${node}`)].filter((map) => map !== undefined)
-      if (layers.length === 0) return { path: { levels: [], faults: [] }, methods: {}, marks: [], faults: [], outdated: false }
-      const { arranged, faults } = parseNode(node, layers, templates, broken)
-      return sealed(inForce(arranged, faults, before), secrets, salt, maps)
+      if (layers.length === 0 && instance === undefined) return { path: { levels: [], faults: [] }, methods: {}, marks: [], faults: [], outdated: false }
+      const { arranged, faults } = parseNode(node, layers, templates, broken, instance)
+      // What two Nodes name is nobody's any more: the last good one would go on striking one of them.
+      const kept = instance !== undefined && 'refused' in instance && hasClaimed(before) ? undefined : before
+      return sealed(inForce(arranged, faults, kept), secrets, salt, maps)
     },
   }
+}
+
+function hasClaimed(config: NodeFenceConfig | undefined): boolean {
+  return Object.values(config?.methods ?? {}).some((method) => method.claimed === true)
 }
 
 /** The new one if nothing in it blocks; else the last good one, with the faults of the new one beside it. */
@@ -96,8 +104,8 @@ function sealed(config: NodeFenceConfig, secrets: SecretLookup, salt: string, ma
 
 function coreMethod(method: ConfiguredMethod | undefined): Method[] {
   if (method === undefined) return []
-  const { name, agent, device, digest, orderWithin, statusWithin, late } = method
-  return [{ name, agent, device, digest, orderWithin, statusWithin, late }]
+  const { parameters: _, on: __, ...seen } = method
+  return [seen]
 }
 
 interface ReadMap {
@@ -127,11 +135,14 @@ function readMap(map: FenceConfigMap): ReadMap {
   return { name: map.name, config, template, methods, faults }
 }
 
+/** Of a Node that names its instance and has no map. */
+const unwritten: readonly Placed[] = [{ map: defaultName, at: 'config.properties', key: 'power_management', value: restartInstance, line: 1 }]
+
 function parseNode(
-  node: NodeName, layers: readonly ReadMap[], templates: ReadonlyMap<string, readonly Placed[]>, broken: ReadonlyMap<string, readonly ConfigFault[]>,
+  node: NodeName, layers: readonly ReadMap[], templates: ReadonlyMap<string, readonly Placed[]>, broken: ReadonlyMap<string, readonly ConfigFault[]>, instance: Instance | undefined,
 ): { readonly arranged: Arranged; readonly faults: readonly ConfigFault[] } {
   const faults: ConfigFault[] = layers.flatMap((layer) => layer.faults)
-  const config = layered(layers.map((layer) => layer.config))
+  const config = layered(layers.length === 0 ? [unwritten] : layers.map((layer) => layer.config))
   const named = config.get('node_name')
   if (named !== undefined && withNode(named.value, node) !== node) {
     faults.push({ map: named.map, key: named.at, line: named.line, says: `node_name=${named.value} in the configuration of ${node}`, blocks: true })
@@ -152,6 +163,6 @@ function parseNode(
   faults.push(...[...used].flatMap((name) => broken.get(name) ?? []))
   // How the steps fit together is said only of methods that are themselves well: one fault, one line.
   if (faults.some((fault) => fault.blocks)) return { arranged: { levels: [], methods: [], marks: [] }, faults }
-  const arranged = arrange(steps, specs, layers.at(-1)?.name ?? defaultName)
+  const arranged = arrange(steps, withInstance(steps, specs, instance), layers.at(-1)?.name ?? defaultName, instance)
   return { arranged: arranged.arranged, faults: [...faults, ...arranged.faults] }
 }

@@ -6,6 +6,7 @@ import type { Clock } from '../edge/clock.ts'
 import type { Log } from '../edge/log.ts'
 import type { KubeObject } from './api.ts'
 import { isFenceConfigMap, readFenceConfigs, sentenceOf, type ConfigFault, type ConfiguredMethod, type FenceConfigMap, type NodeFenceConfig } from './fence-config.ts'
+import type { Claim } from './fence-config-instance.ts'
 import type { SecretLookup } from './fence-config-secret.ts'
 
 export interface FencePaths {
@@ -15,8 +16,9 @@ export interface FencePaths {
   configMapGone(name: string): void
   secret(object: KubeObject): void
   secretGone(name: string): void
-  /** A node appeared: its path is worked out with the next reading. */
-  nodeAppeared(node: NodeName): void
+  /** A node appeared, or says something else of its instance: its path is worked out with the next reading. */
+  nodeSeen(node: NodeName, providerID: string): void
+  nodeGone(node: NodeName): void
   readonly secrets: SecretLookup
   /** Nothing is read any more. */
   stop(): void
@@ -51,6 +53,8 @@ export function fencePaths(options: FencePathsOptions): FencePaths {
   const configs = new Map<NodeName, NodeFenceConfig>()
   /** Sentences, and the ConfigMap of each, by the name of the node they concern, or of all. */
   const faults = new Map<string, Faults>()
+  const claims = new Map<NodeName, string>()
+  const claimants = new Map<string, Set<NodeName>>()
   let all = false
   const due = new Set<NodeName>()
   let told = ''
@@ -80,7 +84,10 @@ export function fencePaths(options: FencePathsOptions): FencePaths {
     secretGone(name) {
       if (secrets.delete(name)) concern(undefined)
     },
-    nodeAppeared(node) {
+    nodeSeen(node, providerID) {
+      claim(node, providerID)
+    },
+    nodeGone(node) {
       due.add(node)
       arm(settleFor)
     },
@@ -88,6 +95,29 @@ export function fencePaths(options: FencePathsOptions): FencePaths {
       stopped = true
       cancel?.()
     },
+  }
+
+  /** Undefined: the node is gone, and nothing of it is of interest any more. Whoever names the same instance, before or now, is
+   *  concerned too. */
+  function claim(node: NodeName, providerID: string | undefined): void {
+    const before = claims.get(node)
+    if (before === providerID) return
+    const former = claimants.get(before ?? '')
+    former?.delete(node)
+    if (former?.size === 0) claimants.delete(before ?? '')
+    if (providerID === undefined) claims.delete(node)
+    else {
+      claims.set(node, providerID)
+      due.add(node)
+      if (providerID !== '') claimants.set(providerID, (claimants.get(providerID) ?? new Set()).add(node))
+    }
+    for (const twin of [...(former ?? []), ...(claimants.get(providerID ?? '') ?? [])]) due.add(twin)
+    if (due.size > 0) arm(settleFor)
+  }
+
+  function claimOf(node: NodeName, known: ReadonlySet<NodeName>): Claim | undefined {
+    const providerID = claims.get(node) ?? ''
+    return providerID === '' ? undefined : { providerID, twins: [...(claimants.get(providerID) ?? [])].filter((other) => other !== node && known.has(other)).toSorted() }
   }
 
   /** A node's own map concerns that node; templates, the default and Secrets concern all. */
@@ -131,10 +161,11 @@ export function fencePaths(options: FencePathsOptions): FencePaths {
     for (const name of names) {
       const wrong = from.faults.filter((fault) => fault.map === `${ownPrefix}${name}`)
       if (!known.has(name)) {
+        claim(name, undefined)
         note(name, wrong)
         continue
       }
-      const config = from.forNode(name, configs.get(name))
+      const config = from.forNode(name, configs.get(name), claimOf(name, known))
       configs.set(name, config)
       options.changed(name, config)
       note(name, [...wrong, ...config.faults])

@@ -62,9 +62,10 @@ export function fenceRunner(host: FenceHost): FenceRunner {
 
 /** A run of `status` as the core takes it. */
 export function readingOf(run: Pick<MethodRun, 'method'>, end: MethodEnd): Reading {
-  const { state, startedAt, endedAt, reason, evidence, machine } = end
+  const { state, startedAt, endedAt, reason, evidence, machine, addresses } = end
   const told = reason === '' ? evidence : `${reason}; ${evidence}`
-  return { method: run.method.name, state: state === 'failed' ? 'unknown' : state, startedAt, endedAt, evidence: told, digest: run.method.digest, ...(machine === undefined ? {} : { machine }) }
+  const of = { ...(machine === undefined ? {} : { machine }), ...(addresses === undefined ? {} : { addresses }) }
+  return { method: run.method.name, state: state === 'failed' ? 'unknown' : state, startedAt, endedAt, evidence: told, digest: run.method.digest, ...of }
 }
 
 async function runNow(run: MethodRun, deadlineAt: Ms, signal: AbortSignal, host: FenceHost): Promise<MethodEnd> {

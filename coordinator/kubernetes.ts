@@ -25,12 +25,14 @@ export interface KeptNode extends KubeObject {
   kubeletPort: number
   bootId: string
   machine: string
+  /** What the Node says of the machine it runs on. */
+  providerID?: string
   ready: { status: 'True' | 'False' | 'Unknown'; heartbeat: string }
 }
 
 /** What the API server may leave out is optional here, whatever the real one always sends. */
 interface NodeObject extends KubeObject {
-  spec?: { taints?: Taint[] }
+  spec?: { taints?: Taint[]; providerID?: string }
   status?: {
     addresses?: { type: string; address: string }[]
     nodeInfo?: { bootID?: string; systemUUID?: string }
@@ -47,6 +49,7 @@ export function keepNode(object: KubeObject): KeptNode {
   return {
     metadata: keepMeta(object.metadata),
     taints: spec?.taints ?? [],
+    ...(spec?.providerID === undefined ? {} : { providerID: spec.providerID }),
     address: probeAddress(status?.addresses ?? []),
     kubeletPort: status?.daemonEndpoints?.kubeletEndpoint?.Port || usualKubeletPort,
     bootId: status?.nodeInfo?.bootID ?? '',

@@ -13,9 +13,11 @@ import { execa } from 'execa'
 import type { Ms } from '../core/model.ts'
 import type { Clock } from '../edge/clock.ts'
 import type { ProgramEnd, ProgramRun, Programs } from './host.ts'
+import { handedOn, secretsAmong, type Surroundings } from './programs-environment.ts'
 import { groupOf, pidsNow, signalGroup, type Group } from './programs-group.ts'
 import { seats, type Seats } from './programs-seats.ts'
 import { tailOf } from './programs-tail.ts'
+import { redactor } from './redact.ts'
 
 export interface MachinePrograms extends Programs {
   /** Ends every group at once and takes no more runs. The owner of this process calls it on SIGINT and SIGTERM too: the
@@ -32,6 +34,8 @@ export interface MachineProgramsOptions {
   /** The empty folder that programs run in. Without one, one is made and taken away at the end. */
   readonly emptyFolder?: string
   readonly width?: number
+  /** The environment that programs get their part of. This process's own, unless said otherwise. */
+  readonly surroundings?: Surroundings
 }
 
 export const widest = 32
@@ -153,10 +157,13 @@ async function live(found: Found, program: ProgramRun, deadlineAt: Ms, signal: A
   const within = deadlineAt - clock.now()
   if (within <= 0) return notStarted('its time was over before it could start')
   const mark = nextMark()
+  const ofOurs = handedOn(program.agent, shared.options.surroundings ?? process.env)
+  const redact = redactor(secretsAmong(ofOurs))
   const child = execa(found.byNode ? execPath : found.file, found.byNode ? [found.file] : [], {
     detached: true, cleanup: false, reject: false, buffer: false, extendEnv: false, cwd: shared.emptyFolder(),
     stdin: 'pipe', stdout: 'pipe', stderr: 'pipe',
     env: {
+      ...ofOurs,
       ...environmentOf(program, mark, shared.options.path ?? process.env['PATH'] ?? defaultPath),
       ...(found.file.endsWith('.ts') ? { NODE_COMPILE_CACHE: shared.compiledFolder() } : {}),
     },
@@ -183,7 +190,7 @@ async function live(found: Found, program: ProgramRun, deadlineAt: Ms, signal: A
   child.stderr.destroy()
   child.stdin.destroy()
   const code = first.end === 'exited' ? first.value : undefined
-  return { ...(code === undefined ? {} : { exitCode: code }), stdout: stdout.text(), stderr: stderr.text(), late: first.end === 'late', gone }
+  return { ...(code === undefined ? {} : { exitCode: code }), stdout: redact(stdout.text()), stderr: redact(stderr.text()), late: first.end === 'late', gone }
 }
 
 function environmentOf(program: ProgramRun, mark: string, path: string): Record<string, string> {

@@ -4,7 +4,7 @@
 import type { Deed, Look } from './action.ts'
 import { beatsWithin } from './look.ts'
 import type { Voided } from './incident.ts'
-import { sameBoot, type BeatSeen, type Boot, type Method, type Ms, type NodeName, type NodeRecord, type NodeSeen, type PathAudit } from './model.ts'
+import { sameBoot, type BeatSeen, type Boot, type Method, type Ms, type NodeName, type NodeRecord, type NodeSeen, type PathAudit, type Reading } from './model.ts'
 import { auditOf, readingsOf, sameMachine } from './proof.ts'
 import type { Survey } from './survey.ts'
 
@@ -177,10 +177,13 @@ function pathAudit(node: NodeSeen, method: Method, boot: Boot, lies: readonly Vo
   if (before?.state === 'marked') return { ...before, boot }
   const last = readingsOf(node, method).at(-1)
   const state = last?.state === 'on' ? 'verified' : last?.state === 'off' ? 'mismatch' : 'unreachable'
-  return marked({ method: method.name, digest: method.digest, boot, state, identity: identityOf(node, last?.machine), at: '', evidence: last?.evidence ?? 'not asked' }, lies)
+  return marked({ method: method.name, digest: method.digest, boot, state, identity: identityOf(node, method, last), at: '', evidence: last?.evidence ?? 'not asked' }, lies)
 }
 
-function identityOf(node: NodeSeen, machine: string | undefined): PathAudit['identity'] {
+function identityOf(node: NodeSeen, method: Method, last: Reading | undefined): PathAudit['identity'] {
+  const machine = last?.machine
+  // Any Node may name any instance; the address that its beats come from it cannot choose.
+  if (method.claimed === true && (node.beat?.from === undefined || last?.addresses?.includes(node.beat.from) !== true)) return 'mismatch'
   if (machine === undefined || node.machine === '') return 'unproven'
   return sameMachine(machine, node.machine) ? 'proven' : 'mismatch'
 }

@@ -19,11 +19,13 @@ export interface Refusal {
 /** What one run said. `failed` is an order that the program itself calls failed: it may still land. */
 export interface AgentWord {
   readonly state: PowerState | 'failed'
-  /** Empty when the word is good. */
+  /** Empty when the word is good. Else with what a person can do about it, where the program says so. */
   readonly reason: string
   readonly evidence: string
   /** The machine's UUID, where the device told it. */
   readonly machine?: string
+  /** The machine's addresses, where the device told them. */
+  readonly addresses?: readonly string[]
 }
 
 /** How a run of a program ended, as its runner saw it. */
@@ -52,18 +54,18 @@ export function inputOf(action: AgentAction, parameters: AgentParameters, nodeNa
 export function readEnd(action: MethodAction, end: AgentEnd): AgentWord {
   const line = richLine(end.stdout)
   const evidence = evidenceOf(end, line)
-  const machine = line?.machine === undefined ? {} : { machine: line.machine }
-  const unknown = (reason: string): AgentWord => ({ state: 'unknown', reason, evidence, ...machine })
+  const of = { ...(line?.machine === undefined ? {} : { machine: line.machine }), ...(line?.addresses === undefined ? {} : { addresses: line.addresses }) }
+  const unknown = (reason: string): AgentWord => ({ state: 'unknown', reason, evidence, ...of })
   if (end.refused !== undefined) return unknown(`not started: ${end.refused}`)
   if (!end.gone) return unknown('something of the program still runs and cannot be ended')
   if (end.late) return unknown('ended at its deadline')
   if (end.exitCode === undefined) return unknown('ended by a signal')
   const state = stateOf(action, end.exitCode)
-  if (state === 'unknown' || state === 'failed') return { state, reason: reasonOf(end, line), evidence, ...machine }
+  if (state === 'unknown' || state === 'failed') return { state, reason: reasonOf(end, line), evidence, ...of }
   if (line?.state !== undefined && line.state !== state) {
     return unknown(`contradicts itself: exit ${end.exitCode} says ${state}, its last line says ${line.state}`)
   }
-  return { state, reason: '', evidence, ...machine }
+  return { state, reason: '', evidence, ...of }
 }
 
 function stateOf(action: MethodAction, exitCode: number): PowerState | 'failed' {
@@ -150,7 +152,9 @@ interface RichLine {
   readonly state?: PowerState
   readonly evidence?: string
   readonly reason?: string
+  readonly advice?: string
   readonly machine?: string
+  readonly addresses?: readonly string[]
 }
 
 const longestRichLine = 4_096
@@ -166,10 +170,14 @@ function richLine(stdout: string): RichLine | undefined {
   const machine = textOf(said['machine'])
   const evidence = textOf(said['evidence'])
   const reason = textOf(said['reason'])
+  const advice = textOf(said['advice'])
+  const addresses = addressesOf(said['addresses'])
   return {
     ...(state === 'on' || state === 'off' || state === 'unknown' ? { state } : {}),
     ...(evidence === undefined ? {} : { evidence }),
     ...(reason === undefined ? {} : { reason }),
+    ...(advice === undefined ? {} : { advice }),
+    ...(addresses.length === 0 ? {} : { addresses }),
     ...(machine !== undefined && uuidForm.test(machine) ? { machine: machine.toLowerCase() } : {}),
   }
 }
@@ -186,6 +194,16 @@ function parsed(text: string): Readonly<Record<string, unknown>> | undefined {
 
 function textOf(value: unknown): string | undefined {
   return typeof value === 'string' && value !== '' ? value : undefined
+}
+
+const addressForm = /^[\da-f]{1,4}[\da-f.:]{1,41}$/
+const mostAddresses = 64
+
+/** All of them or none: half a list would tell a machine that it is another one. */
+function addressesOf(value: unknown): readonly string[] {
+  if (!Array.isArray(value) || value.length > mostAddresses) return []
+  const addresses = value.map((one) => (typeof one === 'string' ? one.toLowerCase() : ''))
+  return addresses.every((address) => addressForm.test(address)) ? addresses : []
 }
 
 const longestExcerpt = 300
@@ -214,7 +232,8 @@ function reasonOf(end: AgentEnd, line: RichLine | undefined): string {
   const text = `${end.stderr}\n${end.stdout}`
   const known = line?.reason ?? meanings.find(([pattern]) => pattern.test(text))?.[1]
   const said = line?.evidence ?? lastLine(end.stderr) ?? lastLine(end.stdout) ?? `exit ${end.exitCode ?? 'unknown'} without a word`
-  return known === undefined ? excerpt(said) : `${excerpt(known)} (${excerpt(said)})`
+  const reason = known === undefined ? excerpt(said) : `${excerpt(known)} (${excerpt(said)})`
+  return line?.advice === undefined ? reason : `${reason}. ${excerpt(line.advice)}`
 }
 
 /** Our own last line, and how ClusterLabs programs end whatever went wrong before. */

@@ -107,6 +107,8 @@ export interface BeatSeen {
   readonly since: Ms
   /** Latest beat of any boot accepted from this node. */
   readonly at: Ms
+  /** The address that the latest beat came from, as seen here. */
+  readonly from?: string
   /** The latest silence of this boot that ended by itself, no goodbye before it. */
   readonly lapse?: { readonly from: Ms; readonly to: Ms }
   readonly kubelet: 'ok' | 'ill' | 'unknown'
@@ -180,8 +182,13 @@ export interface FencePath {
 export interface Method {
   readonly name: string
   readonly agent: string
-  /** Where the device is, for one run at a time per address. */
+  /** What takes one run at a time: a strip or a chassis by its address, one machine of a cloud. */
   readonly device: string
+  /** All that a wrong plug of this method could strike, where that is more than the device: the other machines of its cloud. */
+  readonly reach?: string
+  /** What it names is the Node's own claim (spec.providerID): nothing is ordered by it until the cloud's record was seen to bear the
+   *  address of the node's beats. */
+  readonly claimed?: true
   readonly digest: string
   /** How long one order may take, and one status. */
   readonly orderWithin: Ms

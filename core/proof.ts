@@ -66,9 +66,11 @@ export function proveOff(incident: Incident, node: NodeSeen, level: number, othe
     firsts.push(pair.first)
     evidence.push({ source: `order ${method.name}`, word: 'off', at: order.endedAt ?? order.startedAt }, ...offs(pair))
     if (audit?.identity !== 'proven') {
-      const doubt = neighbourDoubt(incident, node, method, pair.first, others)
+      const known = tellsAddress(pair, node, others)
+      const doubt = known ? undefined : neighbourDoubt(incident, node, method, pair.first, others)
       if (doubt !== undefined) return { lacks: doubt }
-      evidence.push({ source: `identity ${method.name}`, word: 'unproven: every other heard node of the device answered after the first off', at: now })
+      const why = known ? `the device tells the node's address ${node.address}` : 'every other heard node of the device answered after the first off'
+      evidence.push({ source: `identity ${method.name}`, word: `unproven: ${why}`, at: now })
     }
   }
   const other = node.path.levels.flat().find((method) => !methods.includes(method) && outweighs(readingsOf(node, method).findLast((reading) => reading.startedAt >= since), firsts))
@@ -249,6 +251,7 @@ export function landsBy(node: NodeSeen, attempt: Attempt, now: Ms): Ms {
 export function untrusted(node: NodeSeen, method: Method, audit: PathAudit | undefined): string | undefined {
   if (audit?.state === 'marked') return `${method.name} is marked: a proof made by it was shown false`
   if (audit?.state === 'mismatch') return `${method.name} said off while this boot was beating`
+  if (method.claimed === true && (audit === undefined || audit.identity === 'mismatch')) return `${method.name} is the Node's own claim, and no record of the cloud was seen to bear the address of its beats`
   const last = readingsOf(node, method).at(-1)
   // Whatever it was at its audit: an order would strike whom it leads to now.
   if (audit?.identity === 'mismatch' || (last !== undefined && isStrange(last, node))) return strangeness(method.name)
@@ -292,6 +295,12 @@ function neighbourDoubt(incident: Incident, node: NodeSeen, method: Method, firs
   return mute === undefined ? undefined : `the identity of ${method.name} is unproven, and ${mute.name} on the same device has not answered since the first off`
 }
 
+/** A device that gives its machine the address of this node, and of no other, speaks of none of the others. */
+function tellsAddress({ first, last }: Pair, node: NodeSeen, others: readonly NodeSeen[]): boolean {
+  return node.address !== '' && others.every((other) => other.name === node.name || other.address !== node.address)
+    && [first, last].every(({ addresses = [] }) => addresses.includes(node.address.toLowerCase()))
+}
+
 /** A leader that began after the order never heard what the order silenced. What has an agent, and was Ready when this
  *  replica began, may have been well then. */
 function mayHaveBeaten(other: NodeSeen): boolean {
@@ -299,7 +308,11 @@ function mayHaveBeaten(other: NodeSeen): boolean {
 }
 
 export function shares(node: NodeSeen, method: Method): boolean {
-  return node.path.levels.some((level) => level.some((other) => other.device === method.device))
+  return node.path.levels.some((level) => level.some((other) => reachOf(other) === reachOf(method)))
+}
+
+function reachOf({ device, reach }: Method): string {
+  return reach ?? device
 }
 
 function makeProof(kind: ProofKind, boot: Boot, nodeUid: string, level: number, methods: readonly Method[], evidence: readonly Found[]): Proof {

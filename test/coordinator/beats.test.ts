@@ -55,7 +55,7 @@ test('a node is heard from its first beat on, under the name that its token bear
   one.say({ say: 'beat', count: 1, kubelet: 'ok' })
   await world.clock.runFor(10)
   assert.equal(replica.changes.map(({ node, what }) => ({ node, what })), [{ node: 'node-1', what: 'boot' }])
-  assert.is(replica.beats.heard('node-1')?.boot, boot)
+  assert.equal([replica.beats.heard('node-1')?.boot, replica.beats.heard('node-1')?.from], [boot, 'node-1'])
   const { nodeUid, podUid, machine, whisperAddress, linked } = replica.beats.agent('node-1') ?? {}
   assert.equal({ nodeUid, podUid, machine, whisperAddress, linked }, { nodeUid: 'uid-of-node-1', podUid: 'pod-1', machine: 'uuid-1', whisperAddress: 'node-1:7000', linked: true })
 })

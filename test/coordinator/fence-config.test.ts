@@ -81,6 +81,107 @@ test('two strips of one kind with the same outlet number: each off has the on of
   assert.equal(['a-off', 'b-off'].map((name) => config.methods[name]?.on['ip']), ['10.9.0.1', '10.9.0.2'])
 })
 
+/** Of the only method of the node, by its own text and its template's. */
+function deviceIn(own: string, template: string): { device: string | undefined; reach: string | undefined } {
+  const config = configOf(one('power_management=off', { off: `template=fence-method-template-x\naction=off\n${own}` }, { 'fence-method-template-x': template }))
+  assert.equal(told(config), [])
+  const { device, reach } = config.path.levels[0]?.[0] ?? {}
+  return { device, reach }
+}
+
+for (const [what, template, own, device, reach] of [
+  ['an instance of EC2', 'agent_name=aws\nregion=eu-west-1', 'plug=i-0a1', 'aws eu-west-1 i-0a1', 'aws'],
+  ['an instance by its providerID', 'agent_name=aws', 'plug=aws:///eu-west-1a/i-0a1', 'aws aws:///eu-west-1a/i-0a1', 'aws'],
+  ['an instance of Compute Engine', 'agent_name=gce\nproject=prod\nzone=b', 'plug={node}', 'gce prod b node-1', 'gce'],
+  ['a machine of Azure', 'agent_name=azure\nsubscriptionId=s\nresourceGroup=g', 'plug=vm1', 'azure s g vm1', 'azure'],
+  ['a server of OpenStack', 'agent_name=openstack\nauth_url=https://keystone\nproject_name=p\nregion_name=r', 'plug=uuid', 'openstack https://keystone p r uuid', 'openstack'],
+  ['a machine of vSphere', 'agent_name=vmware\nip=vc.example', 'plug=vm-7', 'vmware vc.example vm-7', 'vc.example'],
+  ['by a ClusterLabs program', 'agent_name=fence_aws\nregion=eu-west-1', 'port=i-0a1', 'fence_aws eu-west-1 i-0a1', 'fence_aws'],
+] as const) {
+  test(`${what} is a device of its own, and a wrong plug could be any other machine of that cloud`, () => assert.equal(deviceIn(own, template), { device, reach }))
+}
+
+for (const [what, template, own, device] of [
+  ['a strip', 'agent_name=pdu-snmp\nip=10.0.0.9', 'plug=7', '10.0.0.9'],
+  ['a strip without an address', 'agent_name=fence_relay', 'plug=7', 'fence-method-template-x'],
+  ['a chassis', 'agent_name=redfish\nip=10.0.0.8', 'plug=/redfish/v1/Systems/3', '10.0.0.8'],
+] as const) {
+  test(`${what} is one device with all its outlets`, () => assert.equal(deviceIn(own, template), { device, reach: undefined }))
+}
+
+/** Nodes of one template of EC2, each with the instance that it names. */
+function inCloud(plugs: Readonly<Record<string, string>>): FenceConfigMap[] {
+  return [
+    { name: 'fence-method-template-x', data: { 'template.properties': 'agent_name=aws\nregion=eu-west-1' } },
+    ...Object.entries(plugs).map(([node, plug]) => ({
+      name: `fence-config-${node}`, data: { 'config.properties': 'power_management=off', 'fence-method-off': `template=fence-method-template-x\naction=off\nplug=${plug}` },
+    })),
+  ]
+}
+
+const cloudDevices = (plugs: Readonly<Record<string, string>>) => Object.keys(plugs).map((node) => configOf(inCloud(plugs), node).methods['off']?.device)
+
+test('nodes of one cloud do not wait for one another, and two that name one instance do', () => {
+  assert.is(new Set(cloudDevices({ 'node-1': 'i-1', 'node-2': 'i-2' })).size, 2)
+  assert.is(new Set(cloudDevices({ 'node-1': 'i-1', 'node-2': 'i-1' })).size, 1)
+})
+
+const claiming = (maps: readonly FenceConfigMap[], providerID: string, twins: readonly string[] = [], before?: NodeFenceConfig) =>
+  readFenceConfigs(maps, secrets, 'salt').forNode('node-1', before, { providerID, twins })
+const ofAws = 'aws:///eu-west-1a/i-0123456789abcdef0'
+
+for (const [providerID, agent] of [
+  [ofAws, 'aws'], ['gce://prod/europe-west1-b/node-1', 'gce'], ['openstack:///11111111-2222-3333-4444-555555555555', 'openstack'],
+  ['openstack://one/11111111-2222-3333-4444-555555555555', 'openstack'],
+] as const) {
+  test(`no configuration is needed by a Node that names ${providerID}`, () => {
+    const config = claiming([], providerID)
+    assert.equal(told(config), [])
+    assert.equal(names(config), [['restart-instance']])
+    const method = config.path.levels[0]?.[0]
+    assert.equal([method?.agent, method?.claimed, method?.device, method?.reach], [agent, true, `${agent} ${providerID}`, agent])
+    assert.equal(config.methods['restart-instance']?.parameters, { plug: providerID })
+    assert.equal(config.methods['restart-instance']?.on, { plug: providerID })
+  })
+}
+
+for (const providerID of [
+  '', 'kind://docker/c/n', 'aws:///eu-west-1a/i-1,i-2', 'aws:///eu-west-1a/i-0123456789abcdef0,i-1', 'aws:///eu-west-1a/i-0123456789abcdef0\nplug=i-1', 'aws://x', 'gce://prod/europe-west1-b/',
+  'gce://prod/b/node-1/../node-2', 'azure:///subscriptions/s/resourceGroups/g/providers/Microsoft.Compute/virtualMachines/v', 'vsphere://4203942f-ce98-3f27-455c-463d34b8af41',
+]) {
+  test(`${JSON.stringify(providerID)} names no instance that could be switched unwritten`, () => {
+    assert.equal([names(claiming([], providerID)), told(claiming([], providerID))], [[], []])
+    assert.match(told(claiming(one('power_management=restart-instance', {}), providerID)).join(), /needs a Node whose spec.providerID/)
+  })
+}
+
+test('an instance that another Node names too is nobody\'s, whatever was in force', () => {
+  const alone = claiming([], ofAws)
+  for (const config of [claiming([], ofAws, ['node-2'], alone), claiming(one('power_management=restart-instance', {}), ofAws, ['node-2'], alone)]) {
+    assert.equal([names(config), config.methods], [[], {}])
+    assert.match(told(config).join(), /is named by node-2 too/)
+  }
+  // What a person wrote does not ask the Node.
+  const written = one('power_management=off', { off: bmc })
+  assert.equal(names(claiming(written, ofAws, ['node-2'])), [['off']])
+})
+
+test('the default of the proposal is obeyed: isolation, the instance, recovery', () => {
+  const config = claiming(one('node_name=[NODE_NAME]\nisolation=mark-unschedulable\npower_management=restart-instance\nrecovery=mark-unschedulable', {}), ofAws)
+  assert.equal(told(config), [])
+  assert.equal([names(config), config.marks], [[['restart-instance']], ['mark-unschedulable', 'mark-unschedulable']])
+})
+
+test('a method of that name that a person wrote is taken instead, and is nobody\'s claim', () => {
+  const config = claiming(one('power_management=restart-instance', { 'restart-instance': 'agent_name=aws\nplug=i-0a1\naction=off' }), ofAws)
+  assert.equal([told(config), config.methods['restart-instance']?.parameters, config.methods['restart-instance']?.claimed], [[], { plug: 'i-0a1' }, undefined])
+})
+
+test('a configuration of other devices is not joined by the instance', () => {
+  assert.equal(names(claiming(one('power_management=off', { off: bmc }), ofAws)), [['off']])
+  assert.match(told(claiming(one('power_management=terminate-instance', {}), ofAws)).join(), /is in no program/)
+})
+
 test('| begins the next level, a space joins methods, and isolation stands before each level', () => {
   const methods = Object.fromEntries(['cut', 'a', 'b', 'c'].map((name) => [name, `agent_name=redfish\nip=${name}\nplug=1\naction=off`]))
   assert.equal(names(configOf(one('power_management=a | b c', methods))), [['a'], ['b', 'c']])
@@ -124,7 +225,7 @@ for (const [name, properties, methods, fault] of [
   ['a switch port taken for power', 'power_management=port', { port: 'agent_name=fence_ifmib\nplug=p1\naction=off' }, /fence_ifmib does not switch a machine's power/],
   ['a switch port of ours taken for power', 'power_management=port', { port: 'agent_name=switch-snmp\nip=10.0.0.9\nplug=p1\naction=off' }, /switch-snmp does not switch a machine's power/],
   ['another node\'s name', 'node_name=node-2\npower_management=bmc', { bmc }, /node_name=node-2 in the configuration of node-1/],
-  ['a cloud method without a cloud', 'power_management=restart-instance', {}, /needs a cloud's fence agent/],
+  ['a cloud method without a cloud', 'power_management=restart-instance', {}, /needs a Node whose spec.providerID/],
 ] as const) {
   test(`a fault with its place, and nothing in force: ${name}`, () => {
     const config = configOf(one(properties, methods as Readonly<Record<string, string>>))

@@ -111,12 +111,51 @@ test('a node that appears later has its path, and so has one that went and came 
   await clock.runFor(1_000)
   for (let times = 0; times < 2; times += 1) {
     nodes.add('node-1')
-    paths.nodeAppeared('node-1')
+    paths.nodeSeen('node-1', '')
     await clock.runFor(1_000)
     assert.is(inForce.get('node-1')?.levels.length, 1)
     nodes.delete('node-1')
+    paths.nodeGone('node-1')
     inForce.clear()
   }
+})
+
+const instance = 'aws:///eu-west-1a/i-0123456789abcdef0'
+
+test('a node that names its instance has a path without any map, and none while another names the same', async () => {
+  const { clock, paths, nodes, inForce, told } = small('node-1')
+  paths.nodeSeen('node-1', instance)
+  await clock.runFor(1_000)
+  assert.equal([only(inForce.get('node-1')).agent, only(inForce.get('node-1')).claimed], ['aws', true])
+  nodes.add('node-2')
+  paths.nodeSeen('node-2', instance)
+  await clock.runFor(1_000)
+  for (const node of ['node-1', 'node-2']) assert.equal(inForce.get(node)?.levels, [], node)
+  assert.match(told.at(-1)?.sentences.join() ?? '', /is named by node-2 too/)
+  nodes.delete('node-2')
+  paths.nodeGone('node-2')
+  await clock.runFor(2_000)
+  assert.is(inForce.get('node-1')?.levels.length, 1)
+})
+
+test('a node that is gone and not forgotten yet keeps the path to its instance', async () => {
+  const { clock, paths, inForce } = small('node-1')
+  paths.nodeSeen('node-1', instance)
+  await clock.runFor(1_000)
+  paths.nodeGone('node-1')
+  paths.configMap(template('plain'))
+  await clock.runFor(1_000)
+  assert.is(inForce.get('node-1')?.levels.length, 1)
+})
+
+test('a Node whose providerID comes later has its path then', async () => {
+  const { clock, paths, inForce } = small('node-1')
+  paths.nodeSeen('node-1', '')
+  await clock.runFor(1_000)
+  assert.equal(inForce.get('node-1')?.levels, [])
+  paths.nodeSeen('node-1', instance)
+  await clock.runFor(1_000)
+  assert.is(inForce.get('node-1')?.levels.length, 1)
 })
 
 test('a map that is deleted takes its path with it; maps and Secrets of other names are none of ours', async () => {

@@ -216,6 +216,8 @@ test('a group that cannot be ended is told, whatever the program said', async ()
 test('a reading takes the digest of its method, and a failure is unknown', () => {
   const end = { state: 'failed', reason: 'why', evidence: 'exit 1', startedAt: 1, endedAt: 2, ran: true, gone: true, gaveWay: false } as const
   assert.equal(readingOf({ method: method() }, end), { method: 'bmc', state: 'unknown', startedAt: 1, endedAt: 2, evidence: 'why; exit 1', digest: 'd' })
+  const of = { machine: 'aaaaaaaa-0000-0000-0000-000000000001', addresses: ['10.0.0.5'] }
+  assert.equal(readingOf({ method: method() }, { ...end, ...of }), { ...readingOf({ method: method() }, end), ...of })
 })
 
 test('a real program, for real: status, off, status, on; a hang; a liar', async () => {
@@ -236,7 +238,7 @@ test('a real program, for real: status, off, status, on; a hang; a liar', async 
     assert.equal([(await run('on')).state, power()], ['on', 'on'])
     set({ power: 'on', mode: 'fail' })
     const failed = await run('off')
-    assert.equal([failed.state, failed.reason], ['failed', 'device (the device refuses)'])
+    assert.equal([failed.state, failed.reason], ['failed', 'device (the device refuses). Look at the device itself: it answers, and not as its kind should.'])
     set({ power: 'on', mode: 'say-off-once' })
     assert.equal([(await run('off')).state, (await run('status')).state, (await run('status')).state, power()], ['off', 'off', 'on', 'on'])
     set({ power: 'on', mode: 'lie' })

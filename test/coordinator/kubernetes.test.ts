@@ -20,6 +20,11 @@ test('of a node\'s annotations only ours are kept', () => {
   assert.equal(kept.metadata.annotations, { 'holdfast.dev/exclude': 'yes' })
 })
 
+test('what a Node says of its instance is kept, where it says anything', () => {
+  assert.is(keepNode(object({}, { spec: { providerID: 'aws:///eu-west-1a/i-0a1' } })).providerID, 'aws:///eu-west-1a/i-0a1')
+  assert.is('providerID' in keepNode(object({})), false)
+})
+
 test('the address is the internal one', () => {
   const kept = keepNode(object({}, { status: { addresses: [{ type: 'Hostname', address: 'a' }, { type: 'InternalIP', address: '10.0.0.7' }] } }))
   assert.is(kept.address, '10.0.0.7')

@@ -21,10 +21,10 @@ interface Place {
   readonly file: (name: string) => string
 }
 
-async function inPlace(work: (place: Place) => Promise<void>, width?: number): Promise<void> {
+async function inPlace(work: (place: Place) => Promise<void>, width?: number, surroundings?: Readonly<Record<string, string>>): Promise<void> {
   const folder = mkdtempSync(join(tmpdir(), 'programs-test-'))
   mkdirSync(join(folder, 'agents'))
-  const programs = machinePrograms({ folders: [join(folder, 'agents'), ownAgents], clock: machineClock, ...(width === undefined ? {} : { width }) })
+  const programs = machinePrograms({ folders: [join(folder, 'agents'), ownAgents], clock: machineClock, ...(width === undefined ? {} : { width }), ...(surroundings === undefined ? {} : { surroundings }) })
   const write = (name: string, script: string) => {
     writeFileSync(join(folder, 'agents', name), script)
     chmodSync(join(folder, 'agents', name), 0o755)
@@ -72,7 +72,7 @@ test('what Node made of a program in TypeScript is kept for its next run, out of
   assert.not(existsSync(runs[0]?.kept ?? ''))
 }))
 
-test('a program gets its input whole on stdin, no arguments, and nothing of our environment', () => inPlace(async ({ programs, write }) => {
+test('a program gets its input whole on stdin, no arguments, an empty folder, and nothing of our environment', () => inPlace(async ({ programs, write }) => {
   write('echo-all', '#!/bin/sh\necho "args $#"\ncat\nenv | sort\npwd\nls -A | wc -l\n')
   const stdin = `action=status\n${'x'.repeat(200_000).match(/.{1,100}/g)?.map((part, index) => `k${index}=${part}`).join('\n')}\n`
   process.env['HOLDFAST_TEST_LEAK'] = 'yes'
@@ -87,6 +87,55 @@ test('a program gets its input whole on stdin, no arguments, and nothing of our 
   write('count', '#!/bin/sh\nwc -c\n')
   assert.is(Number((await programs.run(asked('count', { stdin }))).stdout), stdin.length)
 }))
+
+/** All that a pod may have in its environment, each with a value that shows where it stood. */
+const surroundings = {
+  AWS_ROLE_ARN: 'arn:aws:iam::1:role/fence', AWS_SECRET_ACCESS_KEY: 'wJalrXUtnFEMI', AZURE_CLIENT_SECRET: 'azure-s3cret', AZURE_CLIENT_ID: 'a-client',
+  GOOGLE_APPLICATION_CREDENTIALS: '/var/run/gce.json', GCE_METADATA_HOST: '127.0.0.1:1', OS_APPLICATION_CREDENTIAL_SECRET: 'nova-s3cret', OS_USERNAME: 'nova',
+  HTTPS_PROXY: 'http://fence:pr0xy%21word@proxy.example:3128', no_proxy: '10.0.0.0/8', SSL_CERT_FILE: '/etc/ca.pem',
+  KUBERNETES_SERVICE_HOST: '10.0.0.1', NODE_OPTIONS: '--require=/x', LD_PRELOAD: '/x.so', HOLDFAST_NODE: 'of the coordinator', AWS_PROXY_COMMAND: 'x',
+}
+
+async function givenTo(agent: string): Promise<readonly string[]> {
+  let names: readonly string[] = []
+  await inPlace(async ({ programs, write }) => {
+    write(agent, '#!/bin/sh\nenv | cut -d= -f1\n')
+    names = (await programs.run(asked(agent, { environment: { HOLDFAST_NODE: 'n1' } }))).stdout.trim().split('\n')
+  }, undefined, surroundings)
+  return names.filter((name) => name in surroundings && name !== 'HOLDFAST_NODE').toSorted()
+}
+
+const wayOut = ['HTTPS_PROXY', 'SSL_CERT_FILE', 'no_proxy']
+for (const [agents, names] of [
+  [['aws', 'fence_aws'], ['AWS_PROXY_COMMAND', 'AWS_ROLE_ARN', 'AWS_SECRET_ACCESS_KEY', ...wayOut]],
+  [['azure', 'fence_azure_arm'], ['AZURE_CLIENT_ID', 'AZURE_CLIENT_SECRET', ...wayOut]],
+  [['gce', 'fence_gce'], ['GCE_METADATA_HOST', 'GOOGLE_APPLICATION_CREDENTIALS', ...wayOut]],
+  [['openstack', 'fence_openstack'], ['OS_APPLICATION_CREDENTIAL_SECRET', 'OS_USERNAME', ...wayOut]],
+  [['vmware', 'fence_vmware_rest'], wayOut],
+  [['redfish', 'ipmi', 'pdu-snmp', 'nut', 'fence_ipmilan', 'fence_apc_snmp', 'aws-like', 'fence_awsx'], []],
+] as const) {
+  test(`of our environment ${agents.join(', ')} ${agents.length > 1 ? 'get' : 'gets'} ${names.length === 0 ? 'nothing' : names.join(', ')}`, async () => {
+    for (const agent of agents) assert.equal(await givenTo(agent), [...names].toSorted(), agent)
+  })
+}
+
+test('what a run was told of itself is not overridden by our environment', () => inPlace(async ({ programs, write }) => {
+  write('aws', '#!/bin/sh\necho "$HOLDFAST_NODE"\n')
+  assert.is((await programs.run(asked('aws', { environment: { HOLDFAST_NODE: 'n1' } }))).stdout, 'n1\n')
+}, undefined, surroundings))
+
+test('the secrets of our environment leave in nothing that a program prints, and what names a file or a role does', () => inPlace(async ({ programs, write }) => {
+  write('aws', '#!/bin/sh\nenv\nenv >&2\n')
+  const end = await programs.run(asked('aws'))
+  for (const text of [end.stdout, end.stderr]) {
+    assert.not.match(text, /wJalrXUtnFEMI|pr0xy/)
+    assert.match(text, /AWS_SECRET_ACCESS_KEY=\[redacted\]/)
+    assert.match(text, /AWS_ROLE_ARN=arn:aws:iam::1:role\/fence/)
+    assert.match(text, /SSL_CERT_FILE=\/etc\/ca\.pem/)
+  }
+  write('openstack', '#!/bin/sh\nprintf "%s" "user:$OS_APPLICATION_CREDENTIAL_SECRET" | base64\n')
+  assert.match((await programs.run(asked('openstack'))).stdout, /\[redacted\]/)
+}, undefined, surroundings))
 
 test('a program that does not read its stdin is judged by its exit code', () => inPlace(async ({ programs, write }) => {
   write('deaf', '#!/bin/sh\nexec <&-\nexit 2\n')

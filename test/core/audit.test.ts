@@ -197,4 +197,27 @@ test('what a device said in an earlier boot verifies nothing of this one: it is 
   assert.equal(audited([well({ ...rebooted, readings: [reading('on', now - 800)] })]).map((one) => one.do), ['record'])
 })
 
+// A Node may name any instance; where its beats come from it cannot choose.
+
+const claimedPath = { levels: [[{ ...method, claimed: true } as const]], faults: [] }
+const identityTold = (from: string | undefined, told: Partial<NodeSeen['readings'][number]>) => {
+  const one = fresh('node-2', { path: claimedPath, beat: beat(from === undefined ? {} : { from }), readings: [{ method: 'bmc-off', digest: 'd1', state: 'on', startedAt: now - 1_000, endedAt: now - 900, evidence: '', ...told }] })
+  const [written] = audited([one]).filter((deed) => deed.do === 'record')
+  return written?.do === 'record' ? written.record.paths[0]?.identity : undefined
+}
+const theirs = 'aaaaaaaa-0000-0000-0000-000000000001'
+
+for (const [what, from, told, identity] of [
+  ['tells the address that the beats come from', '10.0.0.2', { addresses: ['192.0.2.1', '10.0.0.2'] }, 'unproven'],
+  ['tells other addresses', '10.0.0.2', { addresses: ['10.0.0.3'] }, 'mismatch'],
+  ['tells no address', '10.0.0.2', {}, 'mismatch'],
+  ['tells an address, and where the beats come from is not known', undefined, { addresses: ['10.0.0.2'] }, 'mismatch'],
+  ['tells the address, and another machine\'s UUID', '10.0.0.2', { addresses: ['10.0.0.2'], machine: theirs }, 'mismatch'],
+  ['tells the node\'s own UUID, which the Node may claim as well, and another address', '10.0.0.2', { addresses: ['10.0.0.3'], machine: 'machine-2' }, 'mismatch'],
+] as const) {
+  test(`the instance that a Node claims: its cloud ${what}: identity ${identity}`, () => {
+    assert.is(identityTold(from, told), identity)
+  })
+}
+
 test.run()

@@ -134,6 +134,22 @@ for (const [text, reason] of [
   })
 }
 
+test('what a person can do stands after the reason, wherever that goes', () => {
+  const line = 'holdfast {"v":1,"state":"unknown","evidence":"401","reason":"auth","advice":"See the password\\nin the Secret."}'
+  assert.is(readEnd('off', ended({ exitCode: 1, stdout: line })).reason, 'auth (401). See the password in the Secret.')
+  assert.is(readEnd('status', ended({ exitCode: 1, stdout: line })).reason, 'auth (401). See the password in the Secret.')
+  assert.is(readEnd('status', ended({ exitCode: 2, stdout: 'holdfast {"advice":"All is well."}' })).reason, '')
+  assert.ok(readEnd('off', ended({ exitCode: 1, stdout: `holdfast {"advice":"${'x'.repeat(2_000)}"}` })).reason.length < 800)
+  assert.is(readEnd('off', ended({ exitCode: 1, stderr: 'no', stdout: 'holdfast {"advice":5}' })).reason, 'no')
+})
+
+const addressesIn = (exitCode: number, addresses: unknown) => readEnd('status', ended({ exitCode, stdout: `holdfast ${JSON.stringify({ v: 1, addresses })}` })).addresses
+
+test('the addresses that the device gives the machine are kept, whatever its power', () => {
+  for (const exitCode of [0, 1, 2]) assert.equal(addressesIn(exitCode, ['10.0.0.5', 'FD00::5']), ['10.0.0.5', 'fd00::5'])
+  for (const none of [undefined, [], '10.0.0.5', { 0: '10.0.0.5' }, [5], ['a name'], ['10.0.0.5', 'x'], Array.from({ length: 65 }, () => '10.0.0.5')]) assert.is(addressesIn(2, none), undefined)
+})
+
 test('an excerpt is short and has no control characters', () => {
   const word = readEnd('off', ended({ exitCode: 1, stderr: `\u001b[31m${'x'.repeat(2_000)}` }))
   assert.ok(word.reason.length < 400)

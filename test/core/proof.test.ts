@@ -2,7 +2,7 @@ import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
 import type { Attempt } from '../../core/incident.ts'
 import type { Method, NodeSeen } from '../../core/model.ts'
-import { contradicted, foundOff, proveOff, recall, sameMachine, stillOff, twoOffs, type Proven } from '../../core/proof.ts'
+import { contradicted, foundOff, proveOff, recall, sameMachine, stillOff, twoOffs, untrusted, type Proven } from '../../core/proof.ts'
 import { attempt, beat, boot, foundOffNode, incident, method, newBoot, node, now, orderedOff, reading, record, seenOrder } from './world.ts'
 
 const test = suite('proof')
@@ -199,6 +199,46 @@ test('identity unproven and every neighbour answered after the first off: proven
 
 test('a node of another device is no neighbour', () => {
   proves(off(unproven, [attempt()], [neighbour({ path: { levels: [[{ ...method, device: 'bmc-3:443' }]], faults: [] } })]), 'off')
+})
+
+const inCloud = (device: string): Partial<NodeSeen> => ({ path: { levels: [[{ ...method, device, reach: 'aws' }]], faults: [] } })
+const tellingAddresses = (...addresses: string[]): Partial<NodeSeen> => ({ readings: (orderedOff.readings ?? []).map((one) => ({ ...one, addresses })) })
+
+test('two nodes of a cloud whose instances were exchanged: what could be struck is more than the one instance', () => {
+  const silenced = neighbour({ ...inCloud('aws i-2'), beat: beat({ at: now - 5_500 }) })
+  lacks(off({ ...unproven, ...inCloud('aws i-3') }, [attempt()], [silenced]), /node-3/)
+  proves(off({ ...unproven, ...inCloud('aws i-3') }, [attempt()], [{ ...silenced, beat: answered(now - 2_000) }]), 'off')
+  // A strip at the same site is no part of the cloud.
+  proves(off({ ...unproven, ...inCloud('aws i-3') }, [attempt()], [{ ...silenced, path: { levels: [[feedA]], faults: [] } }]), 'off')
+})
+
+test('a device that tells the node\'s own address strikes no neighbour, and the proof says so', () => {
+  const silenced = neighbour({ ...inCloud('aws i-3'), address: '10.0.0.3', beat: beat({ at: now - 5_500 }) })
+  const result = off({ ...unproven, ...inCloud('aws i-2'), ...tellingAddresses('192.0.2.7', '10.0.0.2') }, [attempt()], [silenced])
+  proves(result, 'off')
+  assert.ok('proof' in result && result.proof.evidence.some(({ source, word }) => source === 'identity bmc-off' && word.includes('10.0.0.2')))
+})
+
+for (const [what, changes, other] of [
+  ['tells another address', tellingAddresses('10.0.0.3'), {}],
+  ['tells no address', tellingAddresses(), {}],
+  ['tells the address only in its last reading', { readings: (orderedOff.readings ?? []).map((one, index, all) => (index === all.length - 1 ? { ...one, addresses: ['10.0.0.2'] } : one)) }, {}],
+  ['tells an address that another Node claims too', tellingAddresses('10.0.0.2'), { address: '10.0.0.2' }],
+  ['tells an address of a node that has none', { ...tellingAddresses(''), address: '' }, {}],
+] as const) {
+  test(`a device that ${what} may have struck the neighbour that fell silent`, () => {
+    const silenced = neighbour({ ...inCloud('aws i-3'), address: '10.0.0.3', beat: beat({ at: now - 5_500 }), ...other })
+    lacks(off({ ...unproven, ...inCloud('aws i-2'), ...changes }, [attempt()], [silenced]), /node-3/)
+  })
+}
+
+test('the instance that a Node claims proves nothing until its cloud was seen to tell the address of its beats', () => {
+  const claimed = { path: { levels: [[{ ...method, claimed: true } as const]], faults: [] } }
+  for (const audit of [audited({ identity: 'mismatch' }), { record: record({ paths: [] }) }]) {
+    lacks(off({ ...claimed, ...audit }), /Node's own claim/)
+    assert.match(untrusted(node({ ...orderedOff, ...claimed, ...audit }), { ...method, claimed: true }, audit.record?.paths[0]) ?? '', /Node's own claim/)
+  }
+  proves(off({ ...claimed, ...unproven }), 'off')
 })
 
 test('a neighbour silent since long before the order was not silenced by it', () => {
