@@ -1,4 +1,5 @@
 // Everything that is applied to a cluster, in the order in which it must be.
+import { admissionManifests } from './admission.ts'
 import { agentManifests } from './agent.ts'
 import { coordinatorManifests } from './coordinator.ts'
 import { customResourceDefinitions } from './crd.ts'
@@ -11,6 +12,7 @@ export function manifests(values: Values): readonly Manifest[] {
     namespace(values.namespace, 'restricted'),
     namespace(values.agentNamespace, 'privileged'),
     ...customResourceDefinitions(),
+    ...admissionManifests(values),
     ...rightsManifests(values),
     ...coordinatorManifests(values),
     ...agentManifests(values),

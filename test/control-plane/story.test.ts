@@ -1,6 +1,7 @@
 // The story on a real control plane: a node dies and comes back. Three ways of dying, one way back.
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
+import { forceEvictionKey } from '../../deploy/admission.ts'
 import { comesBack, rightsSuffice } from './lab-judge.ts'
 import { ended, keepLab, times, until, workloadRuns } from './lab-play.ts'
 
@@ -39,6 +40,13 @@ test('network partition: fenced by its own device, and back once the network is'
   console.log(`network partition: ${times(play, incident)}`)
   assert.is(incident.status.proof?.kind, 'off')
   await comesBack(play, incident)
+})
+
+test('the admission policies were in force all the while', async () => {
+  const { lab, victim } = await keeper.peace()
+  const taints = [{ key: forceEvictionKey, effect: 'NoExecute' }]
+  const tried = await lab.api.patch(`/api/v1/nodes/${victim}?dryRun=All`, 'merge', { spec: { taints } })
+  assert.match(tried.ok ? 'it passed' : tried.error.message, /Ready is True/)
 })
 
 test('no replica lacked a right', async () => {

@@ -1,14 +1,19 @@
-import { globSync, readFileSync } from 'node:fs'
+import { globSync, readFileSync, readdirSync } from 'node:fs'
+import { resolve } from 'node:path'
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
 import { parseAllDocuments } from 'yaml'
 import type { KubeObject } from '../../coordinator/api.ts'
+import { resolveParameters, type SecretLookup } from '../../coordinator/fence-config-secret.ts'
 import { readFenceConfigs, sentenceOf } from '../../coordinator/fence-config.ts'
 import { readPolicy } from '../../coordinator/holdfast-policy.ts'
+import { machinePrograms } from '../../coordinator/programs.ts'
+import { inputOf, type AgentParameters } from '../../core/contract.ts'
 import type { Manifest } from '../../deploy/manifest.ts'
 import { yamlOf } from '../../deploy/manifest.ts'
 import { manifests } from '../../deploy/manifests.ts'
 import { names, usualValues } from '../../deploy/values.ts'
+import { machineClock } from '../../edge/clock.ts'
 
 const test = suite('manifests')
 
@@ -140,21 +145,54 @@ for (const [file, node, levels] of [
   ['deploy/examples/fence-redfish.yaml', 'node-3', [['bmc']]],
   ['deploy/examples/fence-redfish.yaml', 'node-7', [['bmc']]],
   ['deploy/examples/fence-ipmi.yaml', 'node-1', [['bmc'], ['left', 'right']]],
+  ['deploy/examples/fence-pdu-snmp.yaml', 'node-1', [['left', 'right']]],
+  ['deploy/examples/fence-switch-snmp.yaml', 'node-1', [['port-off', 'feed-off']]],
+  ['deploy/examples/fence-nut.yaml', 'node-1', [['outlet']]],
+  ['deploy/examples/fence-aws.yaml', 'node-1', [['instance']]],
+  ['deploy/examples/fence-gce.yaml', 'node-3', [['instance']]],
+  ['deploy/examples/fence-azure.yaml', 'node-3', [['machine']]],
+  ['deploy/examples/fence-openstack.yaml', 'node-1', [['server']]],
+  ['deploy/examples/fence-vmware.yaml', 'node-3', [['machine']]],
 ] as const) {
-  test(`${file} gives ${node} a fence path without faults`, () => {
+  test(`${file} gives ${node} a fence path without faults`, async () => {
     assert.ok(examples.includes(file))
     const all = objects(file)
     const secrets = new Map(all.filter(({ kind }) => kind === 'Secret').map((secret) => [secret.metadata.name, Object(secret['stringData'])]))
     const maps = all.filter(({ kind }) => kind === 'ConfigMap').map((map) => ({ name: map.metadata.name, data: Object(map['data']) }))
-    const config = readFenceConfigs(maps, ({ secret, key }) => secrets.get(secret)?.[key], 'salt').forNode(node)
+    const lookup: SecretLookup = ({ secret, key }) => secrets.get(secret)?.[key]
+    const config = readFenceConfigs(maps, lookup, 'salt').forNode(node)
     assert.equal(config.faults.map(sentenceOf), [])
     assert.equal(config.path.levels.map((level) => level.map((method) => method.name)), levels)
+    for (const method of Object.values(config.methods)) for (const configured of [method.parameters, method.on]) {
+      const resolved = resolveParameters(configured, lookup)
+      assert.ok('parameters' in resolved)
+      if (!method.agent.startsWith('fence_')) assert.equal(await complaintsOf(method.agent, resolved.parameters), [])
+    }
   })
 }
 
+/** What one of our programs has against its parameters before it has asked any device. */
+async function complaintsOf(program: string, parameters: AgentParameters): Promise<string[]> {
+  const input = inputOf('validate-all', parameters)
+  assert.ok('text' in input)
+  const programs = machinePrograms({ folders: [resolve('fence-agents')], clock: machineClock })
+  try {
+    const { exitCode, refused, stderr } = await programs.run({ agent: program, stdin: input.text, environment: {}, within: 20_000 })
+    return exitCode === 0 ? stderr.split('\n').filter((line) => line.startsWith('WARNING')) : [refused ?? `exit ${exitCode}: ${stderr}`]
+  } finally {
+    await programs.close()
+  }
+}
+
+test('each fence program that switches power has an example', () => {
+  const named = new Set(examples.flatMap(objects).flatMap((map) => /agent_name=(\S+)/.exec(JSON.stringify(map).replaceAll('\\n', '\n'))?.[1] ?? []))
+  const programs = readdirSync('fence-agents', { withFileTypes: true }).filter((entry) => entry.isDirectory() && entry.name !== 'test-device').map(({ name }) => name)
+  assert.equal(programs.filter((name) => !named.has(name)), [])
+})
+
 test('the example Secrets bear the label without which they are not read', () => {
   const secrets = examples.flatMap(objects).filter(({ kind }) => kind === 'Secret')
-  assert.is(secrets.length, 2)
+  assert.ok(secrets.length > 0)
   for (const { metadata } of secrets) assert.is(metadata.labels?.['holdfast.dev/fence-secret'], 'true')
 })
 

@@ -1,0 +1,328 @@
+// Who may write what, asked of the real API server with our own manifests: each row is one write by one account, and whether it
+// passes. Rows are dry runs, so they stand each for itself. All the accounts that are refused hold every right of RBAC that
+// the write needs: what refuses them is the policy.
+import { execFileSync } from 'node:child_process'
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { suite } from 'uvu'
+import * as assert from 'uvu/assert'
+import { createApi, type Answer, type Api, type KubeObject } from '../../coordinator/api.ts'
+import type { HttpsTransport } from '../../coordinator/https.ts'
+import { fencesPath, incidentBody } from '../../coordinator/node-fence.ts'
+import { recordBody, recordsPath } from '../../coordinator/node-record.ts'
+import { bootOf, type Taint } from '../../core/model.ts'
+import { defaultPolicy } from '../../core/policy.ts'
+import { forceEvictionKey, operatorRole, permissions } from '../../deploy/admission.ts'
+import { yamlOf } from '../../deploy/manifest.ts'
+import { manifests } from '../../deploy/manifests.ts'
+import { names, usualValues } from '../../deploy/values.ts'
+import { machineClock as clock } from '../../edge/clock.ts'
+import { startControlPlane, type ControlPlane } from './control-plane.ts'
+import { bearerTransport, transportTo } from './transport.ts'
+
+const test = suite('admission policies')
+
+/** `writer`: every right of RBAC on what we guard, and no permission. `warden`: the same, and may fence one node only. */
+type Who = 'admin' | 'coordinator' | 'operator' | 'writer' | 'warden' | 'kubelet' | 'newcomer'
+type Row = readonly [says: string, who: Who, write: (api: Api) => Promise<Answer<unknown>>, refusal?: RegExp]
+
+interface Opened { readonly plane: ControlPlane; readonly apis: Readonly<Record<Who, Api>>; readonly transports: readonly HttpsTransport[] }
+let opened: Opened | undefined
+
+const system = usualValues.namespace
+const node = (name: string): string => `/api/v1/nodes/${name}`
+const pod = (name: string): string => `/api/v1/namespaces/people/pods/${name}`
+const maps = (namespace: string, name = ''): string => `/api/v1/namespaces/${namespace}/configmaps${name}`
+const dry = (path: string): string => `${path}?dryRun=All`
+const quarantine: Taint = { key: 'holdfast.dev/quarantine', value: 'holdfast', effect: 'NoSchedule' }
+const outOfService: Taint = { key: 'node.kubernetes.io/out-of-service', value: 'holdfast', effect: 'NoSchedule' }
+const forceEviction: Taint = { key: forceEvictionKey, effect: 'NoSchedule' }
+const others: Taint = { key: 'example.com/gpu', value: 'yes', effect: 'NoSchedule' }
+const boot = bootOf('0f0e0d0c-0b0a-4908-8706-050403020100', '7')
+
+test('a real API server takes the manifests, and the policies come into force', async () => {
+  const plane = await startControlPlane()
+  const transports: HttpsTransport[] = []
+  const apiOf = (transport: HttpsTransport): Api => {
+    transports.push(transport)
+    return createApi({ transport, clock, userAgent: 'admission', rate: { perSecond: 1_000, burst: 1_000 } })
+  }
+  const admin = apiOf(transportTo(plane, 'admin'))
+  const apply = (file: string, text: string): void => {
+    writeFileSync(join(plane.dir, file), text)
+    execFileSync(plane.kubectl, [`--kubeconfig=${plane.kubeconfig('admin')}`, 'apply', '--server-side', '-f', join(plane.dir, file)], { timeout: 60_000, stdio: 'pipe' })
+  }
+  apply('holdfast.yaml', yamlOf(manifests({ ...usualValues, replicas: 0 })))
+  apply('people.json', JSON.stringify({ apiVersion: 'v1', kind: 'List', items: people() }))
+  const account = async (namespace: string, name: string): Promise<Api> => {
+    const made = await admin.create<{ status: { token: string } }>(`/api/v1/namespaces/${namespace}/serviceaccounts/${name}/token`, { apiVersion: 'authentication.k8s.io/v1', kind: 'TokenRequest', spec: {} })
+    return apiOf(bearerTransport(plane, value(made).status.token))
+  }
+  opened = {
+    plane, transports,
+    apis: {
+      admin, kubelet: apiOf(transportTo(plane, 'system:node:well')), newcomer: apiOf(transportTo(plane, 'system:node:new')),
+      coordinator: await account(system, names.coordinator),
+      operator: await account('people', 'operator'), writer: await account('people', 'writer'), warden: await account('people', 'warden'),
+    },
+  }
+  await eventually('the custom kinds and the fixtures', async () => (await Promise.all(fixtures().map(([path, body]) => admin.create(path, body)))).every((one) => one.ok || one.error.kind === 'conflict'))
+  value(await opened.apis.coordinator.create(recordsPath, record('fenced')))
+  for (const [path, own] of statuses) value(await admin.patch(`${path}/status`, 'strategic', { status: own }))
+  await eventually('the last policy', async () => {
+    const tried = await apis().writer.create(dry(maps(system)), configMap('fence-config-default'))
+    return !tried.ok && tried.error.kind === 'forbidden'
+  })
+})
+
+const rows: readonly Row[] = [
+  ['the coordinator sets quarantine and its own out-of-service', 'coordinator', tainted('well', (old) => [...old, quarantine, outOfService])],
+  ['the coordinator lifts them', 'coordinator', tainted('fenced', (old) => old.filter(({ key }) => ![quarantine.key, outOfService.key].includes(key)))],
+  ['an operator sets quarantine', 'operator', tainted('well', (old) => [...old, quarantine])],
+  ['an operator lifts out-of-service', 'operator', tainted('fenced', without(outOfService))],
+  ['a cluster admin lifts quarantine', 'admin', tainted('fenced', without(quarantine))],
+  ['somebody sets quarantine', 'writer', tainted('well', (old) => [...old, quarantine]), /set and lifted by the coordinator and whoever may "taint" nodes\.holdfast\.dev/],
+  ['somebody lifts quarantine', 'writer', tainted('fenced', without(quarantine)), /a quarantine lifted too soon/],
+  ['somebody writes a list of taints in which ours are missing', 'writer', tainted('fenced', () => [others, forceEviction]), /set and lifted by the coordinator/],
+  ['somebody sets out-of-service with our value', 'writer', tainted('well', (old) => [...old, outOfService]), /set and lifted by the coordinator/],
+  ['somebody sets out-of-service with another value', 'writer', tainted('well', (old) => [...old, { ...outOfService, value: 'nodeshutdown' }])],
+  ['somebody sets a taint of their own on a fenced node', 'writer', tainted('fenced', (old) => [...old, { ...others, key: 'example.com/mine' }])],
+  ['somebody cordons a fenced node', 'writer', (api) => api.patch(dry(node('fenced')), 'merge', { spec: { unschedulable: true } })],
+  ['an operator vouches for a node', 'operator', tainted('well', (old) => [...old, forceEviction])],
+  ['a cluster admin vouches for a node', 'admin', tainted('well', (old) => [...old, forceEviction])],
+  ['somebody vouches for a node', 'writer', tainted('well', (old) => [...old, forceEviction]), /only whoever may "vouch" nodes\.holdfast\.dev/],
+  ['the coordinator vouches for a node', 'coordinator', tainted('well', (old) => [...old, forceEviction]), /says that this machine is off|effect NoSchedule/],
+  ['the coordinator lifts force-eviction', 'coordinator', tainted('fenced', without(forceEviction))],
+  ['an operator takes force-eviction back', 'operator', tainted('fenced', without(forceEviction))],
+  ['somebody lifts force-eviction', 'writer', tainted('fenced', without(forceEviction)), /lifted by the coordinator and whoever may "vouch"/],
+  ['a cluster admin sets force-eviction with NoExecute while Ready is True', 'admin', tainted('well', (old) => [...old, { ...forceEviction, effect: 'NoExecute' }]), /Ready is True.*Use holdfast\.dev\/force-eviction:NoSchedule/],
+  ['the same while Ready is False', 'admin', tainted('fenced', (old) => [...old, { ...forceEviction, effect: 'NoExecute' }])],
+  ['a kubelet registers itself under quarantine', 'newcomer', registered(quarantine)],
+  ['a kubelet registers itself with force-eviction', 'newcomer', registered(forceEviction), /only whoever may "vouch"/],
+  ['a kubelet posts the status of its node', 'kubelet', (api) => api.patch(dry(`${node('well')}/status`), 'strategic', { status: { conditions: [{ type: 'Ready', status: 'True', reason: 'KubeletReady' }] } })],
+  ['a kubelet posts the status of its pod', 'kubelet', (api) => api.patch(dry(`${pod('runs')}/status`), 'strategic', { status: { phase: 'Running', podIP: '10.0.0.7', podIPs: [{ ip: '10.0.0.7' }] } })],
+  ['somebody cordons a node with two hundred taints', 'writer', (api) => api.patch(dry(node('crowded')), 'merge', { spec: { unschedulable: true } })],
+  ['the coordinator sets quarantine on a node with two hundred taints', 'coordinator', tainted('crowded', (old) => [...old, quarantine])],
+
+  ['the coordinator labels a node', 'coordinator', (api) => api.patch(dry(node('well')), 'merge', { metadata: { labels: { a: 'b' } } }), /its own taints, and nothing else/],
+  ['the coordinator cordons a node', 'coordinator', (api) => api.patch(dry(node('well')), 'merge', { spec: { unschedulable: true } }), /its own taints, and nothing else/],
+  ['the coordinator lifts somebody else\'s taint', 'coordinator', tainted('fenced', without(others)), /not Holdfast's/],
+  ['the coordinator sets somebody else\'s taint', 'coordinator', tainted('well', (old) => [...old, { ...others, key: 'example.com/mine' }]), /not Holdfast's/],
+  ['the coordinator sets quarantine with NoExecute', 'coordinator', tainted('well', (old) => [...old, { ...quarantine, effect: 'NoExecute' }]), /with effect NoSchedule/],
+
+  ['the coordinator dooms a pod', 'coordinator', statusOf('runs', lethal())],
+  ['the coordinator dooms a pod that is over', 'coordinator', statusOf('over', lethal()), /over already/],
+  ['the coordinator dooms a pod that is bound to no node', 'coordinator', statusOf('waits', lethal()), /bound to no node/],
+  ['the coordinator writes the phase without the reason', 'coordinator', statusOf('runs', { phase: 'Failed' }), /phase Failed together with the condition/],
+  ['the coordinator writes the reason without the phase', 'coordinator', statusOf('runs', { conditions: lethal().conditions }), /phase Failed together with the condition/],
+  ['the coordinator writes an address beside it', 'coordinator', statusOf('runs', { ...lethal(), podIP: '10.9.9.9', podIPs: [{ ip: '10.9.9.9' }] }), /leaves a pod as it is/],
+  ['the coordinator changes another condition beside it', 'coordinator', statusOf('runs', { ...lethal(), conditions: [...lethal().conditions, { type: 'Ready', status: 'False' }] }), /leaves a pod as it is/],
+  ['the coordinator takes a finalizer off beside it', 'coordinator', (api) => api.patch(dry(`${pod('runs')}/status`), 'merge', { metadata: { finalizers: null }, status: lethal() }), /leaves a pod as it is/],
+  ['the coordinator deletes a pod that it doomed', 'coordinator', deleted('doomed')],
+  ['the coordinator deletes a pod that is over', 'coordinator', deleted('over')],
+  ['the coordinator deletes a pod that may run', 'coordinator', deleted('runs'), /this one may run/],
+  ['the coordinator deletes a pod by name alone', 'coordinator', deleted('doomed', 'name'), /only under preconditions\.uid/],
+  ['the coordinator meets a successor by the name', 'coordinator', deleted('runs', 'another'), /409 .*UID in the precondition/],
+  ['somebody deletes a pod by name alone', 'writer', deleted('runs', 'name')],
+
+  ['the coordinator opens an incident', 'coordinator', (api) => api.create(dry(fencesPath), fence('well-2', 'well'))],
+  ['an operator fences by hand', 'operator', (api) => api.create(dry(fencesPath), fence('well-2', 'well'))],
+  ['somebody fences by hand', 'writer', (api) => api.create(dry(fencesPath), fence('well-2', 'well')), /created by the coordinator and whoever may "fence"/],
+  ['who may fence one node fences it', 'warden', (api) => api.create(dry(fencesPath), fence('well-2', 'well'))],
+  ['who may fence one node fences another', 'warden', (api) => api.create(dry(fencesPath), fence('fenced-2', 'fenced')), /whoever may "fence"/],
+  ['who may fence brings an acknowledgement along', 'warden', (api) => api.create(dry(fencesPath), { ...fence('well-2', 'well'), spec: { ...fence('well-2', 'well').spec, acknowledge: word() } }), /only whoever may "vouch"/],
+  ['an operator aborts', 'operator', spec({ abort: true })],
+  ['somebody aborts', 'writer', spec({ abort: true }), /only whoever may "abort"/],
+  ['an operator acknowledges', 'operator', spec({ acknowledge: word() })],
+  ['somebody acknowledges', 'writer', spec({ acknowledge: word() }), /only whoever may "vouch"/],
+  ['somebody labels an incident', 'writer', (api) => api.patch(dry(`${fencesPath}/well-1`), 'merge', { metadata: { labels: { a: 'b' } } })],
+
+  ['the coordinator writes a NodeRecord', 'coordinator', (api) => api.create(dry(recordsPath), record('well'))],
+  ['somebody writes a NodeRecord', 'writer', (api) => api.create(dry(recordsPath), record('well')), /nobody else writes one/],
+  ['a cluster admin writes a NodeRecord', 'admin', (api) => api.create(dry(recordsPath), record('well')), /Delete it, and it is made anew/],
+  ['a cluster admin changes a NodeRecord', 'admin', (api) => api.patch(dry(`${recordsPath}/fenced`), 'merge', { spec: { machine: 'another' } }), /nobody else writes one/],
+  ['a cluster admin labels a NodeRecord', 'admin', (api) => api.patch(dry(`${recordsPath}/fenced`), 'merge', { metadata: { labels: { a: 'b' } } })],
+  ['a cluster admin deletes a NodeRecord', 'admin', (api) => api.remove(`${recordsPath}/fenced`, dryDelete)],
+  ['somebody writes the status of an incident', 'writer', (api) => api.patch(dry(`${fencesPath}/well-1/status`), 'merge', { status: { phase: 'Final' } }), /whoever may "mend"/],
+  ['an operator writes the status of an incident', 'operator', (api) => api.patch(dry(`${fencesPath}/well-1/status`), 'merge', { status: { phase: 'Final' } }), /whoever may "mend"/],
+  ['a cluster admin mends the status of an incident', 'admin', (api) => api.patch(dry(`${fencesPath}/well-1/status`), 'merge', { status: { phase: 'Final' } })],
+  ['somebody writes the status of a policy', 'writer', (api) => api.patch(dry('/apis/holdfast.dev/v1alpha1/holdfastpolicies/usual/status'), 'merge', { status: { faults: [] } }), /whoever may "mend"/],
+
+  ['an operator writes a fence path', 'operator', (api) => api.create(dry(maps(system)), configMap('fence-config-well'))],
+  ['somebody writes a fence path', 'writer', (api) => api.create(dry(maps(system)), configMap('fence-config-well')), /Only whoever may "configure"/],
+  ['somebody writes a template', 'writer', (api) => api.create(dry(maps(system)), configMap('fence-method-template-bmc')), /Only whoever may "configure"/],
+  ['somebody lets the API server choose such a name', 'writer', (api) => api.create(dry(maps(system)), { apiVersion: 'v1', kind: 'ConfigMap', metadata: { generateName: 'fence-config-' } }), /Only whoever may "configure"/],
+  ['somebody changes a fence path', 'writer', (api) => api.patch(dry(maps(system, '/fence-config-kept')), 'merge', { data: { plug: '2' } }), /Only whoever may "configure"/],
+  ['somebody deletes a fence path', 'writer', (api) => api.remove(maps(system, '/fence-config-kept'), dryDelete), /Only whoever may "configure"/],
+  ['somebody writes another ConfigMap', 'writer', (api) => api.create(dry(maps(system)), configMap('other'))],
+  ['somebody writes one of that name elsewhere', 'writer', (api) => api.create(dry(maps('people')), configMap('fence-config-well'))],
+]
+
+for (const [says, who, write, refusal] of rows) {
+  test(`${says}: ${refusal === undefined ? 'passes' : 'refused'}`, async () => {
+    const answer = await write(apis()[who])
+    if (refusal === undefined) assert.ok(answer.ok, answer.ok ? '' : answer.error.message)
+    else assert.match(answer.ok ? 'it passed' : answer.error.message, refusal)
+  })
+}
+
+test('no expression draws a warning of the API server\'s own type check', async () => {
+  const path = '/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicies'
+  await eventually('every policy is checked', async () => value(await apis().admin.get<Policies>(path)).items.every(({ status }) => status?.typeChecking !== undefined))
+  for (const { metadata, status } of value(await apis().admin.get<Policies>(path)).items) assert.equal(status?.typeChecking?.expressionWarnings ?? [], [], metadata.name)
+})
+
+test('the permissions are in no role of Kubernetes\' own but the cluster admin\'s', async () => {
+  const roles = value(await apis().admin.get<{ items: (KubeObject & { rules?: { apiGroups?: string[]; resources?: string[]; verbs: string[] }[] })[] }>('/apis/rbac.authorization.k8s.io/v1/clusterroles'))
+  const hold = roles.items.filter(({ rules }) => rules?.some(({ apiGroups = [], resources = [], verbs }) => (
+    covers(apiGroups, 'holdfast.dev') && covers(resources, 'nodes') && Object.keys(permissions).some((permission) => covers(verbs, permission)))))
+  assert.equal(hold.map(({ metadata }) => metadata.name).toSorted(), ['cluster-admin', operatorRole, 'warden'])
+})
+
+test('a namespace that is deleted loses its fence paths', async () => {
+  value(await apis().admin.remove(`/api/v1/namespaces/${system}`))
+  await eventually('the namespace is gone', async () => !(await apis().admin.get(`/api/v1/namespaces/${system}`)).ok)
+})
+
+test('it stops and leaves nothing open', async () => {
+  for (const transport of opened?.transports ?? []) transport.close()
+  await opened?.plane.stop()
+})
+
+const covers = (all: readonly string[], one: string): boolean => all.includes(one) || all.includes('*')
+
+interface Policies { readonly items: (KubeObject & { status?: { typeChecking?: { expressionWarnings?: object[] } } })[] }
+interface NodeObject extends KubeObject { spec?: { taints?: Taint[] } }
+
+function apis(): Opened['apis'] {
+  if (opened === undefined) throw new Error('the control plane did not start, see the first test')
+  return opened.apis
+}
+
+const tries = 20
+
+/** Controllers set taints of their own on nodes: the list is written over the very version it was read from. */
+function tainted(name: string, change: (old: readonly Taint[]) => readonly Taint[]): Row[2] {
+  return async (api) => {
+    if (name === 'well') value(await apis().kubelet.patch(`${node(name)}/status`, 'strategic', { status: { conditions: [{ type: 'Ready', status: 'True' }] } }))
+    for (let count = 0; ; count += 1) {
+      const { metadata, spec: { taints = [] } = {} } = value(await apis().admin.get<NodeObject>(node(name)))
+      const answer = await api.patch(dry(node(name)), 'merge', { metadata: { resourceVersion: metadata.resourceVersion }, spec: { taints: change(taints) } })
+      if (answer.ok || answer.error.kind !== 'conflict' || count === tries) return answer
+    }
+  }
+}
+
+/** As kubelet does when it starts and knows no Node of its name. */
+function registered(taint: Taint): Row[2] {
+  return (api) => api.create(dry('/api/v1/nodes'), { apiVersion: 'v1', kind: 'Node', metadata: { name: 'new' }, spec: { taints: [taint] } })
+}
+
+function without(taint: Taint): (old: readonly Taint[]) => readonly Taint[] {
+  return (old) => {
+    assert.ok(old.some(({ key }) => key === taint.key), `${taint.key} stands on the node`)
+    return old.filter(({ key }) => key !== taint.key)
+  }
+}
+
+function statusOf(name: string, wanted: object): Row[2] {
+  return (api) => api.patch(dry(`${pod(name)}/status`), 'strategic', { status: wanted })
+}
+
+function spec(changes: object): Row[2] {
+  return (api) => api.patch(dry(`${fencesPath}/well-1`), 'merge', { spec: changes })
+}
+
+function lethal() {
+  return { phase: 'Failed', reason: 'NodeFenced', message: 'its node was fenced', conditions: [{ type: 'DisruptionTarget', status: 'True', reason: 'HoldfastFenced', lastTransitionTime: new Date(clock.wall()).toISOString() }] }
+}
+
+/** What a DELETE asks stands in its body. */
+const dryDelete = { dryRun: ['All'], gracePeriodSeconds: 0 }
+
+/** By its own uid, by another's, or by its name alone. */
+function deleted(name: string, by: 'itself' | 'another' | 'name' = 'itself'): Row[2] {
+  return async (api) => {
+    const own = value(await apis().admin.get<KubeObject>(pod(name))).metadata.uid ?? ''
+    return api.remove(pod(name), { ...dryDelete, ...(by === 'name' ? {} : { preconditions: { uid: by === 'itself' ? own : 'another' } }) })
+  }
+}
+
+function word() {
+  return { boot: `${boot}`, by: 'the night shift', reason: 'the plug is in my hand', until: new Date(clock.wall() + 3_600_000).toISOString() }
+}
+
+function fence(name: string, nodeName: string) {
+  return incidentBody({ name, nodeName, nodeUid: 'a-uid', boot, machine: 'a-machine', cause: 'by-hand', policy: { ...defaultPolicy, name: 'usual' } }) as KubeObject & { spec: object } // a body has one
+}
+
+function record(name: string): unknown {
+  return recordBody(name, { nodeUid: 'a-uid', boot, machine: 'a-machine', paths: [] }, clock.wall())
+}
+
+function configMap(name: string): object {
+  return { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name }, data: { plug: '1' } }
+}
+
+/** The scheduler leaves it alone; the finalizer is there to be taken away. */
+function podOf(name: string, where: object = {}): object {
+  return {
+    apiVersion: 'v1', kind: 'Pod', metadata: { name, finalizers: ['example.com/kept'] },
+    spec: { automountServiceAccountToken: false, schedulerName: 'nobody', containers: [{ name: 'main', image: 'writer' }], ...where },
+  }
+}
+
+/** Where they are, and as they are made. */
+function fixtures(): readonly (readonly [path: string, body: unknown])[] {
+  return [
+    ['/api/v1/nodes', { apiVersion: 'v1', kind: 'Node', metadata: { name: 'well' } }],
+    ['/api/v1/nodes', { apiVersion: 'v1', kind: 'Node', metadata: { name: 'fenced' }, spec: { taints: [others, quarantine, outOfService, forceEviction] } }],
+    ['/api/v1/nodes', { apiVersion: 'v1', kind: 'Node', metadata: { name: 'crowded' }, spec: { taints: Array.from({ length: 200 }, (_, index) => ({ ...others, key: `example.com/rule-${index}` })) } }],
+    ['/api/v1/namespaces/people/pods', podOf('waits')],
+    ...['runs', 'doomed', 'over'].map((name) => ['/api/v1/namespaces/people/pods', podOf(name, { nodeName: 'well' })] as const),
+    [maps(system), configMap('fence-config-kept')],
+    [fencesPath, fence('well-1', 'well')],
+    ['/apis/holdfast.dev/v1alpha1/holdfastpolicies', { apiVersion: 'holdfast.dev/v1alpha1', kind: 'HoldfastPolicy', metadata: { name: 'usual' }, spec: {} }],
+  ]
+}
+
+const statuses: readonly (readonly [path: string, status: object])[] = [
+  [node('fenced'), { conditions: [{ type: 'Ready', status: 'False' }] }],
+  [pod('runs'), { phase: 'Running', conditions: [{ type: 'Ready', status: 'True' }] }],
+  [pod('doomed'), { ...lethal(), phase: 'Running' }],
+  [pod('over'), { phase: 'Succeeded' }],
+]
+
+function people(): readonly object[] {
+  const rbac = 'rbac.authorization.k8s.io'
+  const bound = (role: string, name: string): object => ({
+    apiVersion: `${rbac}/v1`, kind: 'ClusterRoleBinding', metadata: { name: `${role}-${name}` },
+    roleRef: { apiGroup: rbac, kind: 'ClusterRole', name: role }, subjects: [{ kind: 'ServiceAccount', name, namespace: 'people' }],
+  })
+  const verbs = ['get', 'create', 'update', 'patch', 'delete']
+  return [
+    { apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'people' } },
+    ...['operator', 'writer', 'warden'].map((name) => ({ apiVersion: 'v1', kind: 'ServiceAccount', metadata: { name, namespace: 'people' } })),
+    { apiVersion: `${rbac}/v1`, kind: 'ClusterRole', metadata: { name: 'writer' }, rules: [
+      { apiGroups: [''], resources: ['nodes', 'pods', 'configmaps'], verbs },
+      { apiGroups: ['holdfast.dev'], resources: ['nodefences', 'nodefences/status', 'noderecords', 'holdfastpolicies', 'holdfastpolicies/status'], verbs },
+    ] },
+    { apiVersion: `${rbac}/v1`, kind: 'ClusterRole', metadata: { name: 'warden' }, rules: [{ apiGroups: ['holdfast.dev'], resources: ['nodes'], resourceNames: ['well'], verbs: ['fence'] }] },
+    ...['operator', 'writer', 'warden'].map((name) => bound('writer', name)), bound(operatorRole, 'operator'), bound('warden', 'warden'),
+  ]
+}
+
+function value<T>(answer: Answer<T>): T {
+  if (!answer.ok) throw new Error(answer.error.message)
+  return answer.value
+}
+
+async function eventually(what: string, holds: () => Promise<boolean>): Promise<void> {
+  const deadline = clock.now() + 60_000
+  while (!await holds()) {
+    if (clock.now() > deadline) throw new Error(`waited in vain for ${what}`)
+    await clock.wait(100)
+  }
+}
+
+test.run()
