@@ -1,6 +1,7 @@
 // What every fence agent here has in common: it reads `key=value` lines on stdin as ClusterLabs programs do, does one
 // action on one plug, and ends 0 only when that was verified. It imports nothing but Node, because it is started for each
 // question and a slow start is paid at the worst moment.
+import { AsyncLocalStorage } from 'node:async_hooks'
 import { argv, env, exit, stderr, stdin, stdout } from 'node:process'
 import { metadataOf } from './metadata.ts'
 
@@ -81,41 +82,87 @@ const lastWords = 300
 const defaultDeadline = 30_000
 const longestInput = 256 * 1024
 
+/** The program: one call, answered out of this process. */
 export async function runAgent(agent: AgentDescription): Promise<void> {
-  // A coordinator that was killed cannot end us, so we end ourselves: an order that lands for ever later helps nobody.
-  const deadline = Number(env['HOLDFAST_DEADLINE'])
-  const within = Number.isFinite(deadline) && deadline > lastWords ? deadline - lastWords : defaultDeadline
   // Counted from when the process began: a start that was slow must not eat up the time for the last words.
-  const endsAt = within
-  setTimeout(() => finish(1, { state: 'unknown', evidence: `no end within ${Math.round(within)} ms`, reason: 'timeout' }), Math.max(0, endsAt - performance.now())).unref()
+  const said = await answerCall(agent, { words: argv.slice(2), stdin, environment: env, beganAt: 0 })
+  stderr.write(said.stderr)
+  stdout.write(said.stdout)
+  // Not before the words are out: an exit drops what a pipe has not taken yet.
+  stderr.write('', () => stdout.write('', () => exit(said.exitCode)))
+}
+
+/** All that a program is given. */
+export interface Call {
+  /** What stands behind its name. */
+  readonly words: readonly string[]
+  readonly stdin: AsyncIterable<Buffer> | Iterable<Buffer>
+  readonly environment: Environment
+  /** By performance.now(); HOLDFAST_DEADLINE counts from here. */
+  readonly beganAt: number
+}
+
+export type Environment = Readonly<Record<string, string | undefined>>
+
+export interface CallAnswer {
+  readonly exitCode: 0 | 1 | 2
+  readonly stdout: string
+  readonly stderr: string
+}
+
+/** What belongs to one call and to no other that is answered in the same process. */
+const calls = new AsyncLocalStorage<{ readonly environment: Environment; readonly hidden: Set<string> }>()
+
+export function answerCall(agent: AgentDescription, call: Call): Promise<CallAnswer> {
+  return calls.run({ environment: call.environment, hidden: new Set() }, () => answerInTime(agent, call))
+}
+
+async function answerInTime(agent: AgentDescription, call: Call): Promise<CallAnswer> {
+  // A coordinator that was killed cannot end us, so we end ourselves: an order that lands for ever later helps nobody.
+  const deadline = Number(call.environment['HOLDFAST_DEADLINE'])
+  const within = Number.isFinite(deadline) && deadline > lastWords ? deadline - lastWords : defaultDeadline
+  const endsAt = call.beganAt + within
+  const warnings: string[] = []
+  let timer: NodeJS.Timeout | undefined
+  const late = new Promise<CallAnswer>((resolve) => {
+    const tooLate = () => resolve(finish(1, { state: 'unknown', evidence: `no end within ${Math.round(within)} ms`, reason: 'timeout' }))
+    timer = setTimeout(tooLate, Math.max(0, endsAt - performance.now())).unref()
+  })
   try {
-    if (argv.length > 2) throw new Failure('config', 'takes no arguments: write key=value lines to its stdin')
-    const input = parseInput(await readAll(stdin), agent.parameters)
-    for (const warning of input.warnings) stderr.write(`WARNING: ${warning}\n`)
-    const given = givenFrom(input.values, agent.parameters, endsAt)
-    await act(agent, actionOf(input.actions), given)
-  } catch (error) {
-    // The edge of the program: whatever went wrong becomes exit 1 and a reason, and exit 1 is never a yes.
-    const reason = error instanceof Failure ? error.reason : 'device'
-    finish(1, { state: 'unknown', evidence: error instanceof Error ? error.message : 'broke for no reason it could name', reason })
+    const said = await Promise.race([answered(agent, call, endsAt, warnings), late])
+    return { ...said, stderr: `${warnings.join('')}${said.stderr}` }
+  } finally {
+    clearTimeout(timer)
   }
 }
 
-async function act(agent: AgentDescription, action: Action, given: Given): Promise<void> {
+async function answered(agent: AgentDescription, call: Call, endsAt: number, warnings: string[]): Promise<CallAnswer> {
+  try {
+    if (call.words.length > 0) throw new Failure('config', 'takes no arguments: write key=value lines to its stdin')
+    const input = parseInput(await readAll(call.stdin), agent.parameters)
+    for (const warning of input.warnings) warnings.push(`WARNING: ${warning}\n`)
+    const given = givenFrom(input.values, agent.parameters, endsAt)
+    return await act(agent, actionOf(input.actions), given)
+  } catch (error) {
+    // The edge of the program: whatever went wrong becomes exit 1 and a reason, and exit 1 is never a yes.
+    const reason = error instanceof Failure ? error.reason : 'device'
+    return finish(1, { state: 'unknown', evidence: error instanceof Error ? error.message : 'broke for no reason it could name', reason })
+  }
+}
+
+async function act(agent: AgentDescription, action: Action, given: Given): Promise<CallAnswer> {
   switch (action) {
     case 'metadata':
-      stdout.write(metadataOf(agent, agent.list === undefined ? actions.filter((known) => known !== 'list') : actions))
-      return leave(0)
+      return well(metadataOf(agent, agent.list === undefined ? actions.filter((known) => known !== 'list') : actions))
     case 'validate-all':
       agent.check?.(needRequired(agent.parameters, given))
-      return leave(0)
+      return well('')
     case 'list':
-      for (const outlet of await listed(agent, given)) stdout.write(`${outlet.plug},${outlet.name}\n`)
-      return leave(0)
+      return well((await listed(agent, given)).map((outlet) => `${outlet.plug},${outlet.name}\n`).join(''))
     case 'monitor':
       if (agent.list !== undefined) {
         await listed(agent, given)
-        return leave(0)
+        return well('')
       }
       return tell(await agent.status(needRequired(agent.parameters, given)))
     case 'status':
@@ -127,16 +174,29 @@ async function act(agent: AgentDescription, action: Action, given: Given): Promi
   }
 }
 
+function well(said: string): CallAnswer {
+  return { exitCode: 0, stdout: said, stderr: '' }
+}
+
 async function listed(agent: AgentDescription, given: Given): Promise<readonly { plug: string; name: string }[]> {
   if (agent.list === undefined) throw new Failure('config', `${agent.name} has one outlet and no list`)
   return agent.list(needRequired(agent.parameters.filter((parameter) => parameter.name !== 'plug'), given))
 }
 
-const hidden = new Set<string>()
+/** The environment of the call: the process's own is not looked at. */
+export function environment(): Environment {
+  return ownCall().environment
+}
 
-/** From here on the program never prints this: a cloud that refuses a request may quote what stood in it. */
+function ownCall() {
+  const own = calls.getStore()
+  if (own === undefined) throw new Error('nobody has called')
+  return own
+}
+
+/** From here on the call never prints this: a cloud that refuses a request may quote what stood in it. */
 export function neverPrint(secret: string): void {
-  if (secret.length >= shortestSecret) hidden.add(secret)
+  if (secret.length >= shortestSecret) ownCall().hidden.add(secret)
 }
 
 /** Shorter ones would take words apart that have nothing to do with them. */
@@ -144,26 +204,24 @@ const shortestSecret = 4
 
 export function withoutSecrets(text: string): string {
   let shown = text
-  for (const secret of hidden) shown = shown.replaceAll(secret, '***')
+  for (const secret of ownCall().hidden) shown = shown.replaceAll(secret, '***')
   return shown
 }
 
-function tell(word: DeviceWord): void {
-  finish(word.state === 'on' ? 0 : word.state === 'off' ? 2 : 1, word)
+function tell(word: DeviceWord): CallAnswer {
+  return finish(word.state === 'on' ? 0 : word.state === 'off' ? 2 : 1, word)
 }
 
-function finish(code: number, said: DeviceWord): void {
+function finish(exitCode: 0 | 1 | 2, said: DeviceWord): CallAnswer {
   const word = { ...said, evidence: withoutSecrets(said.evidence) }
   const reason = word.reason ?? 'device'
-  if (code === 1) stderr.write(`ERROR: ${reason}: ${word.evidence}\n${advice[reason]}\n`)
-  else stdout.write(`Status: ${word.state.toUpperCase()}\n`)
-  stdout.write(`holdfast ${JSON.stringify({ v: 1, ...word, ...(code === 1 ? { advice: advice[reason] } : {}) })}\n`)
-  leave(code)
-}
-
-/** Not before the words are out: an exit drops what a pipe has not taken yet. */
-function leave(code: number): void {
-  stderr.write('', () => stdout.write('', () => exit(code)))
+  const failed = exitCode === 1
+  const last = `holdfast ${JSON.stringify({ v: 1, ...word, ...(failed ? { advice: advice[reason] } : {}) })}\n`
+  return {
+    exitCode,
+    stdout: failed ? last : `Status: ${word.state.toUpperCase()}\n${last}`,
+    stderr: failed ? `ERROR: ${reason}: ${word.evidence}\n${advice[reason]}\n` : '',
+  }
 }
 
 interface Parsed {
@@ -232,7 +290,7 @@ function needRequired(parameters: readonly ParameterDescription[], given: Given)
   return given
 }
 
-async function readAll(stream: AsyncIterable<Buffer>): Promise<string> {
+async function readAll(stream: Call['stdin']): Promise<string> {
   const pieces: Buffer[] = []
   let size = 0
   for await (const piece of stream) {

@@ -6,10 +6,9 @@ import type { IncomingMessage } from 'node:http'
 // Not from node:http: as a module it brings a WebSocket client with it, which is a third of the program's start.
 import { Agent, request } from 'node:https'
 import { BlockList, connect as connectPlain, isIP, type Socket } from 'node:net'
-import { env } from 'node:process'
 import type { Duplex } from 'node:stream'
 import { connect as connectTls, type TLSSocket } from 'node:tls'
-import { Failure, withoutSecrets, type Given, type ParameterDescription, type Reason } from './contract.ts'
+import { Failure, environment, withoutSecrets, type Given, type ParameterDescription, type Reason } from './contract.ts'
 
 export interface Web {
   ask(asking: Asking): Promise<Answer>
@@ -184,7 +183,8 @@ async function connected(place: Place, given: Given): Promise<Socket> {
   try {
     return await Promise.race([late, way === place.host ? direct(place, given, keep) : tunnelled(place, proxy, given, keep)])
   } catch (error) {
-    for (const socket of opened) socket.destroy()
+    // The one on top first: Node falls over where the socket beneath a TLS socket goes before it.
+    for (const socket of opened.toReversed()) socket.destroy()
     throw error instanceof Failure ? error : new Failure('unreachable', `${way}: ${error instanceof Error ? error.message : 'no connection'}`)
   } finally {
     clearTimeout(timer)
@@ -260,7 +260,7 @@ function opens(socket: Socket, event: 'connect' | 'secureConnect' | 'readable'):
 }
 
 function authorities(given: Given): string | undefined {
-  const file = textOf(given.optional('ca')) ?? textOf(env['SSL_CERT_FILE'])
+  const file = textOf(given.optional('ca')) ?? textOf(environment()['SSL_CERT_FILE'])
   return file === undefined ? undefined : contentOf(file, 'ca=')
 }
 
@@ -277,7 +277,7 @@ export function contentOf(file: string, parameter: string): string {
 function proxyFor({ host, kind }: Place, given: Given): URL | undefined {
   if (isNear(host)) return undefined
   const named = textOf(given.optional('proxy'))
-  const fromEnvironment = kind === 'https:' ? (env['HTTPS_PROXY'] ?? env['https_proxy']) : env['http_proxy']
+  const fromEnvironment = kind === 'https:' ? (environment()['HTTPS_PROXY'] ?? environment()['https_proxy']) : environment()['http_proxy']
   const text = named ?? textOf(fromEnvironment)
   if (text === undefined || (named === undefined && isExempt(host))) return undefined
   const url = URL.parse(text.includes('://') ? text : `http://${text}`)
@@ -287,7 +287,7 @@ function proxyFor({ host, kind }: Place, given: Given): URL | undefined {
 
 /** NO_PROXY as most programs read it: names with all below them, addresses, networks, or everything. */
 function isExempt(host: string): boolean {
-  const entries = (env['NO_PROXY'] ?? env['no_proxy'] ?? '').split(',').map((entry) => entry.trim().toLowerCase()).filter((entry) => entry !== '')
+  const entries = (environment()['NO_PROXY'] ?? environment()['no_proxy'] ?? '').split(',').map((entry) => entry.trim().toLowerCase()).filter((entry) => entry !== '')
   const name = bare(host).toLowerCase()
   return entries.some((entry) => {
     const plain = entry.replace(/:\d+$/, '').replace(/^\*?\./, '')

@@ -2,15 +2,14 @@
 // Power of EC2 instances. Off is StopInstances with Force and SkipOsShutdown, and done only when EC2 itself says stopped: an
 // instance may stay stopping for minutes, and writes as long. One that hibernated says stopped too and goes on in its old boot
 // when it is started, so it is unknown. A terminated one is off for ever. One that is not found may be in another account.
-import { env } from 'node:process'
-import { Failure, runAgent, type AgentDescription, type DeviceWord, type Given, type Reason } from '../contract.ts'
+import { Failure, environment, runAgent, type AgentDescription, type DeviceWord, type Given, type Reason } from '../contract.ts'
 import { excerpt, openWeb, reasonOf, textOf, webParameters, type Answer, type Web } from '../https.ts'
 import { carryOut, orderParameters, patiently } from '../order.ts'
 import { credentialsOf, endpointOf, instanceMetadata } from './credentials.ts'
 import { signed, type Credentials } from './signature.ts'
 import { elementsAt, parseXml, textAt, type Element } from './xml.ts'
 
-const agent: AgentDescription = {
+export const agent: AgentDescription = {
   name: 'aws',
   says: 'Switches an instance of Amazon EC2. It needs ec2:DescribeInstances, ec2:StopInstances and ec2:StartInstances. EC2 tells no UUID of the machine, only its addresses.',
   vendor: 'https://aws.amazon.com/ec2/',
@@ -178,7 +177,7 @@ const regionForm = /^[a-z]{2,5}(-[a-z]+)+-\d+$/
 async function regionOf(given: Given, web: Web): Promise<string> {
   // A zone is its region and more: eu-west-1a, us-west-2-lax-1a.
   const ofZone = /^[a-z]{2,5}(?:-[a-z]+)+?-\d+/.exec(providerForm.exec(given.optional('plug') ?? '')?.[1] ?? '')?.[0]
-  const known = textOf(given.optional('region')) ?? ofZone ?? textOf(env['AWS_REGION']) ?? textOf(env['AWS_DEFAULT_REGION'])
+  const known = textOf(given.optional('region')) ?? ofZone ?? textOf(environment()['AWS_REGION']) ?? textOf(environment()['AWS_DEFAULT_REGION'])
   const region = known ?? await instanceMetadata(web, '/latest/meta-data/placement/region').then(({ text }) => text.trim(), () => '')
   if (!regionForm.test(region)) throw new Failure('config', known === undefined ? 'region= is missing, and this machine does not know one' : 'region= is no region, as eu-west-1')
   return region

@@ -1,7 +1,6 @@
 // Whose hand it is that switches: named in the method, or found where AWS itself puts it. In that order: parameters, the
 // environment, a web identity (IRSA), the container's agent (EKS Pod Identity, ECS), the instance's own role.
-import { env } from 'node:process'
-import { Failure, neverPrint, type Given } from '../contract.ts'
+import { Failure, environment, neverPrint, type Given } from '../contract.ts'
 import { contentOf, excerpt, reasonOf, textOf, type Answer, type Web } from '../https.ts'
 import type { Credentials } from './signature.ts'
 import { parseXml, textAt } from './xml.ts'
@@ -21,13 +20,13 @@ function fromParameters(given: Given): Credentials | undefined {
 }
 
 function fromEnvironment(): Credentials | undefined {
-  const [accessKey, secretKey] = [textOf(env['AWS_ACCESS_KEY_ID']), textOf(env['AWS_SECRET_ACCESS_KEY'])]
-  return accessKey === undefined || secretKey === undefined ? undefined : credentials(accessKey, secretKey, env['AWS_SESSION_TOKEN'])
+  const [accessKey, secretKey] = [textOf(environment()['AWS_ACCESS_KEY_ID']), textOf(environment()['AWS_SECRET_ACCESS_KEY'])]
+  return accessKey === undefined || secretKey === undefined ? undefined : credentials(accessKey, secretKey, environment()['AWS_SESSION_TOKEN'])
 }
 
 /** A token of the pod's service account for the credentials of a role. It is the one call that is not signed. */
 async function fromWebIdentity(web: Web, region: string): Promise<Credentials | undefined> {
-  const [file, role] = [textOf(env['AWS_WEB_IDENTITY_TOKEN_FILE']), textOf(env['AWS_ROLE_ARN'])]
+  const [file, role] = [textOf(environment()['AWS_WEB_IDENTITY_TOKEN_FILE']), textOf(environment()['AWS_ROLE_ARN'])]
   if (file === undefined || role === undefined) return undefined
   const token = contentOf(file, 'AWS_WEB_IDENTITY_TOKEN_FILE').trim()
   neverPrint(token)
@@ -45,11 +44,11 @@ async function fromWebIdentity(web: Web, region: string): Promise<Credentials | 
 }
 
 async function fromContainer(web: Web): Promise<Credentials | undefined> {
-  const relative = textOf(env['AWS_CONTAINER_CREDENTIALS_RELATIVE_URI'])
-  const url = relative === undefined ? textOf(env['AWS_CONTAINER_CREDENTIALS_FULL_URI']) : `http://169.254.170.2${relative}`
+  const relative = textOf(environment()['AWS_CONTAINER_CREDENTIALS_RELATIVE_URI'])
+  const url = relative === undefined ? textOf(environment()['AWS_CONTAINER_CREDENTIALS_FULL_URI']) : `http://169.254.170.2${relative}`
   if (url === undefined) return undefined
-  const file = textOf(env['AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE'])
-  const token = file === undefined ? textOf(env['AWS_CONTAINER_AUTHORIZATION_TOKEN']) : contentOf(file, 'AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE').trim()
+  const file = textOf(environment()['AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE'])
+  const token = file === undefined ? textOf(environment()['AWS_CONTAINER_AUTHORIZATION_TOKEN']) : contentOf(file, 'AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE').trim()
   if (token !== undefined) neverPrint(token)
   const answer = await web.ask({ method: 'GET', url, within: metadataPatience, ...(token === undefined ? {} : { headers: { authorization: token } }) })
   return fromJson(answer, 'the container\'s credentials')
@@ -70,8 +69,8 @@ async function fromInstance(web: Web): Promise<Credentials> {
 
 /** Version 2 alone: a token first, then the question with it. */
 export async function instanceMetadata(web: Web, path: string): Promise<Answer> {
-  if (env['AWS_EC2_METADATA_DISABLED'] === 'true') throw new Failure('config', 'AWS_EC2_METADATA_DISABLED is set')
-  const base = (textOf(env['AWS_EC2_METADATA_SERVICE_ENDPOINT']) ?? 'http://169.254.169.254').replace(/\/+$/, '')
+  if (environment()['AWS_EC2_METADATA_DISABLED'] === 'true') throw new Failure('config', 'AWS_EC2_METADATA_DISABLED is set')
+  const base = (textOf(environment()['AWS_EC2_METADATA_SERVICE_ENDPOINT']) ?? 'http://169.254.169.254').replace(/\/+$/, '')
   const token = must(await web.ask({ method: 'PUT', url: `${base}/latest/api/token`, headers: { 'x-aws-ec2-metadata-token-ttl-seconds': '60' }, body: '', within: metadataPatience }))
   neverPrint(token.text)
   return must(await web.ask({ method: 'GET', url: `${base}${path}`, headers: { 'x-aws-ec2-metadata-token': token.text }, within: metadataPatience }))
@@ -99,7 +98,7 @@ function credentials(accessKey: string, secretKey: string, sessionToken: string 
 
 /** Where the service stands, unless AWS's own variables say otherwise. */
 export function endpointOf(service: 'ec2' | 'sts', region: string): string {
-  const named = textOf(env[`AWS_ENDPOINT_URL_${service.toUpperCase()}`]) ?? textOf(env['AWS_ENDPOINT_URL'])
+  const named = textOf(environment()[`AWS_ENDPOINT_URL_${service.toUpperCase()}`]) ?? textOf(environment()['AWS_ENDPOINT_URL'])
   const domain = region.startsWith('cn-') ? 'amazonaws.com.cn' : 'amazonaws.com'
   return named ?? `https://${service}.${region}.${domain}/`
 }

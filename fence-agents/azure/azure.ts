@@ -8,7 +8,7 @@ import { excerpt, fieldsOf, itemsOf, openWeb, reasonOf, textOf, webParameters, t
 import { carryOut, lookPause, orderParameters, patiently } from '../order.ts'
 import { regionOf, tokenFor } from './token.ts'
 
-const agent: AgentDescription = {
+export const agent: AgentDescription = {
   name: 'azure',
   says: 'Switches a virtual machine of Azure, alone or of a scale set. It needs the actions read, powerOff, deallocate and start on it. Tells the UUID of the machine, so that the path can be proven to end at it.',
   vendor: 'https://azure.microsoft.com/products/virtual-machines',

@@ -1,6 +1,5 @@
 // Who asks: an application with its secret, the pod's own identity (workload identity), or that of the machine this runs on.
-import { env } from 'node:process'
-import { Failure, neverPrint, type Given } from '../contract.ts'
+import { Failure, environment, neverPrint, type Given } from '../contract.ts'
 import { contentOf, excerpt, textOf, type Answer, type Web } from '../https.ts'
 
 export interface Region {
@@ -18,7 +17,7 @@ const clouds: ReadonlyMap<string, Region> = new Map([
 export function regionOf(given: Given): Region {
   const region = clouds.get(given.text('cloud').toLowerCase())
   if (region === undefined) throw new Failure('config', `cloud= is none of ${[...clouds.keys()].join(', ')}`)
-  const [endpoint, authority] = [textOf(given.optional('endpoint')), textOf(given.optional('authority')) ?? textOf(env['AZURE_AUTHORITY_HOST'])]
+  const [endpoint, authority] = [textOf(given.optional('endpoint')), textOf(given.optional('authority')) ?? textOf(environment()['AZURE_AUTHORITY_HOST'])]
   return { endpoint: trimmed(endpoint ?? region.endpoint), authority: trimmed(authority ?? region.authority) }
 }
 
@@ -27,8 +26,8 @@ function trimmed(url: string): string {
 }
 
 export async function tokenFor(region: Region, given: Given, web: Web): Promise<string> {
-  const client = textOf(given.optional('username')) ?? textOf(env['AZURE_CLIENT_ID'])
-  const tenant = textOf(given.optional('tenantId')) ?? textOf(env['AZURE_TENANT_ID'])
+  const client = textOf(given.optional('username')) ?? textOf(environment()['AZURE_CLIENT_ID'])
+  const tenant = textOf(given.optional('tenantId')) ?? textOf(environment()['AZURE_TENANT_ID'])
   const proof = given.yes('msi') ? undefined : proofOf(given)
   const answer = proof === undefined ? await fromMachine(region, client, web) : await fromTenant(region, { client, tenant, proof }, web)
   const token = textOf(answer.json()['access_token'])
@@ -41,8 +40,8 @@ type Proof = Readonly<Record<string, string>>
 
 /** What shows that we are the application. Undefined: nothing does, and the machine's identity is asked for. */
 function proofOf(given: Given): Proof | undefined {
-  const secret = textOf(given.optional('password')) ?? textOf(env['AZURE_CLIENT_SECRET'])
-  const file = textOf(env['AZURE_FEDERATED_TOKEN_FILE'])
+  const secret = textOf(given.optional('password')) ?? textOf(environment()['AZURE_CLIENT_SECRET'])
+  const file = textOf(environment()['AZURE_FEDERATED_TOKEN_FILE'])
   if (secret !== undefined) {
     neverPrint(secret)
     return { client_secret: secret }
@@ -70,7 +69,7 @@ async function fromTenant(region: Region, { client, tenant, proof }: { client: s
 const metadataPatience = 3_000
 
 async function fromMachine(region: Region, client: string | undefined, web: Web): Promise<Answer> {
-  const base = trimmed(textOf(env['AZURE_POD_IDENTITY_AUTHORITY_HOST']) ?? 'http://169.254.169.254')
+  const base = trimmed(textOf(environment()['AZURE_POD_IDENTITY_AUTHORITY_HOST']) ?? 'http://169.254.169.254')
   const query = new URLSearchParams({ 'api-version': '2018-02-01', resource: `${region.endpoint}/`, ...(client === undefined ? {} : { client_id: client }) })
   try {
     const answer = await web.ask({ method: 'GET', url: `${base}/metadata/identity/oauth2/token?${query.toString()}`, headers: { metadata: 'true' }, within: metadataPatience })

@@ -7,7 +7,7 @@ import { excerpt, fieldsOf, itemsOf, openWeb, reasonOf, textOf, webParameters, t
 import { carryOut, lookPause, orderParameters, patiently } from '../order.ts'
 import { accountOf } from './token.ts'
 
-const agent: AgentDescription = {
+export const agent: AgentDescription = {
   name: 'gce',
   says: 'Switches an instance of Google Compute Engine. It needs compute.instances.get, .stop, .start, .list and compute.zoneOperations.get. Compute Engine tells no UUID of the machine, only its addresses.',
   vendor: 'https://cloud.google.com/compute',

@@ -1,7 +1,6 @@
 // Who asks: a service account by its key, or the account of the machine this runs on. Either way a token that lives an hour.
 import { sign } from 'node:crypto'
-import { env } from 'node:process'
-import { Failure, neverPrint, type Given } from '../contract.ts'
+import { Failure, environment, neverPrint, type Given } from '../contract.ts'
 import { contentOf, excerpt, fieldsOf, reasonOf, textOf, type Answer, type Web } from '../https.ts'
 
 const scope = 'https://www.googleapis.com/auth/compute'
@@ -29,7 +28,7 @@ interface Key {
 
 /** The key's JSON itself, or a file of it. Undefined: none is named. */
 function keyOf(given: Given): Key | undefined {
-  const named = textOf(given.optional('serviceaccount')) ?? textOf(env['GOOGLE_APPLICATION_CREDENTIALS'])
+  const named = textOf(given.optional('serviceaccount')) ?? textOf(environment()['GOOGLE_APPLICATION_CREDENTIALS'])
   if (named === undefined) return undefined
   const told = parsed(named.trimStart().startsWith('{') ? named : contentOf(named, 'serviceaccount='))
   if (told['type'] !== 'service_account') throw new Failure('config', 'serviceaccount= holds no key of a service account')
@@ -78,7 +77,7 @@ function signature(text: string, privateKey: string): string {
 const metadataPatience = 2_000
 
 async function fromMetadata(web: Web): Promise<Account> {
-  const base = `http://${textOf(env['GCE_METADATA_HOST']) ?? 'metadata.google.internal'}/computeMetadata/v1`
+  const base = `http://${textOf(environment()['GCE_METADATA_HOST']) ?? 'metadata.google.internal'}/computeMetadata/v1`
   const ask = (path: string) => web.ask({ method: 'GET', url: `${base}${path}`, headers: { 'metadata-flavor': 'Google' }, within: metadataPatience })
   try {
     const token = await ask('/instance/service-accounts/default/token')

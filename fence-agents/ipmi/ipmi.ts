@@ -2,10 +2,9 @@
 // Power by IPMI, through ipmitool. An accepted order is not an off machine (measured: accepted, and running on), so the
 // status is asked until it says off. The password goes to ipmitool in its environment, never in its arguments.
 import { spawn } from 'node:child_process'
-import { env } from 'node:process'
-import { Failure, pollUntil, runAgent, type AgentDescription, type DeviceWord, type Given, type Reason } from '../contract.ts'
+import { Failure, environment, pollUntil, runAgent, type AgentDescription, type DeviceWord, type Given, type Reason } from '../contract.ts'
 
-const agent: AgentDescription = {
+export const agent: AgentDescription = {
   name: 'ipmi',
   says: 'Switches a server by IPMI 2.0 over LAN, with ipmitool. It cannot tell which machine it is: the identity of such a path is proven by a drill.',
   vendor: 'https://github.com/ipmitool/ipmitool',
@@ -67,7 +66,7 @@ function sessionOf(given: Given): string[] {
 async function ipmitool(given: Given, command: readonly string[]): Promise<string> {
   const within = Math.max(1, Math.min(given.ms('login_timeout') + Number(retries) * 1_000, given.left()))
   const child = spawn('ipmitool', [...sessionOf(given), ...command], {
-    env: { PATH: env['PATH'], LANG: 'C', LC_ALL: 'C', IPMI_PASSWORD: given.text('password') }, stdio: ['ignore', 'pipe', 'pipe'],
+    env: { PATH: environment()['PATH'], LANG: 'C', LC_ALL: 'C', IPMI_PASSWORD: given.text('password') }, stdio: ['ignore', 'pipe', 'pipe'],
   })
   let output = ''
   let errors = ''

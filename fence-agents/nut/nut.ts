@@ -5,7 +5,7 @@
 import { Failure, pollUntil, runAgent, type AgentDescription, type DeviceWord, type Given } from '../contract.ts'
 import { checkUpsd, overUpsd, type Upsd } from './upsd.ts'
 
-const agent: AgentDescription = {
+export const agent: AgentDescription = {
   name: 'nut',
   says: 'Switches an outlet, or all that a UPS feeds, through upsd of Network UPS Tools. It cannot tell which machine hangs on it: the identity of such a path is proven by a drill.',
   vendor: 'https://networkupstools.org',

@@ -1,6 +1,5 @@
 // Keystone, version 3: an application credential, or a password, for a token and the address of Nova.
-import { env } from 'node:process'
-import { Failure, neverPrint, type Given } from '../contract.ts'
+import { Failure, environment, neverPrint, type Given } from '../contract.ts'
 import { excerpt, fieldsOf, itemsOf, reasonOf, textOf, type Fields, type Web } from '../https.ts'
 
 export interface Nova {
@@ -27,7 +26,7 @@ export async function logIn(given: Given, web: Web, region: string | undefined):
 
 /** As the method says, else as OpenStack's own variables do. */
 function setting(given: Given, name: string): string | undefined {
-  return textOf(given.optional(name)) ?? textOf(env[`OS_${name.toUpperCase()}`])
+  return textOf(given.optional(name)) ?? textOf(environment()[`OS_${name.toUpperCase()}`])
 }
 
 function loginOf(given: Given): object {

@@ -8,7 +8,7 @@ import { excerpt, fieldsOf, itemsOf, openWeb, reasonOf, textOf, trustParameters,
 import { carryOut, orderParameters, patiently } from '../order.ts'
 import { logIn, type Nova } from './keystone.ts'
 
-const agent: AgentDescription = {
+export const agent: AgentDescription = {
   name: 'openstack',
   says: 'Switches a server of OpenStack. Nova first asks the system to shut down and cuts the power after a minute, if that hangs: give the method time. Tells the UUID of the server, which its machine bears too where it runs on libvirt.',
   vendor: 'https://docs.openstack.org/nova/latest/',
@@ -95,12 +95,21 @@ const shutDown = 4
 function wordOf(told: Fields): DeviceWord {
   const { status, vm, task, power, host } = stateOf(told)
   const evidence = `status ${excerpt(status)}, vm_state ${excerpt(String(vm))}, power_state ${excerpt(String(power))}${task === null ? '' : `, task ${excerpt(String(task))}`}${host === undefined ? '' : `, host ${excerpt(host)}`}`
-  const machine = String(told['id'])
+  const of = { machine: String(told['id']), ...addressesOf(told) }
   // Told only to those who may see it. A hypervisor that does not answer has told Nova nothing of late.
-  if (host !== undefined && host !== 'UP' && host !== 'MAINTENANCE') return { state: 'unknown', evidence: `${evidence}: its hypervisor does not answer`, reason: 'device', machine }
-  if (status === 'ACTIVE' && vm === 'active' && task === null && power === running) return { state: 'on', evidence, machine }
-  if (status === 'SHUTOFF' && vm === 'stopped' && task === null && power === shutDown) return { state: 'off', evidence, machine }
-  return { state: 'unknown', evidence, reason: 'device', machine }
+  if (host !== undefined && host !== 'UP' && host !== 'MAINTENANCE') return { state: 'unknown', evidence: `${evidence}: its hypervisor does not answer`, reason: 'device', ...of }
+  if (status === 'ACTIVE' && vm === 'active' && task === null && power === running) return { state: 'on', evidence, ...of }
+  if (status === 'SHUTOFF' && vm === 'stopped' && task === null && power === shutDown) return { state: 'off', evidence, ...of }
+  return { state: 'unknown', evidence, reason: 'device', ...of }
+}
+
+const mostAddresses = 16
+
+/** Of its own ports, network by network. A floating one is led to it from elsewhere, and may be led to another tomorrow. */
+function addressesOf(told: Fields): Pick<DeviceWord, 'addresses'> {
+  const own = Object.values(fieldsOf(told['addresses'])).flatMap((network) => itemsOf(network).map(fieldsOf))
+    .filter((one) => one['OS-EXT-IPS:type'] !== 'floating').map((one) => textOf(one['addr'])).filter((address) => address !== undefined)
+  return own.length === 0 ? {} : { addresses: own.slice(0, mostAddresses) }
 }
 
 const pageSize = 500

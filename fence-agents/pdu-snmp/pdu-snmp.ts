@@ -6,7 +6,7 @@ import { Failure, pollUntil, runAgent, type AgentDescription, type DeviceWord, t
 import { checkSnmp, overSnmp, snmpParameters, type SnmpDevice, type SnmpValue } from '../snmp.ts'
 import { tableGiven, tableOfDevice, type OutletTable } from './outlets.ts'
 
-const agent: AgentDescription = {
+export const agent: AgentDescription = {
   name: 'pdu-snmp',
   says: 'Switches an outlet of a power strip by SNMP: APC, Eaton, Raritan, or any other by its OIDs. It cannot tell which machine hangs on the outlet: the identity of such a path is proven by a drill.',
   vendor: 'https://www.rfc-editor.org/rfc/rfc3416',

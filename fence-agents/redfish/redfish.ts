@@ -4,7 +4,7 @@
 import { runAgent, Failure, pollUntil, type AgentDescription, type DeviceWord, type Given, type Reason } from '../contract.ts'
 import { connectTo, samePlace, type Answer, type Connection } from './connection.ts'
 
-const agent: AgentDescription = {
+export const agent: AgentDescription = {
   name: 'redfish',
   says: 'Switches a server by the Redfish API of its management controller. Tells the UUID of the machine, so that the path can be proven to end at it.',
   vendor: 'https://www.dmtf.org/standards/redfish',

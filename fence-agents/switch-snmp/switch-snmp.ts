@@ -5,7 +5,7 @@
 import { Failure, pollUntil, runAgent, type AgentDescription, type DeviceWord, type Given } from '../contract.ts'
 import { checkSnmp, overSnmp, snmpParameters, type SnmpDevice, type SnmpValue } from '../snmp.ts'
 
-const agent: AgentDescription = {
+export const agent: AgentDescription = {
   name: 'switch-snmp',
   says: 'Cuts a machine off from its network, by a port of a switch and SNMP (IF-MIB). The machine goes on running.',
   vendor: 'https://www.rfc-editor.org/rfc/rfc2863',

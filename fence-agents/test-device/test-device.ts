@@ -23,7 +23,7 @@ interface DeviceState {
 /** Ten minutes are for ever in a test, and an end all the same if the test is killed. */
 const hanging = 'process.on("SIGTERM", () => {}); setTimeout(() => {}, 600000)'
 
-const agent: AgentDescription = {
+export const agent: AgentDescription = {
   name: 'test-device',
   says: 'A machine whose power is a word in a file. For tests only.',
   vendor: 'https://holdfast.dev',

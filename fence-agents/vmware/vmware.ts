@@ -7,7 +7,7 @@ import { Failure, neverPrint, runAgent, type AgentDescription, type DeviceWord, 
 import { excerpt, fieldsOf, itemsOf, openWeb, reasonOf, textOf, trustParameters, webParameters, type Answer, type Fields, type Web } from '../https.ts'
 import { carryOut, orderParameters, patiently } from '../order.ts'
 
-const agent: AgentDescription = {
+export const agent: AgentDescription = {
   name: 'vmware',
   says: 'Switches a virtual machine of VMware vSphere through vCenter. It needs VirtualMachine.Interact.PowerOn and PowerOff on it, and may read the hosts. Tells the UUID of the machine, so that the path can be proven to end at it.',
   vendor: 'https://developer.broadcom.com/xapis/vsphere-automation-api',

@@ -3,9 +3,9 @@ import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
 import { chmodSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { tableOf, testAgent } from './agent-test.ts'
+import { tableOf, testAgent, testOver } from './agent-test.ts'
 import type { Row } from './clauses.ts'
-import { inPlace, type AgentPlace } from './place.ts'
+import { inPlace, programsHere, type AgentPlace } from './place.ts'
 import { startSnmpDevice, v2c } from './snmp-device.ts'
 
 const test = suite('agent-test')
@@ -45,9 +45,10 @@ test('a program that keeps the contract keeps every clause', async () => {
     values.set(`${state}.${oid.split('.').at(-1)}`, { type: 'Integer', value })
   })
   try {
-    const rows = await rowsOf('pdu-snmp', [
+    const told = await testOver(programsHere, 'pdu-snmp', [
       'ip=127.0.0.1', `ipport=${strip.port}`, `community=${v2c.community}`, 'model=apc-rpdu', 'plug=1', 'unknown=99', 'other=2', 'wrong.community=guess', 'shell_timeout=0.6',
-    ])
+    ].join('\n'), () => undefined)
+    const rows = new Map(told.map((row) => [row.clause, row]))
     assert.equal(verdicts(rows, 'broken'), [])
     assert.equal(verdicts(rows, 'LIES'), [])
     assert.ok(verdicts(rows, 'kept').length >= 19)

@@ -12,6 +12,7 @@ import { basename, dirname, resolve } from 'node:path'
 import { argv, env, exit } from 'node:process'
 import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'
+import type { Programs } from '../../coordinator/host.ts'
 import { findProgram, machinePrograms } from '../../coordinator/programs.ts'
 import { machineClock } from '../../edge/clock.ts'
 import { clauses, type Bench, type Row } from './clauses.ts'
@@ -47,23 +48,27 @@ function inputOf(words: readonly string[]): { readonly program: string; readonly
 export async function testAgent(program: string, params: string, heard: (row: Row) => void): Promise<readonly Row[]> {
   // A program of the ClusterLabs finds its own tools in the usual places.
   const programs = machinePrograms({ folders: [folderOf(program)], clock: machineClock, path: env['PATH'] ?? '' })
-  const rows: Row[] = []
   try {
-    const bench: Bench = {
-      ...deviceOf(params),
-      run: async (stdin, within) => {
-        const began = performance.now()
-        const end = await programs.run({ agent: basename(program), stdin, environment: { HOLDFAST_DEADLINE: String(within), PYTHONWARNINGS: 'ignore' }, within })
-        return { ...end, took: Math.round(performance.now() - began) }
-      },
-    }
-    for (const clause of clauses) {
-      const row = await clause(bench)
-      rows.push(row)
-      heard(row)
-    }
+    return await testOver(programs, program, params, heard)
   } finally {
     await programs.close()
+  }
+}
+
+export async function testOver(programs: Programs, program: string, params: string, heard: (row: Row) => void): Promise<readonly Row[]> {
+  const rows: Row[] = []
+  const bench: Bench = {
+    ...deviceOf(params),
+    run: async (stdin, within) => {
+      const began = performance.now()
+      const end = await programs.run({ agent: basename(program), stdin, environment: { HOLDFAST_DEADLINE: String(within), PYTHONWARNINGS: 'ignore' }, within })
+      return { ...end, took: Math.round(performance.now() - began) }
+    },
+  }
+  for (const clause of clauses) {
+    const row = await clause(bench)
+    rows.push(row)
+    heard(row)
   }
   return rows
 }

@@ -1,4 +1,4 @@
-// The program as a real process against an EC2 of our own, written from AWS's reference and judged in the device tier by moto.
+// The program against an EC2 of our own, written from AWS's reference and judged in the device tier by moto.
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
 import { writeFileSync } from 'node:fs'

@@ -1,4 +1,4 @@
-// The program as a real process against an Azure of our own, written from Microsoft's reference.
+// The program against an Azure of our own, written from Microsoft's reference.
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
 import { writeFileSync } from 'node:fs'

@@ -1,9 +1,11 @@
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
+import { spawnSync } from 'node:child_process'
 import { chmodSync, existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { execPath } from 'node:process'
 import { fileURLToPath } from 'node:url'
-import { parseInput, type ParameterDescription } from '../../fence-agents/contract.ts'
+import { answerCall, environment, neverPrint, parseInput, type ParameterDescription } from '../../fence-agents/contract.ts'
 import { metadataOf } from '../../fence-agents/metadata.ts'
 import { inPlace, type AgentPlace } from './place.ts'
 import { startSnmpDevice, v2c } from './snmp-device.ts'
@@ -158,10 +160,53 @@ test('why it fails is said in a word, a sentence, and what to do about it', () =
 test('a program ends itself before its deadline, and says why', () => inPlace(async (place) => {
   const file = join(place.folder, 'slow')
   writeFileSync(file, JSON.stringify({ power: 'on', mode: 'slow', delayMs: 60_000 }))
-  const word = await place.ask('test-device', 'off', { state_file: file }, 2_000)
+  const word = await place.started.ask('test-device', 'off', { state_file: file }, 2_000)
   assert.equal([word.state, word.late], ['failed', false])
   assert.match(word.reason, /^timeout/)
 }))
+
+for (const agent of ['redfish', 'ipmi', 'aws', 'gce', 'azure', 'openstack', 'vmware', 'pdu-snmp', 'nut', 'switch-snmp', 'test-device']) {
+  test(`${agent} started alone says all of its metadata, as in this process`, () => inPlace(async (place) => {
+    const [started, here] = [await place.started.raw(agent, 'action=metadata\n'), await place.raw(agent, 'action=metadata\n')]
+    assert.is(started.exitCode, 0, started.stderr)
+    assert.match(started.stdout, /^<\?xml [^]*<\/resource-agent>\n$/)
+    assert.equal([started.stdout, started.stderr], [here.stdout, here.stderr])
+  }))
+}
+
+test('started for each question: status, off, status, on end 0, 0, 2, 0, and a question without an action 1', () => withDevices(async (devices, place) => {
+  for (const { agent, stdin, power } of devices.filter((device) => device.agent === 'test-device' || device.agent === 'nut')) {
+    const ended: (number | undefined)[] = []
+    for (const action of ['action=status\n', 'action=off\n', 'action=status\n', 'action=on\n', '']) ended.push((await place.started.raw(agent, `${action}${stdin}`)).exitCode)
+    assert.equal([ended, power()], [[0, 0, 2, 0, 1], 'on'], agent)
+  }
+}))
+
+test('arguments are refused, and nothing is done', () => inPlace(async (place) => {
+  const [device] = inFiles(place)
+  const program = fileURLToPath(new URL('../../fence-agents/test-device/test-device.ts', import.meta.url))
+  const ended = spawnSync(execPath, [program, '--action=off'], { input: `action=off\n${device?.stdin}`, encoding: 'utf8' })
+  assert.equal([ended.status, device?.power()], [1, 'on'])
+  assert.match(ended.stderr, /^ERROR: config: takes no arguments/)
+}))
+
+/** It names a secret of its own, and says that of both. */
+async function saidBy(name: string, HOLDFAST_DEADLINE: string): Promise<string> {
+  const look = async () => {
+    neverPrint(`${name}-secret`)
+    await new Promise((resolve) => { setTimeout(resolve, 50) })
+    return { state: 'on', evidence: `one-secret two-secret ${environment()['NAME']}` } as const
+  }
+  const agent = { name, says: '', vendor: '', parameters: [], status: look, off: look, on: look }
+  return (await answerCall(agent, { words: [], stdin: [Buffer.from('action=status\n')], environment: { NAME: name, HOLDFAST_DEADLINE }, beganAt: performance.now() })).stdout
+}
+
+test('two calls in one process share nothing: neither a secret nor an environment, nor the end of their time', async () => {
+  const [one, two, late] = await Promise.all([saidBy('one', '5000'), saidBy('two', '5000'), saidBy('late', '301')])
+  assert.match(one, /"\*\*\* two-secret one"/)
+  assert.match(two, /"one-secret \*\*\* two"/)
+  assert.match(late, /"no end within 1 ms"/)
+})
 
 test('a slow start counts: it leaves less time for the device, not for the last words', () => inPlace(async (place) => {
   const contract = fileURLToPath(new URL('../../fence-agents/contract.ts', import.meta.url))

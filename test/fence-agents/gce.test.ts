@@ -1,4 +1,4 @@
-// The program as a real process against a Compute Engine of our own, written from Google's reference.
+// The program against a Compute Engine of our own, written from Google's reference.
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
 import { generateKeyPairSync, verify } from 'node:crypto'

@@ -25,7 +25,7 @@ function tool(place: AgentPlace, { order = 'echo "$word" > "$power"; echo "Chass
 test('off is ordered once, and verified by asking; the password is in the environment alone', () => inPlace(async (place) => {
   const { power, log } = tool(place)
   assert.is((await place.ask('ipmi', 'status', login)).state, 'on')
-  assert.is((await place.ask('ipmi', 'off', login)).state, 'off')
+  assert.is((await place.started.ask('ipmi', 'off', login)).state, 'off')
   assert.is(readFileSync(power, 'utf8'), 'off\n')
   assert.is((await place.ask('ipmi', 'status', login)).state, 'off')
   assert.is((await place.ask('ipmi', 'off', login)).state, 'off')
@@ -63,7 +63,7 @@ for (const [name, status, reason] of [
 
 test('a tool that hangs is ended, and the program says so before its deadline', () => inPlace(async (place) => {
   tool(place, { status: 'exec sleep 600' })
-  const word = await place.ask('ipmi', 'status', { ...login, login_timeout: '0.5' })
+  const word = await place.started.ask('ipmi', 'status', { ...login, login_timeout: '0.5' })
   assert.equal([word.state, word.late], ['unknown', false])
   assert.match(word.reason, /^timeout/)
 }))

@@ -1,4 +1,4 @@
-// The program as a real process against an upsd that a test can bend.
+// The program against an upsd that a test can bend.
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
 import { createServer, type AddressInfo } from 'node:net'

@@ -1,4 +1,4 @@
-// The program as a real process against a Keystone and a Nova of our own, written from OpenStack's reference.
+// The program against a Keystone and a Nova of our own, written from OpenStack's reference.
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
 import { X509Certificate } from 'node:crypto'
@@ -15,6 +15,7 @@ interface Server {
   task: string | null
   power: number
   host?: string
+  addresses?: object
   coming: Partial<Server>[]
 }
 
@@ -46,7 +47,7 @@ async function inWorld(work: (world: OpenStack) => Promise<void>): Promise<void>
     Object.assign(server, server.coming.shift())
     return {
       id: server.id, name: 'node-1', status: server.status, 'OS-EXT-STS:vm_state': server.vm, 'OS-EXT-STS:task_state': server.task, 'OS-EXT-STS:power_state': server.power,
-      ...(server.host === undefined ? {} : { host_status: server.host }),
+      ...(server.host === undefined ? {} : { host_status: server.host }), ...(server.addresses === undefined ? {} : { addresses: server.addresses }),
     }
   }
   const answer = (call: Call): Reply => {
@@ -198,6 +199,20 @@ test('half a credential, a name for a plug, no Keystone: refused before anybody 
     assert.match((await cloud.place.ask('openstack', 'off', at(over))).reason, /^config/)
   }
   assert.equal(cloud.calls, [])
+}))
+
+test('the addresses of its ports are told, and none that is only led to it', () => inWorld(async ({ cloud, server, with: at }) => {
+  const told = async () => (await cloud.place.ask('openstack', 'status', at())).addresses
+  assert.is(await told(), undefined)
+  server.addresses = {
+    private: [{ addr: '10.0.0.5', version: 4, 'OS-EXT-IPS:type': 'fixed' }, { addr: '203.0.113.5', version: 4, 'OS-EXT-IPS:type': 'floating' }],
+    storage: [{ addr: 'fd00::5', version: 6, 'OS-EXT-IPS:type': 'fixed' }],
+  }
+  assert.equal(await told(), ['10.0.0.5', 'fd00::5'])
+  for (const strange of [{}, { private: 'none' }, { private: [{ addr: 5 }, {}] }]) {
+    server.addresses = strange
+    assert.is(await told(), undefined)
+  }
 }))
 
 test.run()

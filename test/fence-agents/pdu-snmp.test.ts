@@ -1,4 +1,4 @@
-// The program as a real process against a strip that a test can bend. What is asked of it first of all: that nothing but
+// The program against a strip that a test can bend. What is asked of it first of all: that nothing but
 // the strip's own number for off is ever off.
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'

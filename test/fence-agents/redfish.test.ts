@@ -1,4 +1,4 @@
-// The program as a real process against the simulated controller, and the controller against a client that is none of ours.
+// The program against the simulated controller, and the controller against a client that is none of ours.
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
 import { spawnSync } from 'node:child_process'
@@ -49,7 +49,7 @@ async function inWorld(work: (world: World) => Promise<void>, takes: Ms | 'for e
 test('status, off, status, on: ordered once, verified, with the machine\'s UUID', () => inWorld(async ({ place, orders, power, with: at }) => {
   const first = await place.ask('redfish', 'status', at())
   assert.equal(first, { state: 'on', reason: '', evidence: 'exit 0: PowerState On', machine: uuid('1'), late: false })
-  assert.is((await place.ask('redfish', 'off', at())).state, 'off')
+  assert.is((await place.started.ask('redfish', 'off', at())).state, 'off')
   assert.equal([power.get('1'), power.get('2')], ['Off', 'On'])
   assert.is((await place.ask('redfish', 'off', at())).state, 'off')
   assert.is((await place.ask('redfish', 'status', at())).state, 'off')

@@ -72,7 +72,7 @@ test('nobody at the port is told at once', () => inWorld(async ({ place, strip, 
 test('over version 3 the same, authenticated and encrypted', () => inWorld(async ({ place, power, with: at }) => {
   const { community: _, ...rest } = at(v3)
   assert.is((await place.ask('pdu-snmp', 'status', rest)).state, 'on')
-  assert.is((await place.ask('pdu-snmp', 'off', rest)).state, 'off')
+  assert.is((await place.started.ask('pdu-snmp', 'off', rest)).state, 'off')
   assert.is(power(), 'off')
 }))
 

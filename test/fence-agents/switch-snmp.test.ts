@@ -1,4 +1,4 @@
-// The program as a real process against a switch that a test can bend.
+// The program against a switch that a test can bend.
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
 import type { Ms } from '../../core/model.ts'
@@ -107,7 +107,7 @@ test('a name of no port or of two, a list, and an account that may only read: re
 
 test('over version 3 the same; list names every port', () => inWorld(async ({ place, carries, with: at }) => {
   const { community: _, ...rest } = at(v3)
-  assert.is((await place.ask('switch-snmp', 'off', rest)).state, 'off')
+  assert.is((await place.started.ask('switch-snmp', 'off', rest)).state, 'off')
   assert.is(carries(12), false)
   const { plug: __, ...login } = rest
   const stdin = Object.entries(login).map(([key, value]) => `${key}=${value}\n`).join('')

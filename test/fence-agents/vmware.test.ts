@@ -1,4 +1,4 @@
-// The program as a real process against a vCenter of our own, written from the vSphere Automation API's reference.
+// The program against a vCenter of our own, written from the vSphere Automation API's reference.
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
 import { hush, inCloud, sameDemands, type Call, type CloudWorld, type Reply } from './cloud.ts'
