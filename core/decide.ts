@@ -17,8 +17,8 @@ import { askClean, askPods, challenge, challengeNeighbours, illness, readLive, s
 import { sameBoot, type Boot, type Ms, type NodeSeen, type Observed } from './model.ts'
 import { nextOrder, type Next } from './plan.ts'
 import { policyOf, type Policy } from './policy.ts'
-import { foundOff, proveByWord, proveOff, readingsOf, recall, saidOffAt, type Proof, type Proven } from './proof.ts'
-import { bringBack, end, giveBack, returning } from './restore.ts'
+import { foundOff, proveByWord, proveOff, readingsOf, recall, saidOffAt, type Lacking, type Proof, type Proven } from './proof.ts'
+import { bringBack, end, giveBack, giveStrayed, returning } from './restore.ts'
 import { awaiting } from './return.ts'
 import { hold, laterBoot, latestBoot, quarantine, situationOf, untaint, withdraw, type Situation } from './situation.ts'
 import { survey, type Survey } from './survey.ts'
@@ -214,6 +214,8 @@ function unproven(at: Situation): Action[] {
   // In one write with the first order, or as soon after it as the API server takes it.
   const shut = orderedOff(status) && !hasTaint(node, quarantineKey) ? [quarantine(at)] : []
   const step = nextOrder(incident, node, on.now)
+  const back = step.next === 'verify' || step.next === 'wait' ? [] : giveStrayed(at, result)
+  if (back.length > 0) return [...looks, ...shut, ...back]
   const brake = mayOrder(at, step)
   if (brake !== undefined) return [...looks, ...shut, hold(node.name, brake, incident)]
   return foundOffNear(at) ? looks : [...looks, ...shut, ...order(at, step, result.lacks)]
@@ -236,15 +238,15 @@ function tryProof(at: Situation): Proven {
   const { on, incident, node, status } = at
   const ordered = orderedOff(status)
   const others = ordered ? [...on.seen.nodes.values()] : []
-  let lacks = 'nothing was ordered'
+  let lacking: Lacking = { lacks: 'nothing was ordered' }
   for (let level = 0; level < node.path.levels.length; level += 1) {
     if (status.voided.some((voided) => voided.proof.level >= level)) continue
     const result = ordered ? proveOff(incident, node, level, others, on.now) : foundOff(incident.boot, node, level, on.now)
     if ('proof' in result) return result
-    if (level === status.level) lacks = result.lacks
+    if (level === status.level) lacking = result
   }
   const byWord = vouched(at)
-  return byWord !== undefined && 'proof' in byWord ? byWord : { lacks }
+  return byWord !== undefined && 'proof' in byWord ? byWord : lacking
 }
 
 /** Undefined: nobody has acknowledged anything. */

@@ -136,13 +136,15 @@ interface Unfit {
 }
 
 /** A level whose proof was shown false, and all before it, are not tried again in this incident. */
-function firstLevel(incident: Incident): number {
+export function firstLevel(incident: Incident): number {
   return Math.max(-1, ...incident.status.voided.map((voided) => voided.proof.level)) + 1
 }
 
 function onLevel(incident: Incident, node: NodeSeen, level: number, round: number, now: Ms): Next | Unfit {
   const methods = node.path.levels[level] ?? []
   const orders = ordersIn(incident, round).filter((attempt) => attempt.level === level)
+  const back = incident.status.attempts.find((attempt) => attempt.action === 'on' && attempt.level === level)
+  if (back !== undefined) return { because: 'identity-unproven', detail: `${back.method} was switched on again, since it may have struck another machine` }
   const tries = (method: Method) => orders.filter((attempt) => isOf(attempt, method))
   const due = methods.filter((method) => !standsOff(node, method, tries(method).at(-1), now))
   const spent = due.find((method) => tries(method).length >= incident.policy.retries)

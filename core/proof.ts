@@ -34,7 +34,9 @@ export const sweepWithin: Ms = 15_000
 /** What is read live for a person's word is asked again so soon that it is no older than this. */
 const liveWithin: Ms = 5_000
 
-export type Proven = { readonly proof: Proof } | { readonly lacks: string }
+export type Proven = { readonly proof: Proof } | Lacking
+/** `astray`: what was switched may have been another machine. */
+export interface Lacking { readonly lacks: string; readonly astray?: true }
 
 /** *off*: the level was ordered off in this incident. */
 export function proveOff(incident: Incident, node: NodeSeen, level: number, others: readonly NodeSeen[], now: Ms): Proven {
@@ -68,7 +70,7 @@ export function proveOff(incident: Incident, node: NodeSeen, level: number, othe
     if (audit?.identity !== 'proven') {
       const known = tellsAddress(pair, node, others)
       const doubt = known ? undefined : neighbourDoubt(incident, node, method, pair.first, others)
-      if (doubt !== undefined) return { lacks: doubt }
+      if (doubt !== undefined) return { lacks: doubt, astray: true }
       const why = known ? `the device tells the node's address ${node.address}` : 'every other heard node of the device answered after the first off'
       evidence.push({ source: `identity ${method.name}`, word: `unproven: ${why}`, at: now })
     }

@@ -11,8 +11,8 @@ import { given, isOf, type Attempt, type Incident, type Outcome } from './incide
 import { seconds, shutsDown, type Verdict } from './judge.ts'
 import { askClean, askDevices, suspicion } from './look.ts'
 import type { Method, Ms, NodeSeen, PodSeen } from './model.ts'
-import { mayLand, underWay, untold, type Untold } from './plan.ts'
-import { landsBy, recall } from './proof.ts'
+import { firstLevel, mayLand, underWay, untold, type Untold } from './plan.ts'
+import { landsBy, recall, type Lacking } from './proof.ts'
 import { awaiting } from './return.ts'
 import { close, hold, laterBoot, quarantine, untaint, type Situation } from './situation.ts'
 
@@ -103,6 +103,20 @@ function booting({ on, incident, node, status }: Situation): boolean {
 
 const shutDown = 'it said that it shuts down, and stays so until somebody switches it on'
 const waitsForBoot: Brake = { because: 'waiting-for-boot', detail: 'ordered on, no boot is heard yet', lifts: 'a beat of it' }
+
+/** What is cut on a level whose orders may have struck another machine: now, or since something of it was switched on again. A
+ *  machine that was struck by mistake is dark through us, and one that was meant boots anew: both want their power. */
+export function giveStrayed(at: Situation, { lacks, astray }: Lacking): Action[] {
+  const { incident, node, status } = at
+  const back = given(status).filter((attempt) => attempt.action === 'on' && attempt.level >= firstLevel(incident)).map((attempt) => attempt.level)
+  const levels = new Set(astray === true ? [...back, status.level] : back)
+  const owed = cuts(incident, node).filter(({ level, givenBack, says }) => levels.has(level) && (!givenBack || says === 'off'))
+  if (owed.length === 0) return []
+  const pending = offPending(at)
+  if (pending !== undefined) return [hold(node.name, pending, incident)]
+  const detail = `${namesOf(owed)} may have struck another machine, and is switched on again: ${lacks}`
+  return [...asksOf(at, owed), ...giveOn(at, owed), hold(node.name, { because: 'identity-unproven', detail, lifts: 'a beat of the node, or whoever finds out which machine it leads to' }, incident)]
+}
 
 /** A person said that this silence is not to be answered. It is over once the node was heard and nothing of ours could have
  *  silenced it since; until then the incident stays, or the same silence would open the next one a second later. */

@@ -302,12 +302,21 @@ test('a program that does not end at its deadline is told', () => {
   assert.equal(wants(inState(ordering, { firstSeen: new Map(seenOrder(now - 45_000)) })), ['hold order-may-land'])
 })
 
-test('while nothing proves the off of a level, it is told what is lacking', () => {
+const endedBoth = (ago: number) => [...seenOrder(now - ago - 2_000, now - ago), ...seenOrder(now - ago - 2_000, now - ago, 'x')] as const
+const wishedOf = (one: Observed) => decide(one, now, [policy]).filter(({ node: whose }) => whose === 'node-2').map(said)
+
+test('an off that may have struck another machine proves nothing, and is taken back once its time is over; then it is not given again', () => {
   const neighbour = node({ name: 'node-1', beat: beat({ at: now - 6_500 }) })
-  const late = new Map(seenOrder(now - 36_000, now - 34_000))
+  const rest = [node({ name: 'node-3' }), node({ name: 'node-4' }), node({ name: 'node-5' })]
   const spent = { attempts: [attempt(), attempt({ id: 'x' })] }
-  const target = node({ ...ordered.node, record: unidentified, firstSeen: new Map([...late, ...seenOrder(now - 36_000, now - 34_000, 'x')]), beat: beat({ at: now - 40_000 }) })
-  assert.match(held(seen([target, neighbour, node({ name: 'node-3' }), node({ name: 'node-4' }), node({ name: 'node-5' })], [incident(spent)]), 'resting'), /node-1 on the same device has not answered/)
+  const target = (ago: number, more: readonly (readonly [string, number])[]) => node({ ...ordered.node, ...(more.length > 0 ? { readings: [reading('on', now - 1_000)] } : {}), record: unidentified, firstSeen: new Map([...endedBoth(ago), ...more]), beat: beat({ at: now - 40_000 }) })
+  const observed = (ago: number, status: object = spent, more: readonly (readonly [string, number])[] = []) => seen([target(ago, more), neighbour, ...rest], [incident(status)])
+  assert.match(held(observed(34_000), 'identity-unproven'), /node-1 on the same device has not answered/)
+  assert.ok(wishedOf(observed(34_000)).includes('restore bmc-off'))
+  assert.not(wishedOf(observed(20_000)).includes('restore bmc-off'), 'it may still answer')
+  const given = { attempts: [...spent.attempts, attempt({ id: 'y', action: 'on', result: 'on' })] }
+  const later = wishedOf(observed(60_000, given, seenOrder(now - 20_000, now - 19_000, 'y')))
+  assert.ok(later.every((one) => !one.startsWith('fence') && !one.startsWith('restore')), later.join())
 })
 
 test('heard again while its order runs, an incident waits for the run\'s end', () => {

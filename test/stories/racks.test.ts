@@ -61,9 +61,27 @@ test('outlets that changed places: the wrong machine goes dark, and that is no p
   strip?.wire(other, on.world.nodes.get(on.victim)?.machine)
   on.world.isolate(on.victim)
   await on.until('the neighbour is dark', () => on.world.nodes.get(other)?.machine.state() === 'off', 60_000)
-  await on.run(30_000)
+  await on.until('the neighbour has its power again', () => on.world.nodes.get(other)?.machine.state() === 'running', 120_000)
+  await on.run(600_000)
   const own = (await on.incidents()).find(({ nodeName }) => nodeName === on.victim)
   assert.is(own?.status.proof, undefined)
+  assert.equal(happened(on, 'device ordered').filter(({ to, plug }) => to === 'off' && plug === on.victim).length, 1, 'that outlet is not tried again')
+  assert.is(on.world.nodes.get(other)?.machine.state(), 'running')
+  assert.ok(own?.status.holds.some(({ because }) => because === 'identity-unproven'))
+  assert.equal(findings(on), [])
+})
+
+test('another node of the strip dies beside the order: nothing is proven, and the machine that was switched off boots anew', async () => {
+  const on = await peace({ seed: 36, power: 'two feeds on two strips', nodes: 5, zones: 1 })
+  const other = on.victim === 'node-1' ? 'node-2' : 'node-1'
+  on.world.freeze(on.victim)
+  await on.until('it is off', () => on.world.nodes.get(on.victim)?.machine.state() === 'off', 60_000)
+  on.world.cutPower(other)
+  await on.until('it is back', async () => (await on.incidents()).some(({ nodeName, status }) => nodeName === on.victim && status.phase === 'Final'), 240_000)
+  const own = (await on.incidents()).find(({ nodeName }) => nodeName === on.victim)
+  assert.equal([own?.status.proof, own?.status.outcome], [undefined, 'Withdrawn'])
+  assert.ok(['pdu-a-1', 'pdu-b-1'].every((strip) => on.world.devices.get(strip)?.plugs.get(on.victim)?.switched === 'on'))
+  await on.until('the other one is fenced and freed', async () => (await on.incidents()).some(({ nodeName, status }) => nodeName === other && status.proof !== undefined), 120_000)
   assert.equal(findings(on), [])
 })
 

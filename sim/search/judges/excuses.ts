@@ -8,7 +8,7 @@ import type { World } from '../../world.ts'
 import type { Excuse, Party, Violation } from '../judgement.ts'
 import type { Trouble } from '../trouble.ts'
 import type { Act, Ears, Word } from './ears.ts'
-import { darkByUs } from './liveness.ts'
+import { darkByUs, feedCutByUs } from './liveness.ts'
 import type { History } from './sight.ts'
 
 /** A trouble that took effect, and when, and on which node. */
@@ -34,13 +34,19 @@ function excuseOf(violation: Violation, history: History, struck: readonly Struc
   }
 }
 
-/** Somebody changed two cables of a strip, which cannot tell which machine hangs on an outlet; a controller can. */
+/** Somebody changed two cables. A strip cannot tell which machine hangs on an outlet; a controller can, but not to an order that
+ *  was on its way when its cable was changed. */
 function excusedStroke({ node = '', from }: Violation, { on: { world } }: History): string | undefined {
-  const order = world.truth.entries.find(({ at, what, facts }) => at === from && what === 'device ordered' && facts['to'] === 'off')
-  const { device, plug } = order?.facts ?? {}
+  const { entries } = world.truth
+  const order = entries.find(({ at, what, facts }) => at === from && what === 'device ordered' && facts['to'] === 'off')
+  if (order === undefined) return undefined
+  const { device, plug } = order.facts
+  const changed = entries.findLast(({ at, what, facts }) => at <= order.at && what === 'cables changed' && [facts['one'], facts['other']].includes(`${device}/${plug}`))
+  if (changed === undefined) return undefined
+  const sent = entries.findLast(({ at, what, facts }) => at <= order.at && what === 'program runs' && facts['action'] === 'off' && facts['plug'] === plug)
+  if (sent !== undefined && changed.at >= sent.at) return `somebody changed the cable of ${node} while the order was on its way`
   const told = [...world.nodes.keys()].flatMap(world.switches).flat().some((one) => one.device === device && one.kind === 'chassis')
-  const changed = world.truth.entries.some(({ at, what, facts }) => at <= (order?.at ?? -Infinity) && what === 'cables changed' && [facts['one'], facts['other']].includes(`${device}/${plug}`))
-  return changed && !told && !demandsIdentity(world) ? `the outlet that was ordered off feeds ${node} since somebody changed its cable` : undefined
+  return told || demandsIdentity(world) ? undefined : `the outlet that was ordered off feeds ${node} since somebody changed its cable`
 }
 
 /** Some policy trusts no path of unproven identity: then no order is given by it either. */
@@ -110,7 +116,7 @@ const nodeDeletions: ReadonlySet<string> = new Set(['the Node object is deleted'
 
 /** A machine that we switched off, and that nobody switched on again: somebody took away what we knew it by. */
 function excusedDark({ what, node = '', from = Infinity }: Violation, history: History, struck: readonly Struck[]): string | undefined {
-  if (!what.endsWith(darkByUs)) return undefined
+  if (!what.endsWith(darkByUs) && !what.endsWith(feedCutByUs)) return undefined
   const { world } = history.on
   const cut = world.truth.entries.findLast((entry) => entry.what === 'device ordered' && entry.facts['to'] === 'off' && world.devices.get(String(entry.facts['device']))?.plugs.get(String(entry.facts['plug']))?.machine?.name === node)
   const since = (does: string) => struck.some((one) => one.does === does && one.at >= (cut?.at ?? Infinity))

@@ -219,4 +219,23 @@ test('an outlet that feeds another machine since its cable was changed: excused,
   }
 })
 
+test('a controller whose cable was changed while the order was on its way: excused; changed before it was sent: not', async () => {
+  for (const [late, excused] of [[true, 1], [false, 0]] as const) {
+    const { world, victim, wellness, ears, history, run } = await quietWorld()
+    const judge = judgeRestraint(world, wellness, ears)
+    await run(21_000)
+    const sends = () => world.truth.note('program runs', { replica: 'replica-0-1', agent: 'redfish', action: 'off', plug: '1' })
+    const changes = () => world.truth.note('cables changed', { one: `bmc-${victim}/1`, other: 'bmc-x/1' })
+    for (const step of late ? [sends, changes] : [changes, sends]) {
+      step()
+      await run(500)
+    }
+    void world.devices.get(`bmc-${victim}`)?.order('1', 'off')
+    await run(2_000)
+    assert.is(judge.found().length, 1)
+    assert.is(excuses(judge.found(), history, []).length, excused)
+    judge.stop()
+  }
+})
+
 test.run()
