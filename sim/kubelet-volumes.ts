@@ -35,9 +35,14 @@ export interface KubeletVolumes {
   mountedPods(): readonly string[]
 }
 
-/** What goes wrong with unmounting on a node; may be changed at any time. `hangs`: it never ends. `forgets staging`: the pod's
- *  own mount goes, the staged one stays and is known to nobody. */
-export interface MountFaults { unmount: 'well' | 'hangs' | 'forgets staging' }
+/** What goes wrong with mounts and folders on a node; may be changed at any time. */
+export interface MountFaults {
+  /** `hangs`: it never ends. `forgets staging`: the pod's own mount goes, the staged one stays and is known to nobody. */
+  unmount: 'well' | 'hangs' | 'forgets staging'
+  /** What a boot finds of pods before it. `folders`: those of orphans are not removed, as where something is in them that the kubelet
+   *  will not delete. `staged mounts`: somebody beside the kubelet makes them again, without a write. */
+  kept: 'nothing' | 'folders' | 'staged mounts'
+}
 
 const mountTime: readonly [Ms, Ms] = [40, 200]
 const hangLook: Ms = 1_000

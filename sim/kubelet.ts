@@ -122,6 +122,7 @@ export function startKubelet({ machine, runtime, storage, chance, log, faults, t
     if (runtime.fault !== undefined) return
     for (const [uid, container] of runtime.containers) if (!workers.has(uid)) container.terminate(orphanGrace)
     for (const uid of volumes.mountedPods()) if (!workers.has(uid) && !runtime.containers.has(uid)) await volumes.unmount(uid)
+    if (faults.kept === 'folders') return
     for (const uid of machine.podFolders) if (!workers.has(uid) && !volumes.mountedPods().includes(uid)) machine.podFolders.delete(uid)
   }
 }

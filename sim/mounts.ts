@@ -15,6 +15,10 @@ export function stagingPath(driver: string, volume: string): string {
   return `${kubeletRoot}/plugins/kubernetes.io/csi/${driver}/${sha256(volume)}/globalmount`
 }
 
+export function isStaged({ path }: Mount): boolean {
+  return path.startsWith(`${kubeletRoot}/plugins/`)
+}
+
 export function volumePath(podUid: string, persistentVolume: string): string {
   return `${kubeletRoot}/pods/${podUid}/volumes/kubernetes.io~csi/${persistentVolume}/mount`
 }

@@ -31,7 +31,8 @@ async function runProgram(
 ): Promise<ProgramEnd> {
   const { clock } = network
   const input = readInput(run.stdin)
-  note('program runs', { replica: process.name, agent: run.agent, action: input.get('action') ?? '', plug: input.get('plug') ?? '' })
+  const asks = { replica: process.name, action: input.get('action') ?? '', ip: addressOf(input), plug: input.get('plug') ?? '' }
+  note('program runs', { ...asks, agent: run.agent })
   const stopped = new AbortController()
   const stop = () => stopped.abort()
   run.signal?.addEventListener('abort', stop, { once: true })
@@ -46,7 +47,7 @@ async function runProgram(
     ? { stdout: '', stderr: '', late: !stopped.signal.aborted, gone: true }
     : { ...first, late: false, gone: true }
   stopped.abort()
-  note('program ended', { replica: process.name, action: input.get('action') ?? '', plug: input.get('plug') ?? '', exit: end.exitCode ?? (end.late ? 'deadline' : 'signal') })
+  note('program ended', { ...asks, exit: end.exitCode ?? (end.late ? 'deadline' : 'signal') })
   return end
 }
 
@@ -59,8 +60,7 @@ async function execute(
   if (action === undefined || input.has('action twice')) return fails('Failed: action is not given exactly once')
   if (action === 'metadata') return { exitCode: 0, stdout: metadata, stderr: '' }
   if (action === 'validate-all') return { exitCode: 0, stdout: '', stderr: '' }
-  const address = input.get('ip') ?? input.get('ipaddr') ?? ''
-  const device = devices.get(address)
+  const device = devices.get(addressOf(input))
   const plug = input.get('plug') ?? input.get('port') ?? '1'
   if (plug.includes(',')) return fails('Failed: one plug a run')
   if (device === undefined || !(await reached(network, from, device, signal))) return fails('Failed: Unable to connect/login to fencing device')
@@ -118,6 +118,10 @@ function fails(sentence: string): Words {
 function rich(state: 'on' | 'off', answer: DeviceAnswer): string {
   const machine = 'machine' in answer ? answer.machine : undefined
   return `holdfast ${JSON.stringify({ v: 1, state, evidence: `the device says ${state}`, ...(machine === undefined ? {} : { machine }) })}\n`
+}
+
+function addressOf(input: ReadonlyMap<string, string>): string {
+  return input.get('ip') ?? input.get('ipaddr') ?? ''
 }
 
 function readInput(stdin: string): ReadonlyMap<string, string> {

@@ -2,7 +2,7 @@
 // refusal at the edge. A word that no searched schedule ever brought about is a finding: it is dead, or the search is blind there.
 import { readFileSync } from 'node:fs'
 
-/** Words as run.ts marks them: `hold blind`, `proof off`, `outcome Void`, `moment freed`, `refused the node is heard again`. */
+/** Words as runs mark them: `hold blind`, `proof off`, `outcome Void`, `moment freed`, `refused the node is heard again`. */
 export function productWords(): readonly string[] {
   const incident = text('core/incident.ts')
   return [
@@ -14,9 +14,16 @@ export function productWords(): readonly string[] {
   ]
 }
 
+/** Of a line that the product logged. Many a line has a `because`; a refusal of the edge, and a hold, are each one line alone. */
+export function markOf({ level, message, because }: Readonly<Record<string, unknown>>): string | undefined {
+  if (message === 'order not given') return `refused ${String(because)}`
+  if (message === 'held') return `hold ${String(because)}`
+  return level === 'warn' || level === 'error' ? `said ${String(message)}` : undefined
+}
+
 /** What no mark of a search tells of. */
 export function neverReached(words: readonly string[], marks: ReadonlySet<string>): readonly string[] {
-  return words.filter((word) => !marks.has(word) && !marks.has(word.replace(/^refused /, 'hold ')))
+  return words.filter((word) => !marks.has(word))
 }
 
 function text(file: string): string {

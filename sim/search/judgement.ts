@@ -1,15 +1,17 @@
 // Four judges of a run, outside of what they judge: they ask the storage, the machines, the devices and the API server's store,
 // never the product. *Safety*: did two write one volume, or two copies of one pod run, or was anything cut loose while they
-// could? *Restraint*: was a node that was well ordered off, or a pod deleted from it? *Liveness*: once nothing goes wrong any
-// more, does everything end, or hold for a reason that is true in the world? *Progress*: where one machine died and nothing else
-// went wrong, were its volumes free in seconds? The court lets them listen from the beginning and look every few seconds.
+// could, or a node let back on which something was left over? *Restraint*: was a node that was well ordered off, or a pod deleted
+// from it? *Liveness*: once nothing goes wrong any more, does everything end, or hold for a reason that is true in the world?
+// *Progress*: where one machine died and nothing else went wrong, were its volumes free in seconds? The court lets them listen
+// from the beginning and look every few seconds.
 import type { Ms } from '../../core/model.ts'
 import type { Party } from '../judges.ts'
 import type { Stage } from '../stage.ts'
 import { listen } from './judges/ears.ts'
 import { excuses, type Struck } from './judges/excuses.ts'
+import { judgeClean } from './judges/clean.ts'
 import { judgeHolds } from './judges/holds.ts'
-import { leftInTheDark } from './judges/liveness.ts'
+import { halfFed, leftInTheDark } from './judges/liveness.ts'
 import { judgeRestraint } from './judges/restraint.ts'
 import { judgeSafety } from './judges/safety.ts'
 import { look, type History } from './judges/sight.ts'
@@ -64,6 +66,7 @@ export function convene(on: Stage): Court {
   let edited = false
   let relieved = false
   const history: History = { on, wellness, ears, configEdited: () => edited, outOfServiceAt: (node) => outOfServiceAt.get(node) }
+  const clean = judgeClean(history)
   let cancel = world.clock.after(looksEvery, turn)
 
   function turn(): void {
@@ -71,6 +74,7 @@ export function convene(on: Stage): Court {
     edited ||= config() !== before
     for (const { metadata: { name } } of sight.nodes()) if (sight.ours(name).some((key) => key.endsWith('/out-of-service'))) outOfServiceAt.set(name, sight.now)
     taints.look(sight)
+    clean.look(sight)
     if (relieved) holds.look(sight)
     cancel = world.clock.after(looksEvery, turn)
   }
@@ -82,7 +86,7 @@ export function convene(on: Stage): Court {
     close() {
       cancel()
       for (const one of [safety, restraint, ears, wellness]) one.stop()
-      return [...safety.found(), ...restraint.found(), ...holds.found(), ...taints.found()]
+      return [...safety.found(), ...clean.found(), ...restraint.found(), ...holds.found(), ...taints.found(), ...halfFed(history)]
     },
     excuses: (violations, struck) => excuses(violations, history, struck),
   }

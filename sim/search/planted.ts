@@ -105,6 +105,12 @@ export const planted: readonly Plant[] = [
     schedule: onlyItsLeaseSpeaks(1),
   },
   {
+    name: 'a rebooted node let back without a clean report', judge: 'safety',
+    cuts: [{ file: 'core/return.ts', take: "if (clean.report.state === 'dirty') {", put: "if (clean.report.state === 'dirty' && now < 0) {" }],
+    // The folders of the pods that were freed stay where they are for as long.
+    schedule: { ...schedule(1, 100, trouble('what pods leave outlives a boot', 0.5, 40, { how: 'folders' }), trouble('the kernel freezes for good', 1, 1)), scene: { ...scene, nodes: 3 } },
+  },
+  {
     name: 'a proof carried over to a new boot', judge: 'safety', beside: 'fresh-off-before-each-batch and contradiction-stops',
     cuts: [
       { file: 'core/decide.ts', take: "if (at.heard === 'new boot' || laterBoot(node, incident.boot)) return ", put: "if (status.step === 'recovery' && (at.heard === 'new boot' || laterBoot(node, incident.boot))) return " },

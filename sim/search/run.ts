@@ -2,6 +2,7 @@
 import type { KubeObject } from '../../coordinator/api.ts'
 import type { Ms } from '../../core/model.ts'
 import { settled, stage, type Stage } from '../stage.ts'
+import { markOf } from './coverage.ts'
 import { convene, progress, unfinished, type Court, type Excuse, type Violation } from './judgement.ts'
 import type { Struck } from './judges/excuses.ts'
 import { stageOf } from './scene.ts'
@@ -140,9 +141,8 @@ function marksOf({ world }: Stage): readonly string[] {
     for (const { what } of status?.timeline ?? []) marks.add(`moment ${what}`)
   }
   for (const { what, facts } of world.truth.entries) {
-    if (what !== 'log') continue
-    if (facts['because'] !== undefined) marks.add(`hold ${String(facts['because'])}`)
-    else if (facts['level'] === 'warn' || facts['level'] === 'error') marks.add(`said ${String(facts['message'])}`)
+    const mark = what === 'log' ? markOf(facts) : undefined
+    if (mark !== undefined) marks.add(mark)
   }
   return [...marks].toSorted()
 }

@@ -1,5 +1,5 @@
-// A failing schedule made smaller while it fails for the same judge: fewer troubles, then a smaller cluster, then shorter
-// troubles. What is left is what a person reads.
+// A failing schedule made smaller while it fails for the same judge: fewer troubles, then a smaller and a plainer cluster, then
+// shorter troubles. What is left is what a person reads.
 import type { Judge } from './judgement.ts'
 import type { Schedule } from './schedule.ts'
 
@@ -29,6 +29,12 @@ function* candidates(schedule: Schedule): Generator<Schedule> {
   for (const [index] of troubles.entries()) yield { ...schedule, troubles: troubles.toSpliced(index, 1) }
   if (scene.nodes > 3) yield { ...schedule, scene: { ...scene, nodes: scene.nodes - 1 } }
   if (scene.replicas > 2) yield { ...schedule, scene: { ...scene, replicas: 2 } }
+  const { power, ...simpleRack } = scene
+  if (power !== undefined) yield { ...schedule, scene: simpleRack }
+  const { wants, ...usualPolicy } = scene
+  if (wants !== undefined) yield { ...schedule, scene: usualPolicy }
+  const { second, ...onePolicy } = scene
+  if (second !== undefined) yield { ...schedule, scene: onePolicy }
   for (const [index, trouble] of troubles.entries()) {
     if (trouble.span > 1_000) yield { ...schedule, troubles: troubles.with(index, { ...trouble, span: Math.round(trouble.span / 2) }) }
   }

@@ -1,5 +1,6 @@
 // Machines that die, freeze, hang, reboot and change, and the programs on them.
 import type { KubeObject } from '../../coordinator/api.ts'
+import { isStaged } from '../mounts.ts'
 import { aNode, lasting, when, type Ground, type TroubleClass, type TroubleKind } from './trouble.ts'
 
 type World = Ground['on']['world']
@@ -55,6 +56,23 @@ function inOneWay(choices: Readonly<Record<string, (world: World, node: string) 
   }
 }
 
+/** A boot later than its beginning shows it, whatever the machine does then. */
+const outlivesBoot: TroubleKind = {
+  class: 'storage',
+  draw: (chance, scene) => ({ on: aNode(chance, scene), how: chance.pick(['folders', 'staged mounts']) }),
+  begin(ground, trouble) {
+    const { world } = ground.on
+    const node = ground.node(trouble)
+    const faults = world.nodes.get(node)?.faults
+    if (faults === undefined) return undefined
+    faults.kept = trouble.how === 'folders' ? 'folders' : 'staged mounts'
+    return () => void world.clock.after(tidiedAfter, () => tidied(world, node))
+  },
+}
+
+/** Long enough for a node to have been let back, if nothing else were asked of it. */
+const tidiedAfter = 60_000
+
 const agentRuns = (world: World, node: string): boolean => world.nodes.get(node)?.agent() !== undefined
 
 export const nodeTroubles: Readonly<Record<string, TroubleKind>> = {
@@ -80,8 +98,19 @@ export const nodeTroubles: Readonly<Record<string, TroubleKind>> = {
   'the agent is upgraded': kind('node', (world, node) => (agentRuns(world, node) ? world.restartAgent(node) : false)),
   'a firewall swallows the kubelet port': portTrouble((world, node) => world.firewallKubeletPort(node)),
   'the kubelet port resets': portTrouble((world, node) => world.resetKubeletPort(node)),
+  'what pods leave outlives a boot': outlivesBoot,
   'unmounts hang': kind('storage', (world, node) => setUnmount(world, node, 'hangs'), (world, node) => setUnmount(world, node, 'well')),
   'a staged mount is forgotten': kind('storage', (world, node) => setUnmount(world, node, 'forgets staging'), (world, node) => setUnmount(world, node, 'well')),
+}
+
+/** Somebody unmounts what no pod uses; the folders go by themselves. */
+function tidied(world: World, node: string): void {
+  const there = world.nodes.get(node)
+  if (there === undefined) return
+  there.faults.kept = 'nothing'
+  const mounts = [...there.machine.mounts.values()]
+  const used = new Set(mounts.filter((mount) => !isStaged(mount)).map(({ volume }) => volume))
+  for (const mount of mounts) if (isStaged(mount) && !used.has(mount.volume)) there.machine.mounts.delete(mount.path)
 }
 
 /** A UUID that no other machine of the run bears, the same one in each run. */

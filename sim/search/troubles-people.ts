@@ -3,7 +3,8 @@
 import type { KubeObject } from '../../coordinator/api.ts'
 import { aNode, lasting, type Ground, type TroubleKind } from './trouble.ts'
 
-type Api = Ground['on']['world']['api']
+type World = Ground['on']['world']
+type Api = World['api']
 
 const pausePath = '/api/v1/namespaces/holdfast-system/configmaps'
 const policyPath = '/apis/holdfast.dev/v1alpha1/holdfastpolicies'
@@ -18,6 +19,24 @@ const pause: TroubleKind = {
   },
 }
 
+interface Policy extends KubeObject { readonly spec: Readonly<Record<string, unknown>> }
+
+function policyOf({ server }: World): Policy | undefined {
+  return ((server?.peek('holdfastpolicies.holdfast.dev') ?? []) as readonly Policy[]).find(({ metadata }) => metadata.name === 'all') // that collection's kind
+}
+
+const written = new WeakMap<World, Map<string, KubeObject>>()
+
+/** As it stood before any person had a hand in it: two edits that overlap must not leave the first one behind. */
+function asWritten<T extends KubeObject>(world: World, object: T): T {
+  const own = written.get(world) ?? new Map<string, KubeObject>()
+  written.set(world, own)
+  const key = `${object.kind} ${object.metadata.name}`
+  const first = own.get(key) ?? object
+  own.set(key, first)
+  return first as T // of the kind and name it was kept under
+}
+
 const edits: Readonly<Record<string, object>> = {
   'to DoNothing': { nodeDownPodDeletionPolicy: 'DoNothing' },
   'to a dry run': { mode: 'dryRun' },
@@ -29,10 +48,14 @@ const edits: Readonly<Record<string, object>> = {
 const edited: TroubleKind = {
   class: 'people',
   draw: (chance) => ({ on: '', how: chance.pick(Object.keys(edits)) }),
-  begin({ on: { world: { api } } }, { how = '' }) {
-    const before = { nodeDownPodDeletionPolicy: 'DeleteAllPods', mode: 'enforce', profile: 'fast', selector: null, pause: null }
-    void api.patch(`${policyPath}/all`, 'merge', { spec: edits[how] })
-    return () => void api.patch(`${policyPath}/all`, 'merge', { spec: before })
+  begin({ on: { world } }, { how = '' }) {
+    const policy = policyOf(world)
+    const edit = edits[how]
+    if (policy === undefined || edit === undefined) return undefined
+    const { spec } = asWritten(world, policy)
+    const before = Object.fromEntries(Object.keys(edit).map((key) => [key, spec[key] ?? null]))
+    void world.api.patch(`${policyPath}/all`, 'merge', { spec: edit })
+    return () => void world.api.patch(`${policyPath}/all`, 'merge', { spec: before })
   },
 }
 
@@ -64,23 +87,32 @@ const taintsRemoved: TroubleKind = {
   },
 }
 
+interface Config extends KubeObject { readonly data: Readonly<Record<string, string>> }
+
+/** Its own, or the one of all nodes that have none. */
+function configOf({ server }: World, node: string): Config | undefined {
+  const maps = (server?.peek('configmaps') ?? []) as readonly Config[] // that collection's kind
+  return maps.find(({ metadata }) => metadata.name === `fence-config-${node}`) ?? maps.find(({ metadata }) => metadata.name === 'fence-config-default')
+}
+
 const configured: TroubleKind = {
   class: 'people',
   draw: (chance, scene) => ({ on: aNode(chance, scene), how: chance.pick(['taken away', 'mistyped', 'changed']) }),
   begin(ground, trouble) {
     const { world } = ground.on
-    const path = `${pausePath}/fence-config-${ground.node(trouble)}`
-    const config = world.server?.peek('configmaps').find((one) => one.metadata.name === `fence-config-${ground.node(trouble)}`) as (KubeObject & { data?: Record<string, string> }) | undefined // a ConfigMap
-    if (config?.data === undefined) return undefined
-    const { data } = config
+    const config = configOf(world, ground.node(trouble))
+    if (config === undefined) return undefined
+    const { data } = asWritten(world, config)
+    const path = `${pausePath}/${config.metadata.name}`
     if (trouble.how === 'taken away') {
       void world.api.remove(path)
       return () => void world.api.create(pausePath, { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: config.metadata.name, namespace: 'holdfast-system' }, data })
     }
-    const off = data['fence-method-bmc-off'] ?? ''
+    const [key, off] = Object.entries(data).find(([one]) => /^fence-method-.*-off$/.test(one)) ?? []
+    if (key === undefined) return undefined
     const other = trouble.how === 'mistyped' ? 'template=no-such-template\n' : `${off}power_timeout=15\n`
-    void world.api.patch(path, 'merge', { data: { 'fence-method-bmc-off': other } })
-    return () => void world.api.patch(path, 'merge', { data: { 'fence-method-bmc-off': off } })
+    void world.api.patch(path, 'merge', { data: { [key]: other } })
+    return () => void world.api.patch(path, 'merge', { data: { [key]: off } })
   },
 }
 
@@ -91,10 +123,11 @@ export const peopleTroubles: Readonly<Record<string, TroubleKind>> = {
     class: 'people',
     draw: () => ({ on: '' }),
     begin({ on: { world } }) {
-      const policy = world.server?.peek('holdfastpolicies.holdfast.dev').find((one) => one.metadata.name === 'all') as (KubeObject & { spec?: object }) | undefined // a policy
+      const policy = policyOf(world)
       if (policy === undefined) return undefined
+      const { apiVersion, kind, spec } = asWritten(world, policy)
       void world.api.remove(`${policyPath}/all`)
-      return () => void world.api.create(policyPath, { apiVersion: policy.apiVersion, kind: policy.kind, metadata: { name: 'all' }, spec: policy.spec })
+      return () => void world.api.create(policyPath, { apiVersion, kind, metadata: { name: 'all' }, spec })
     },
   },
   'every NodeFence is deleted': overObjects('nodefences.holdfast.dev', (api, { metadata: { name } }) => void api.remove(`${fencePath}/${name}`)),

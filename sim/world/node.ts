@@ -8,6 +8,7 @@ import type { Running } from '../judges.ts'
 import type { MountFaults } from '../kubelet-volumes.ts'
 import { startKubelet, type Kubelet } from '../kubelet.ts'
 import type { Machine } from '../machine.ts'
+import { isStaged, type Mount } from '../mounts.ts'
 import type { Network } from '../network.ts'
 import type { Process } from '../process.ts'
 import { createRuntime, writingWorkload, type Image, type Runtime } from '../runtime.ts'
@@ -57,7 +58,8 @@ export function createNode(ground: NodeGround): WorldNode {
   let stopAgent: ((why: 'restart' | 'reboot' | 'shutdown') => Promise<void>) | undefined
   let agentDown = false
   let starts = 0
-  const faults: MountFaults = { unmount: 'well' }
+  const faults: MountFaults = { unmount: 'well', kept: 'nothing' }
+  let staged: readonly Mount[] = []
 
   const images = new Map<string, Image>([[agentImage, (run) => {
     if (settings.startAgent === undefined) return
@@ -101,6 +103,10 @@ export function createNode(ground: NodeGround): WorldNode {
     },
     sayGoodbye: async (why) => await stopAgent?.(why),
   }
-  machine.atBoot(() => node.startKubelet())
+  machine.beforeStop(() => { staged = [...machine.mounts.values()].filter(isStaged) })
+  machine.atBoot(() => {
+    if (faults.kept === 'staged mounts') for (const mount of staged) machine.mounts.set(mount.path, mount)
+    node.startKubelet()
+  })
   return node
 }

@@ -309,8 +309,11 @@ test('an off that may have struck another machine proves nothing, and is taken b
   const neighbour = node({ name: 'node-1', beat: beat({ at: now - 6_500 }) })
   const rest = [node({ name: 'node-3' }), node({ name: 'node-4' }), node({ name: 'node-5' })]
   const spent = { attempts: [attempt(), attempt({ id: 'x' })] }
-  const target = (ago: number, more: readonly (readonly [string, number])[]) => node({ ...ordered.node, ...(more.length > 0 ? { readings: [reading('on', now - 1_000)] } : {}), record: unidentified, firstSeen: new Map([...endedBoth(ago), ...more]), beat: beat({ at: now - 40_000 }) })
-  const observed = (ago: number, status: object = spent, more: readonly (readonly [string, number])[] = []) => seen([target(ago, more), neighbour, ...rest], [incident(status)])
+  const observed = (ago: number, status: object = spent, more: readonly (readonly [string, number])[] = []) => {
+    const readings = more.length > 0 ? [reading('on', now - 1_000)] : ordered.node.readings ?? []
+    const target = node({ ...ordered.node, readings, record: unidentified, firstSeen: new Map([...endedBoth(ago), ...more]), beat: beat({ at: now - 40_000 }) })
+    return seen([target, neighbour, ...rest], [incident(status)])
+  }
   assert.match(held(observed(34_000), 'identity-unproven'), /node-1 on the same device has not answered/)
   assert.ok(wishedOf(observed(34_000)).includes('restore bmc-off'))
   assert.not(wishedOf(observed(20_000)).includes('restore bmc-off'), 'it may still answer')

@@ -47,12 +47,14 @@ export interface Ears {
   readonly words: readonly Word[]
   readonly acts: readonly Act[]
   readonly oaths: readonly Oath[]
+  /** Calls whenever a write of the product's takes its quarantine off a node. */
+  onReturn(told: (node: string) => void): void
   /** Whether somebody was met with a fault at the API server lately, or would be. */
   apiFaulty(): boolean
   /** Programs that are giving an order. */
   orders(): number
   /** When the latest order of the kind to the outlet was begun, or a program that meant to give it. */
-  lastOrder(plug: string, to: 'on' | 'off'): Ms | undefined
+  lastOrder(address: string, plug: string, to: 'on' | 'off'): Ms | undefined
   stop(): void
 }
 
@@ -60,6 +62,7 @@ export function listen(world: World, wellness: Wellness): Ears {
   const words: Word[] = []
   const acts: Act[] = []
   const oaths: Oath[] = []
+  const returns: ((node: string) => void)[] = []
   const running = new Map<string, number>()
   const ordered = new Map<string, Ms>()
   const lies = new Map<string, Ms>()
@@ -69,11 +72,11 @@ export function listen(world: World, wellness: Wellness): Ears {
   stops.push(world.truth.listen(({ at, what, facts }: TruthEntry) => {
     if (what === 'device lied') lies.set(`${facts['device']} ${facts['plug']}`, at)
     if (what !== 'program runs' && what !== 'program ended') return
-    const { action, plug, replica } = facts
+    const { action, ip, plug, replica } = facts
     if (action !== 'off' && action !== 'on') return
-    const key = `${replica} ${action} ${plug}`
+    const key = `${replica} ${action} ${ip} ${plug}`
     running.set(key, (running.get(key) ?? 0) + (what === 'program runs' ? 1 : -1))
-    ordered.set(`${plug} ${action}`, at)
+    ordered.set(`${ip} ${plug} ${action}`, at)
   }))
   for (const device of new Set(world.devices.values())) {
     const { read } = device
@@ -89,15 +92,19 @@ export function listen(world: World, wellness: Wellness): Ears {
     stops.push(() => { device.read = read })
   }
   if (world.server !== undefined) stops.push(overhear(world.server, (request, byProduct) => {
-    if (byProduct) acts.push(...actsOf(world, wellness, request))
-    else oaths.push(...oathsOf(world, request))
+    if (byProduct) {
+      acts.push(...actsOf(world, wellness, request))
+      const back = letBack(world, request)
+      if (back !== undefined) for (const told of returns) told(back)
+    } else oaths.push(...oathsOf(world, request))
   }, (so) => { faulty = so }))
 
   return {
     words, acts, oaths,
+    onReturn: (told) => void returns.push(told),
     apiFaulty: () => faulty,
     orders: () => [...running.values()].reduce((sum, count) => sum + count, 0),
-    lastOrder: (plug, to) => ordered.get(`${plug} ${to}`),
+    lastOrder: (address, plug, to) => ordered.get(`${address} ${plug} ${to}`),
     stop() {
       for (const stop of stops) stop()
     },
@@ -152,6 +159,20 @@ function actsOf(world: World, wellness: Wellness, { method, path, body }: ApiReq
     ...(wants(outOfServiceKey, `"${ownValue}"`) ? [actOn(world, wellness, 'out-of-service', node)] : []),
     ...(wants(quarantineKey) ? [actOn(world, wellness, 'quarantine', node)] : []),
   ]
+}
+
+interface PatchStep { readonly op: string; readonly path: string; readonly value?: unknown }
+
+/** Over the very version that stands, and without the quarantine that it bears. */
+function letBack(world: World, { method, path, body }: ApiRequest): string | undefined {
+  const [, name] = nodePath.exec(path.split('?')[0] ?? '') ?? []
+  const there = find<NodeObject>(world, 'nodes', ({ metadata }) => metadata.name === name)
+  if (method !== 'PATCH' || body === undefined || there?.spec?.taints?.some(({ key }) => key === quarantineKey) !== true) return undefined
+  const said = JSON.parse(body) as unknown
+  const steps = (Array.isArray(said) ? said : []) as readonly PatchStep[] // the product's own JSON
+  const stands = steps.some(({ op, path: field, value }) => op === 'test' && field === '/metadata/resourceVersion' && value === there.metadata.resourceVersion)
+  const taints = steps.find(({ op, path: field }) => op !== 'test' && field === '/spec/taints')
+  return stands && taints !== undefined && !JSON.stringify(taints.value ?? []).includes(quarantineKey) ? name : undefined
 }
 
 const fencePath = /^\/apis\/holdfast\.dev\/v1alpha1\/nodefences\/([^/?]+)/

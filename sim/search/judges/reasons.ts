@@ -183,7 +183,7 @@ function longestOrder(fence: Fence | undefined): Ms {
 }
 
 function lastOrder(node: string, to: 'on' | 'off', { ears, switches }: Sight): Ms {
-  return Math.max(-Infinity, ...switches(node).flat().map(({ plug }) => ears.lastOrder(plug, to) ?? -Infinity))
+  return Math.max(-Infinity, ...switches(node).flat().map(({ address, plug }) => ears.lastOrder(address, plug, to) ?? -Infinity))
 }
 
 /** `90s`, `1m30s`. */

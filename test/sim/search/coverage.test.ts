@@ -1,6 +1,6 @@
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
-import { neverReached, productWords, union } from '../../../sim/search/coverage.ts'
+import { markOf, neverReached, productWords, union } from '../../../sim/search/coverage.ts'
 
 const test = suite('search: coverage')
 
@@ -20,8 +20,16 @@ test('a union is read whole, over several lines and past its comments', () => {
 })
 
 test('what no mark tells of was never reached', () => {
-  const marks = new Set(['hold blind', 'proof off', 'hold the node is heard again'])
+  const marks = new Set(['hold blind', 'proof off', 'refused the node is heard again', 'said the incident is over'])
   assert.equal(neverReached(['hold blind', 'hold storm', 'proof off', 'refused the node is heard again', 'refused the incident is over'], marks), ['hold storm', 'refused the incident is over'])
+})
+
+test('a refusal is one that kept an order from being given, and a withdrawal for the same reason is none', () => {
+  const because = 'the node is heard again'
+  assert.is(markOf({ level: 'warn', message: 'order not given', because }), `refused ${because}`)
+  assert.is(markOf({ level: 'info', message: 'incident withdrawn', because }), undefined)
+  assert.is(markOf({ level: 'warn', message: 'held', because: 'blind' }), 'hold blind')
+  assert.is(markOf({ level: 'warn', message: 'the lease cannot be read or written', because: 'x' }), 'said the lease cannot be read or written')
 })
 
 test.run()

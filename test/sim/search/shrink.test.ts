@@ -6,7 +6,8 @@ import { shrink } from '../../../sim/search/shrink.ts'
 const test = suite('search: shrinking')
 
 const failing: Schedule = {
-  seed: 1, reliefAt: 0, shortest: 0, scene: { nodes: 7, zones: 3, replicas: 3, profile: 'fast', feed: 'own' },
+  seed: 1, reliefAt: 0, shortest: 0,
+  scene: { nodes: 7, zones: 3, replicas: 3, profile: 'fast', feed: 'own', power: 'two feeds on two strips', wants: 'little patience', second: 'balanced' },
   troubles: ['a', 'b', 'c', 'd'].map((does, index) => ({ does, at: index * 1_000, span: 8_000, on: 'victim' })),
 }
 const does = (schedule: Schedule): string => schedule.troubles.map((trouble) => trouble.does).join('')
@@ -14,13 +15,18 @@ const does = (schedule: Schedule): string => schedule.troubles.map((trouble) => 
 test('what is left fails still, and nothing of it can be spared', async () => {
   const least = await shrink(failing, 'safety', async (schedule) => (does(schedule).includes('b') && does(schedule).includes('d') ? ['safety'] : []))
   assert.is(does(least), 'bd')
-  assert.equal([least.scene.nodes, least.scene.replicas], [3, 2])
+  assert.equal(least.scene, { nodes: 3, zones: 3, replicas: 2, profile: 'fast', feed: 'own' })
   assert.ok(least.troubles.every(({ span }) => span <= 1_000))
 })
 
 test('another judge\'s word is another failure, and not followed', async () => {
   const least = await shrink(failing, 'safety', async (schedule) => (schedule.troubles.length === 4 && schedule.scene.nodes === 7 ? ['safety'] : ['liveness']))
   assert.is(does(least), 'abcd')
+})
+
+test('what the failure needs of the racks and the policies stays', async () => {
+  const least = await shrink(failing, 'safety', async ({ scene: { power, wants, second } }) => (power !== undefined && wants !== undefined && second !== undefined ? ['safety'] : []))
+  assert.equal([does(least), least.scene], ['', { ...failing.scene, nodes: 3, replicas: 2 }])
 })
 
 test('it gives up after a while', async () => {

@@ -4,6 +4,8 @@ import { customResourceDefinitions } from '../../../../deploy/crd.ts'
 import { falseFor, judgeHolds } from '../../../../sim/search/judges/holds.ts'
 import { lie, truths } from '../../../../sim/search/judges/reasons.ts'
 import { look } from '../../../../sim/search/judges/sight.ts'
+import { switchesOf } from '../../../../sim/world/power.ts'
+import type { World } from '../../../../sim/world.ts'
 import { quietWorld, type Quiet } from './quiet-world.ts'
 
 const test = suite('search: the judge of holds')
@@ -99,6 +101,9 @@ test('where nothing is wrong each of them is a lie', async () => {
 
 const attempt = { id: 'b-1.1', round: 1, level: 0, method: 'bmc-off', agent: 'redfish', action: 'off', replica: 'replica-0-1', term: 1, startedAt: '2026-01-01T00:00:00.000Z', result: 'failed' }
 
+const asksOf = (world: World, node: string) => ({ replica: 'replica-0-1', action: 'off', ip: switchesOf('bmc', { node, index: [...world.nodes.keys()].indexOf(node), zone: 0 })[0]?.[0]?.address, plug: '1' })
+const programRuns = (world: World, node: string) => world.truth.note('program runs', asksOf(world, node))
+
 /** What makes each of them true. */
 const makings: readonly (readonly [string, string, (quiet: Quiet) => Promise<void> | void])[] = [
   ['storm', '2 of 3 nodes in all fell silent within 60.0 s', ({ world }) => { for (const name of ['node-1', 'node-2']) world.freeze(name) }],
@@ -125,11 +130,11 @@ const makings: readonly (readonly [string, string, (quiet: Quiet) => Promise<voi
   ['blind', 'the API server has not answered', ({ world }) => void world.partition({ from: ['replica-0'], to: ['api'] })],
   ['order-may-land', 'the order to bmc-off did not end verified and may land for another 12.0 s', ({ world, victim, plantFence }) => {
     plantFence('b-1', victim, { phase: 'Running', attempts: [{ ...attempt, within: '20s', late: '1m' }] })
-    world.truth.note('program runs', { replica: 'replica-0-1', action: 'off', plug: '1' })
-    world.truth.note('program ended', { replica: 'replica-0-1', action: 'off', plug: '1' })
+    programRuns(world, victim)
+    world.truth.note('program ended', asksOf(world, victim))
   }],
-  ['order-may-land', 'bmc-off is being asked', ({ world }) => world.truth.note('program runs', { replica: 'replica-0-1', action: 'off', plug: '1' })],
-  ['resting', 'level 1: bmc-off failed 2 times', ({ world }) => world.truth.note('program runs', { replica: 'replica-0-1', action: 'off', plug: '1' })],
+  ['order-may-land', 'bmc-off is being asked', ({ world, victim }) => programRuns(world, victim)],
+  ['resting', 'level 1: bmc-off failed 2 times', ({ world, victim }) => programRuns(world, victim)],
   ['waiting-for-boot', 'ordered on, no new boot is heard yet', ({ world, victim }) => world.cutPower(victim)],
   ['waiting-for-boot', 'it was found off, and nobody here switched it off', ({ world, victim }) => world.cutPower(victim)],
   ['waiting-for-kubelet', 'kubelet on VICTIM has not posted Ready since this boot', ({ world, victim }) => world.killKubelet(victim)],
@@ -171,6 +176,8 @@ test('time alone makes a lie of some: a rest that is over, a machine that is dea
   const says = (because: string, detail: string) => lie({ node: victim, because, detail }, quiet.sight()) ?? ''
   assert.match(says('not-dead', 'silent for 2.0 s of 3.0 s'), /has been dead for 2\d\d/)
   assert.match(says('resting', 'x'), /a rest is 60.0 s/)
+  // That somebody else's controller was asked just now, by the same plug, is no news of it.
+  programRuns(world, [...world.nodes.keys()].find((name) => name !== victim) ?? '')
   assert.match(says('order-may-land', 'the order to bmc-off did not end verified and may land for another 12.0 s'), /the last order was begun \d+/)
   assert.match(says('waiting-for-boot', 'it was found off, and nobody here switched it off'), /an order of ours switched it off/)
   assert.match(says('waiting-for-boot', 'ordered on, no new boot is heard yet'), /^$/)

@@ -1,6 +1,6 @@
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
-import { leftInTheDark, unfinished } from '../../../../sim/search/judges/liveness.ts'
+import { halfFed, leftInTheDark, unfinished } from '../../../../sim/search/judges/liveness.ts'
 import { look } from '../../../../sim/search/judges/sight.ts'
 import { judgeTaints, ownerlessFor } from '../../../../sim/search/judges/taints.ts'
 import { quietWorld, type Quiet } from './quiet-world.ts'
@@ -54,6 +54,22 @@ test('a dead machine with volumes about which nobody has a word; an incident is 
     plantFence('a-1', victim, { phase: 'Running' })
     assert.equal(leftInTheDark(history), [])
   }
+})
+
+test('a machine that runs on one of its feeds: told where an order of ours cut the other', async () => {
+  const { world, history, victim, run } = await quietWorld({ power: 'two feeds on two strips' })
+  const [cut, pressed] = look(history).switches(victim).flat()
+  world.devices.get(pressed?.device ?? '')?.turn(pressed?.plug ?? '', 'off')
+  await run(1_000)
+  assert.equal(halfFed(history), [], 'somebody pressed the button of an outlet')
+  world.devices.get(pressed?.device ?? '')?.turn(pressed?.plug ?? '', 'on')
+  world.truth.note('program runs', { replica: 'replica-0-1', action: 'off', ip: cut?.address, plug: cut?.plug })
+  void world.devices.get(cut?.device ?? '')?.order(cut?.plug ?? '', 'off')
+  await run(10_000)
+  assert.equal(halfFed(history).map(({ what }) => what), [`${victim} runs, and ${cut?.device}/${cut?.plug} that feeds it was switched off by us and is off still`])
+  void world.devices.get(cut?.device ?? '')?.order(cut?.plug ?? '', 'on')
+  await run(10_000)
+  assert.equal(halfFed(history), [])
 })
 
 const turns = async ({ history, run }: Quiet, judge: ReturnType<typeof judgeTaints>, span: number) => {
