@@ -3,38 +3,51 @@
 /** The pieces of a body until it ends; throws on abort, even if the body itself would wait for ever. `heard` is called
  *  with each piece. */
 export async function* pieces(body: AsyncIterable<string>, signal: AbortSignal, heard?: () => void): AsyncGenerator<string> {
+  const reader = readerOf(body, signal)
+  try {
+    for (let next = await reader.next(); !next.done; next = await reader.next()) {
+      heard?.()
+      yield next.value
+    }
+  } finally {
+    reader.close()
+  }
+}
+
+/** Undefined: longer than the limit. Throws on abort, as above. */
+export async function readAll(body: AsyncIterable<string>, signal: AbortSignal, limit: number): Promise<string | undefined> {
+  const reader = readerOf(body, signal)
+  try {
+    let text = ''
+    for (let next = await reader.next(); !next.done; next = await reader.next()) {
+      if (text.length + next.value.length > limit) return undefined
+      text += next.value
+    }
+    return text
+  } finally {
+    reader.close()
+  }
+}
+
+function readerOf(body: AsyncIterable<string>, signal: AbortSignal): { next(): Promise<IteratorResult<string>>; close(): void } {
   const iterator = body[Symbol.asyncIterator]()
   // One listener and one slot for whoever waits: a race per piece against one long-lived promise would keep every piece's
   // reaction in memory until the watch ends.
   let giveUp: (() => void) | undefined
   const onAbort = () => giveUp?.()
   signal.addEventListener('abort', onAbort, { once: true })
-  try {
-    for (;;) {
-      const next = await new Promise<IteratorResult<string>>((resolve, reject) => {
-        giveUp = () => reject(new Error('given up'))
-        if (signal.aborted) return giveUp()
-        iterator.next().then(resolve, reject)
-      })
-      if (next.done) return
-      heard?.()
-      yield next.value
-    }
-  } finally {
-    signal.removeEventListener('abort', onAbort)
-    // Lets go of the connection; not awaited, because a half-dead body may never confirm it.
-    void Promise.resolve(iterator.return?.()).catch(() => undefined)
+  return {
+    next: () => new Promise((resolve, reject) => {
+      giveUp = () => reject(new Error('given up'))
+      if (signal.aborted) return giveUp()
+      iterator.next().then(resolve, reject)
+    }),
+    close() {
+      signal.removeEventListener('abort', onAbort)
+      // Lets go of the connection; not awaited, because a half-dead body may never confirm it.
+      void Promise.resolve(iterator.return?.()).catch(() => undefined)
+    },
   }
-}
-
-/** Undefined: longer than the limit. */
-export async function readAll(body: AsyncIterable<string>, limit: number): Promise<string | undefined> {
-  let text = ''
-  for await (const piece of body) {
-    if (text.length + piece.length > limit) return undefined
-    text += piece
-  }
-  return text
 }
 
 /** Throws a RangeError on a longer line. A last line without its end is a broken one, and dropped. */

@@ -4,7 +4,7 @@
 import type { Ms } from '../core/model.ts'
 import { withDeadline, type Clock } from '../edge/clock.ts'
 import { badAnswer, failure, readStatus, tooLate } from './api-error.ts'
-import { abandonable, pieces, readAll } from './api-body.ts'
+import { abandonable, readAll } from './api-body.ts'
 import { watchOn } from './api-watch.ts'
 import { bucket, type Rate } from './rate.ts'
 import type { ApiRequest, ApiResponse, Transport } from './transport.ts'
@@ -171,7 +171,7 @@ export function createApi(options: ApiOptions): Api {
 }
 
 async function readAnswer<T>(asked: ApiRequest, response: ApiResponse, signal: AbortSignal): Promise<Answer<T>> {
-  const text = await readAll(pieces(response.body, signal), bodyLimit)
+  const text = await readAll(response.body, signal, bodyLimit)
   if (text === undefined) return { ok: false, error: badAnswer(asked, response, `its body is longer than ${bodyLimit} bytes`) }
   if (response.status >= 300) return { ok: false, error: readStatus(asked, response, text) }
   try {
@@ -182,16 +182,18 @@ async function readAnswer<T>(asked: ApiRequest, response: ApiResponse, signal: A
   }
 }
 
-/** Runs under a signal that ends with either; leaves no listener on the caller's, which may live as long as the process. */
+/** Runs under a signal that ends with either; leaves no listener on the caller's, which may live as long as the process.
+ *  Without a second one the first is all: who gave it waits no longer than that. */
 async function untilEither<T>(one: AbortSignal, other: AbortSignal | undefined, run: (signal: AbortSignal) => Promise<T>): Promise<T> {
+  if (other === undefined) return await run(one)
   const stop = new AbortController()
   const relay = () => stop.abort()
   one.addEventListener('abort', relay, { once: true })
-  other?.addEventListener('abort', relay, { once: true })
+  other.addEventListener('abort', relay, { once: true })
   try {
     return await abandonable(run(stop.signal), stop.signal)
   } finally {
     one.removeEventListener('abort', relay)
-    other?.removeEventListener('abort', relay)
+    other.removeEventListener('abort', relay)
   }
 }

@@ -48,12 +48,20 @@ export async function withDeadline<T, L>(
 ): Promise<T | L> {
   const stop = new AbortController()
   let cancel: (() => void) | undefined
+  let lapsed = false
   try {
     const work = start(stop.signal)
     work.catch(() => undefined) // a loser's rejection after the deadline is nobody's news
-    return await Promise.race([work, new Promise<L>((resolve) => { cancel = clock.after(span, () => resolve(late)) })])
+    return await new Promise<T | L>((resolve, reject) => {
+      work.then(resolve, reject)
+      cancel = clock.after(span, () => {
+        lapsed = true
+        resolve(late)
+      })
+    })
   } finally {
     cancel?.()
-    stop.abort(over)
+    // What has ended by itself needs no end.
+    if (lapsed) stop.abort(over)
   }
 }

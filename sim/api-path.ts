@@ -2,6 +2,7 @@
 // or only the answer (the write then has happened), hold up a watch while writes still pass, or refuse.
 import type { Ms } from '../core/model.ts'
 import type { ApiRequest, ApiResponse, Transport } from '../coordinator/transport.ts'
+import { WholeBody } from './api-server/response.ts'
 import type { Host, Network } from './network.ts'
 import { createPipe } from './pipe.ts'
 import type { Process } from './process.ts'
@@ -54,11 +55,10 @@ export function simulatedTransport(network: Network, from: Host, server: Host, p
       arrived(piece) {
         if (over) return
         if ('whole' in piece) {
-          body.push(piece.text)
-          body.end()
           over = true
           finish()
-          resolve({ ...piece.whole, body: process.holdStream(body.stream) })
+          // It is there with its head: what the process reads of it comes from its own memory.
+          resolve({ ...piece.whole, body: new WholeBody(piece.text) })
         } else if ('head' in piece) resolve({ ...piece.head, body: process.holdStream(body.stream) })
         else if ('text' in piece) body.push(piece.text)
         else {
@@ -89,12 +89,17 @@ export function simulatedTransport(network: Network, from: Host, server: Host, p
 async function serveWhole(inner: Transport, request: ApiRequest, signal: AbortSignal, answers: { send(piece: Piece): void }): Promise<void> {
   try {
     const { body, ...whole } = await inner(request, signal)
-    let text = ''
-    for await (const piece of body) text += piece
-    answers.send({ whole, text })
+    answers.send({ whole, text: await textOf(body) })
   } catch (error) {
     answers.send(broke(error))
   }
+}
+
+async function textOf(body: AsyncIterable<string>): Promise<string> {
+  if (body instanceof WholeBody) return body.text
+  let text = ''
+  for await (const piece of body) text += piece
+  return text
 }
 
 async function serveWatch(inner: Transport, request: ApiRequest, signal: AbortSignal, answers: { send(piece: Piece): void }): Promise<void> {

@@ -112,7 +112,7 @@ function makeEnd({ host, process, remote }: Side): End {
     link: {
       remote,
       send(frame) {
-        if (end.open && process.running()) end.out?.send({ frame: Uint8Array.from(frame) })
+        if (end.open && process.running()) end.out?.send({ frame: new Uint8Array(frame) })
       },
       listen(ears) {
         if (end.ears !== undefined) throw new Error('a link is listened to once')

@@ -142,11 +142,15 @@ export function startProcess(world: Clock, name: string): Process {
   return process
 
   function deliver(run: () => void): void {
-    inTime(() => hand(run))
+    if (isPrompt()) hand(run)
+    else inTime(() => hand(run))
+  }
+
+  function isPrompt(): boolean {
+    return lateness === undefined && waiting === 0
   }
 
   function inTime(run: () => void): void {
-    if (lateness === undefined && waiting === 0) return run()
     latestAt = Math.max(latestAt, world.now() + (lateness?.() ?? 0))
     waiting += 1
     world.after(latestAt - world.now(), () => {
@@ -175,12 +179,15 @@ export function startProcess(world: Clock, name: string): Process {
   function arm(timer: Timer): void {
     timer.disarm = world.after(Math.max(0, timer.due - now()) / rate, () => {
       // It may still be called off, or wait out a pause, before its lateness is over.
-      inTime(() => {
-        if (dead || !timers.has(timer)) return
-        if (pauses.size > 0) return void backlog.push(() => fire(timer))
-        fire(timer)
-      })
+      if (isPrompt()) due(timer)
+      else inTime(() => due(timer))
     })
+  }
+
+  function due(timer: Timer): void {
+    if (dead || !timers.has(timer)) return
+    if (pauses.size > 0) backlog.push(() => fire(timer))
+    else fire(timer)
   }
 
   function fire(timer: Timer): void {

@@ -11,9 +11,9 @@ export type WhisperPorts = Map<string, { readonly process: Process; readonly rep
 export function simulatedWhispers(network: Network, ports: WhisperPorts, host: Host, process: Process): Whispers {
   return {
     ask(address, question, span) {
-      const copy = Uint8Array.from(question)
+      const copy = new Uint8Array(question)
       return process.hold(new Promise((resolve) => {
-        network.clock.after(span, () => resolve(undefined))
+        const stopWaiting = network.clock.after(span, () => resolve(undefined))
         const to = network.find(address.slice(0, address.lastIndexOf(':')))
         if (to === undefined) return
         throwPacket(network, host, to, () => {
@@ -21,8 +21,11 @@ export function simulatedWhispers(network: Network, ports: WhisperPorts, host: H
           answerer?.process.deliver(() => {
             const answer = answerer.reply(copy, host.address)
             if (answer === undefined) return
-            const back = Uint8Array.from(answer)
-            throwPacket(network, to, host, () => resolve(back))
+            const back = new Uint8Array(answer)
+            throwPacket(network, to, host, () => {
+              stopWaiting()
+              resolve(back)
+            })
           })
         })
       }))

@@ -2,6 +2,7 @@
 // whose userspace has its turns, and that some living replica can reach and hear. It *speaks* if its agent runs there as well.
 // *Dead* is a machine in which nothing moves: off, booting, frozen.
 import type { Ms } from '../../core/model.ts'
+import type { Host } from '../network.ts'
 import type { World } from '../world.ts'
 
 export interface Wellness {
@@ -73,8 +74,11 @@ function isWell(world: World, name: string): boolean {
   if (machine === undefined || machine.state() !== 'running' || machine.frozen() || machine.stuck()) return false
   for (const [number, { process }] of world.replicas.running) {
     const host = world.replicas.host(number)
-    const open = (from: typeof host, to: typeof host) => (['link', 'probe'] as const).every((plane) => world.network.reach(from, to, plane) === 'open')
-    if (process.running() && open(host, machine.host) && open(machine.host, host)) return true
+    if (process.running() && passes(world, host, machine.host) && passes(world, machine.host, host)) return true
   }
   return false
+}
+
+function passes({ network }: World, from: Host, to: Host): boolean {
+  return network.reach(from, to, 'link') === 'open' && network.reach(from, to, 'probe') === 'open'
 }
