@@ -4,7 +4,7 @@
 // `--defences [--only NAME]` cuts out one defence after the other, searches until a judge fails, and writes the table of them.
 import { readFileSync, writeFileSync } from 'node:fs'
 import { availableParallelism } from 'node:os'
-import { exit } from 'node:process'
+import process, { exit } from 'node:process'
 import { parseArgs } from 'node:util'
 import { neverReached, productWords } from './search/coverage.ts'
 import { cutOut } from './search/cut.ts'
@@ -47,7 +47,8 @@ if (without === 'list') {
 } else if (replayed === undefined) {
   exit(await search(wanted) ? 0 : 1)
 } else {
-  exit(await replay(replayed) ? 0 : 1)
+  // Not at once: a transcript is long, and a pipe takes it in its own time.
+  process.exitCode = await replay(replayed) ? 0 : 1
 }
 
 async function search({ seeds: most, from = 1, minutes = Infinity, jobs, marks }: Wanted): Promise<boolean> {

@@ -53,10 +53,19 @@ const edited: TroubleKind = {
     const edit = edits[how]
     if (policy === undefined || edit === undefined) return undefined
     const { spec } = asWritten(world, policy)
-    const before = Object.fromEntries(Object.keys(edit).map((key) => [key, spec[key] ?? null]))
+    const before = undoing(edit, spec)
     void world.api.patch(`${policyPath}/all`, 'merge', { spec: edit })
     return () => void world.api.patch(`${policyPath}/all`, 'merge', { spec: before })
   },
+}
+
+/** A merge patch leaves what it does not name: what the edit brought must be named to go. */
+function undoing(edit: object, stood: object): object {
+  const was = stood as Readonly<Record<string, unknown>> // a spec, by its keys
+  return Object.fromEntries(Object.entries(edit).map(([key, value]: [string, unknown]) => {
+    const before = was[key]
+    return [key, typeof value === 'object' && value !== null && typeof before === 'object' && before !== null ? undoing(value, before) : before ?? null]
+  }))
 }
 
 function overObjects(kind: string, act: (api: Api, object: KubeObject) => void): TroubleKind {

@@ -48,7 +48,7 @@ test('the policy keeps its profile and whatever else its operator wrote', async 
   const quiet = await quietWorld({ policy: { profile: 'balanced', retries: 1 } })
   const stands = () => contents(quiet, 'holdfastpolicies.holdfast.dev', 'all')
   assert.match(stands().join(), /balanced/)
-  await overlap(quiet, 'the policy is edited', ['to conservative', 'to conservative', 'to a pause', 'to DoNothing'], stands)
+  await overlap(quiet, 'the policy is edited', ['to conservative', 'to conservative', 'to a pause', 'to select nobody', 'to DoNothing'], stands)
   await overlap(quiet, 'the policy is deleted', [''], stands)
 })
 
