@@ -30,7 +30,7 @@ for (const tier of tiers) {
   told.push(`${tier.name}: ${ended.line}`)
   console.log(`== ${tier.name}: ${ended.line}`)
 }
-if (!existsSync(record)) writeFileSync(record, '# Runs of every tier\n\n| date | commit | counts |\n|---|---|---|\n')
+if (!existsSync(record)) writeFileSync(record, '# Runs\n\n## Every tier, by `npm run test:all`\n\n| date | commit | counts |\n|---|---|---|\n')
 appendFileSync(record, `| ${new Date().toISOString().slice(0, 10)} | ${commit}${dirty} | ${told.join(' · ')} |\n`)
 exit(failed ? 1 : 0)
 

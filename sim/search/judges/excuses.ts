@@ -114,6 +114,9 @@ function aliveAt({ node, boot }: Party, at: Ms, { truth: { entries } }: World): 
 
 const nodeDeletions: ReadonlySet<string> = new Set(['the Node object is deleted', 'another remediator deletes the Node'])
 
+/** What was decided before its Node was gone, or before a coordinator cut off from the API server knew. */
+const underWay: Ms = 120_000
+
 /** A machine that we switched off, and that nobody switched on again: somebody took away what we knew it by. */
 function excusedDark({ what, node = '', from = Infinity }: Violation, history: History, struck: readonly Struck[]): string | undefined {
   if (!what.endsWith(darkByUs) && !what.endsWith(feedCutByUs)) return undefined
@@ -123,5 +126,8 @@ function excusedDark({ what, node = '', from = Infinity }: Violation, history: H
   if (since('every NodeFence is deleted')) return 'a person deleted the NodeFence that knew of the order'
   const deletedAt = struck.findLast(({ does, node: whose, at }) => nodeDeletions.has(does) && whose === node && at <= from)?.at
   const booted = world.truth.entries.some(({ at, what: happened, facts }) => happened === 'machine booted' && facts['node'] === node && at > (deletedAt ?? Infinity) && at <= from)
-  return deletedAt === undefined || booted ? undefined : `the Node ${node} was deleted: its machine is nobody's to switch on`
+  if (deletedAt === undefined) return undefined
+  // On one feed it may have booted by itself.
+  const forgotten = what.endsWith(feedCutByUs) ? (cut?.at ?? Infinity) - deletedAt <= underWay : !booted
+  return forgotten ? `the Node ${node} was deleted: its machine is nobody's to switch on` : undefined
 }

@@ -58,7 +58,9 @@ export const truths: Readonly<Record<string, Truth>> = {
   'identity-unproven'({ node, detail }, sight) {
     const method = /that (\S+) (?:is wired|leads)/.exec(detail)?.[1] ?? ''
     const told = sight.configEdited() ? undefined : sight.words(node, method, Infinity).findLast(({ at, says, machine }) => says === 'on' && machine === machineOf(node, sight) && at >= bootAt(node, sight))
-    return told === undefined ? undefined : `${told.device} told the machine's own UUID in this boot`
+    // What a dead node's device tells is no audit, and who deleted the record took away those of its life.
+    const forgotten = sight.world.truth.entries.some(({ at, what, facts }) => what === 'trouble' && facts['does'] === 'every NodeRecord is deleted' && at >= bootAt(node, sight))
+    return told === undefined || forgotten ? undefined : `${told.device} told the machine's own UUID in this boot`
   },
   'no-path': ({ node }, sight) => (sight.configs().some(({ metadata: { name }, data }) => [`fence-config-${node}`, 'fence-config-default'].includes(name) && data?.['config.properties']?.includes('power_management=') === true)
     ? `a fence configuration for ${node} stands` : undefined),

@@ -2,7 +2,7 @@ import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
 import type { Violation } from '../../../../sim/search/judgement.ts'
 import { excuses, type Struck } from '../../../../sim/search/judges/excuses.ts'
-import { leftInTheDark } from '../../../../sim/search/judges/liveness.ts'
+import { feedCutByUs, leftInTheDark } from '../../../../sim/search/judges/liveness.ts'
 import { judgeRestraint } from '../../../../sim/search/judges/restraint.ts'
 import { judgeSafety } from '../../../../sim/search/judges/safety.ts'
 import { quietWorld, type Quiet } from './quiet-world.ts'
@@ -236,6 +236,17 @@ test('a controller whose cable was changed while the order was on its way: excus
     assert.is(excuses(judge.found(), history, []).length, excused)
     judge.stop()
   }
+})
+
+test('a machine left on one feed: its Node was deleted while it was being cut; deleted long before, it is no excuse', async () => {
+  const { world, victim, history, run } = await quietWorld({ power: 'two feeds on two strips' })
+  const before = world.clock.now()
+  await run(1_000)
+  void world.devices.get('pdu-b-1')?.order(victim, 'off')
+  await run(2_000)
+  const found = [{ judge: 'liveness', what: `${victim} runs, and pdu-b-1/${victim} ${feedCutByUs}`, node: victim, from: world.clock.now() }] as const
+  const because = (at: number, node = victim) => excuses(found, history, [{ at, does: 'the Node object is deleted', node }]).length
+  assert.equal([because(before), because(before - 200_000), because(before, 'node-9')], [1, 0, 0])
 })
 
 test.run()
