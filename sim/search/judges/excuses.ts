@@ -61,11 +61,21 @@ function excusedHarm({ parties = [], from = -Infinity }: Violation, { ears, on: 
     if (acts.some((act) => believedALie(act, ears.words, world))) return `all that was last read of ${party.node} was off, and some of it was a lie, told twice`
     const other = freedByAnother(party, from, world)
     if (other !== undefined && acts.every(({ at }) => at >= other)) return `another remediator freed what ran on ${party.node}, without a proof and before anything of ours did`
+    if (acts.some((act) => oneFeedAstray(act, world))) return `one of the two feeds of ${party.node} was wired to another machine, and the policy trusts paths of unproven identity`
     if (acts.some((act) => swornTo(act, ears, world))) return `a person swore that ${party.node} was off, it was on, and nothing that was asked said so`
     const deleted = struck.find(({ does, node, at }) => does === 'the Node object is deleted' && node === party.node && at <= from && aliveAt(party, at, world))
     if (deleted !== undefined && acts.every(({ at }) => at < deleted.at)) return `a person deleted the Node ${party.node} while it ran: Kubernetes itself swept its pods`
   }
   return undefined
+}
+
+/** A strip cannot tell which machine hangs on an outlet. Whoever lost his only supply instead would be silent, and that is seen; of
+ *  two machines that each keep one feed both go on as before. */
+function oneFeedAstray({ at, node }: Act, world: World): boolean {
+  const astray = (device: string, plug: string): boolean => world.truth.entries
+    .filter((entry) => entry.at <= at && entry.what === 'cables changed' && [entry.facts['one'], entry.facts['other']].includes(`${device}/${plug}`)).length % 2 === 1
+  const level = world.switches(node).find((switches) => switches.length > 1 && switches.some(({ kind, device, plug }) => kind === 'outlet' && astray(device, plug)))
+  return level !== undefined && !demandsIdentity(world)
 }
 
 /** Nobody can see through a false oath about a node that nobody hears and no device calls on. */

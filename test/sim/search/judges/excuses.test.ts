@@ -249,4 +249,16 @@ test('a machine left on one feed: its Node was deleted while it was being cut; d
   assert.equal([because(before), because(before - 200_000), because(before, 'node-9')], [1, 0, 0])
 })
 
+test('one of two feeds wired to another machine: excused while the policy trusts such paths and the cable is wrong; an only feed is not', async () => {
+  const cases = [['two feeds on two strips', 'warn', 1, 1], ['two feeds on two strips', 'warn', 2, 0], ['two feeds on two strips', 'require', 1, 0], ['outlet', 'warn', 1, 0]] as const
+  for (const [power, identity, changes, excused] of cases) {
+    const quiet = await quietWorld({ power, policy: { identity } })
+    const { world, victim } = quiet
+    const [one] = world.switches(victim).flat()
+    for (let count = 0; count < changes; count += 1) world.truth.note('cables changed', { one: `${one?.device}/${one?.plug}`, other: 'pdu-x/1' })
+    await free(quiet)
+    assert.is(judged(quiet).because.length, excused, `${power} ${identity} ${changes}`)
+  }
+})
+
 test.run()
