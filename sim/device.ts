@@ -108,8 +108,11 @@ export function createFeeds(): Feeds {
     },
     follow(machine) {
       if (live(machine) === !dead.has(machine)) return
-      if (dead.delete(machine)) machine.powerOn()
-      else {
+      if (dead.delete(machine)) {
+        // What the outlet brings back are its mains, also to the controller that hangs on them.
+        withoutMains.delete(machine)
+        machine.powerOn()
+      } else {
         dead.add(machine)
         machine.powerOff()
       }

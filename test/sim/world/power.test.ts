@@ -50,4 +50,20 @@ test('a machine starts by its button only where something feeds it', async () =>
   world.stop()
 })
 
+test('a strip that is fed again brings back what hangs on it: the machine, and the controller on the machine\'s own feed', async () => {
+  const device = { kind: 'chassis', feed: 'machine', timing: { off: 1_000, on: 1_000, status: 100 } } as const
+  const world = await createWorld({ seed: 3, nodes: ['node-1'], power: 'bmc, then outlet', device, withWorkload: false })
+  await world.turn().runFor(1_000)
+  const strip = world.devices.get(world.switches('node-1')[1]?.[0]?.device ?? '')
+  world.cutPower('node-1')
+  strip?.mains(false)
+  await world.turn().runFor(1_000)
+  strip?.mains(true)
+  let says: string | undefined
+  void world.devices.get('bmc-node-1')?.read('1').then((answer) => { says = 'says' in answer ? answer.says : undefined })
+  await world.turn().runFor(5_000)
+  assert.is(says, 'on')
+  world.stop()
+})
+
 test.run()
