@@ -131,13 +131,15 @@ const underWay: Ms = 120_000
 function excusedDark({ what, node = '', from = Infinity }: Violation, history: History, struck: readonly Struck[]): string | undefined {
   if (!what.endsWith(darkByUs) && !what.endsWith(feedCutByUs)) return undefined
   const { world } = history.on
-  const cut = world.truth.entries.findLast((entry) => entry.what === 'device ordered' && entry.facts['to'] === 'off' && world.devices.get(String(entry.facts['device']))?.plugs.get(String(entry.facts['plug']))?.machine?.name === node)
+  const cut = world.truth.entries.findLast(({ at, what: happened, facts }) => happened === 'device switched' && facts['to'] === 'off' && facts['machine'] === node && at <= from)
   const since = (does: string) => struck.some((one) => one.does === does && one.at >= (cut?.at ?? Infinity))
   if (since('every NodeFence is deleted')) return 'a person deleted the NodeFence that knew of the order'
-  const deletedAt = struck.findLast(({ does, node: whose, at }) => nodeDeletions.has(does) && whose === node && at <= from)?.at
-  const booted = world.truth.entries.some(({ at, what: happened, facts }) => happened === 'machine booted' && facts['node'] === node && at > (deletedAt ?? Infinity) && at <= from)
-  if (deletedAt === undefined) return undefined
+  // With two cables changed the order was another node's.
+  const meant = [...world.nodes.keys()].filter((name) => name === node || world.switches(name).flat().some((one) => one.device === cut?.facts['device'] && one.plug === cut.facts['plug']))
+  const deleted = struck.findLast(({ does, node: whose, at }) => nodeDeletions.has(does) && meant.includes(whose) && at <= from)
+  const booted = world.truth.entries.some(({ at, what: happened, facts }) => happened === 'machine booted' && facts['node'] === node && at > (deleted?.at ?? Infinity) && at <= from)
+  if (deleted === undefined) return undefined
   // On one feed it may have booted by itself.
-  const forgotten = what.endsWith(feedCutByUs) ? (cut?.at ?? Infinity) - deletedAt <= underWay : !booted
-  return forgotten ? `the Node ${node} was deleted: its machine is nobody's to switch on` : undefined
+  const forgotten = what.endsWith(feedCutByUs) ? (cut?.at ?? Infinity) - deleted.at <= underWay : !booted
+  return forgotten ? `the Node ${deleted.node} was deleted: its machine is nobody's to switch on` : undefined
 }
