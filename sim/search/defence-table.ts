@@ -2,6 +2,7 @@
 // it is there for. The answers stand in a table in docs/safety.md, which this file writes row by row.
 import type { Ms } from '../../core/model.ts'
 import { seededChance, type Chance } from '../chance.ts'
+import { drawnCue } from './cue.ts'
 import { defences, type Defence } from './defences.ts'
 import type { Judge } from './judgement.ts'
 import { runPool, type Verdict } from './pool.ts'
@@ -83,7 +84,7 @@ function leaning(chance: Chance, { scene }: Schedule, does: string): Trouble {
   const at = Math.round(chance.between(0, beginWithin))
   const span = Math.round(chance.between(least, most))
   const drawn = { on: '', ...kinds[does]?.draw(chance, scene) }
-  return { does, at, span, ...drawn, on: drawn.on.startsWith('node-') && chance.yes(0.5) ? 'victim' : drawn.on }
+  return { does, at, span, ...(chance.yes(0.5) ? drawnCue(chance) : {}), ...drawn, on: drawn.on.startsWith('node-') && chance.yes(0.5) ? 'victim' : drawn.on }
 }
 
 const [begins, ends] = ['<!-- defences: written by npm run sim -- --defences -->', '<!-- defences end -->'] as const

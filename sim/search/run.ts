@@ -3,6 +3,7 @@ import type { KubeObject } from '../../coordinator/api.ts'
 import type { Ms } from '../../core/model.ts'
 import { settled, stage, type Stage } from '../stage.ts'
 import { markOf } from './coverage.ts'
+import { onCue } from './cue.ts'
 import { convene, progress, unfinished, type Court, type Excuse, type Violation } from './judgement.ts'
 import type { Struck } from './judges/excuses.ts'
 import { stageOf } from './scene.ts'
@@ -79,7 +80,8 @@ function groundOf(on: Stage, victim: string): Ground {
 function arm(ground: Ground, trouble: Trouble, struck: Struck[]): () => void {
   const { clock, truth } = ground.on.world
   let end: (() => void) | undefined
-  clock.after(trouble.at, () => {
+  let forget: (() => void) | undefined
+  const begin = (): (() => void) => clock.after(trouble.at, () => {
     end = kinds[trouble.does]?.begin(ground, trouble)
     if (end === undefined) return
     truth.note('trouble', { does: trouble.does, on: trouble.on, how: trouble.how ?? '' })
@@ -89,7 +91,12 @@ function arm(ground: Ground, trouble: Trouble, struck: Struck[]): () => void {
       truth.note('trouble ends', { does: trouble.does, on: trouble.on })
     })
   })
-  return () => end?.()
+  if (trouble.after === undefined) begin()
+  else forget = onCue(truth, trouble.after, () => { forget = begin() })
+  return () => {
+    forget?.()
+    end?.()
+  }
 }
 
 /** Nothing goes wrong any more. A frozen kernel that was frozen for good stays so: it is for us to end that. */

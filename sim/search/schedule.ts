@@ -2,6 +2,7 @@
 // plain words and numbers, so that a failing one can be read, made smaller and played again.
 import type { Ms } from '../../core/model.ts'
 import { seededChance, type Chance } from '../chance.ts'
+import { drawnCue } from './cue.ts'
 import { drawScene, isClearedInSeconds, type Scene } from './scene.ts'
 import { apiTroubles } from './troubles-api.ts'
 import { deviceTroubles } from './troubles-device.ts'
@@ -50,7 +51,10 @@ export function draw(seed: number): Schedule {
   const death = plain ? [drawn(chance, scene, ['death for good'], 20_000, 'victim')]
     : chance.yes(0.85) ? [drawn(chance, scene, ['death', 'death for good'], 20_000, 'victim')] : []
   const count = swarm.length === 0 ? 0 : 1 + chance.below(6)
-  const others = Array.from({ length: count }, () => drawn(chance, scene, chance.yes(0.1) ? ['death', 'death for good'] : swarm, chance.yes(0.7) ? 45_000 : beginWithin))
+  const others = Array.from({ length: count }, (): Trouble => ({
+    ...drawn(chance, scene, chance.yes(0.1) ? ['death', 'death for good'] : swarm, chance.yes(0.7) ? 45_000 : beginWithin),
+    ...(chance.yes(0.3) ? drawnCue(chance) : {}),
+  }))
   return { seed, scene, ...usualSpan, troubles: [...death, ...others].toSorted((one, other) => one.at - other.at) }
 }
 
@@ -82,7 +86,8 @@ export function isPlain({ scene, troubles: [only, ...others] }: Schedule): boole
   return others.length === 0 && isClearedInSeconds(scene) && only !== undefined && kinds[only.does]?.class === 'death for good'
 }
 
-export function sentence({ does, on, how, at, span }: Trouble): string {
+export function sentence({ does, on, how, after, at, span }: Trouble): string {
   const words = [does, on === '' ? '' : `(${on})`, how === undefined ? '' : `[${how}]`].filter((word) => word !== '').join(' ')
-  return `${words} at ${(at / 1_000).toFixed(1)} s for ${(span / 1_000).toFixed(1)} s`
+  const begins = after === undefined ? `at ${(at / 1_000).toFixed(1)} s` : `${(at / 1_000).toFixed(1)} s after ${after}`
+  return `${words} ${begins} for ${(span / 1_000).toFixed(1)} s`
 }

@@ -3,13 +3,16 @@
 import type { Ms } from '../../core/model.ts'
 import type { Chance } from '../chance.ts'
 import type { Stage } from '../stage.ts'
+import type { Cue } from './cue.ts'
 import type { Scene } from './schedule.ts'
 
 export interface Trouble {
   /** Its kind. */
   readonly does: string
-  /** From the end of the calm. */
+  /** From the end of the calm, or from its cue. */
   readonly at: Ms
+  /** It waits for this to happen; if it never does before the relief, neither does the trouble. */
+  readonly after?: Cue
   /** It ends after so long, if it is one that ends. */
   readonly span: Ms
   /** `victim` (the node that runs the StatefulSet's pod), another node, a replica's number, or `leader`. */
