@@ -61,6 +61,7 @@ export function doer(options: DeedOptions): (deed: Deed) => Promise<boolean> {
       case 'settle': return incidents.change(deed.incident, timeline.settled(deed.attempt, at()))
       case 'prove': return prove(deed)
       case 'void': return shownFalse(deed)
+      case 'lapse': return lapse(deed)
       case 'taint': return taint(deed)
       case 'untaint': return untaint(deed)
       case 'delete': return free(deed)
@@ -157,6 +158,13 @@ export function doer(options: DeedOptions): (deed: Deed) => Promise<boolean> {
     if (!await incidents.change(deed.incident, timeline.shownFalse(deed.evidence, at()))) return false
     log.error({ node: deed.node, incident: deed.incident, evidence: deed.evidence }, 'the fence path is wrong: a proof was shown false')
     say(deed.node, deed.incident, 'ProofVoid', 'Void', `the fence path of ${deed.node} is wrong: ${deed.evidence}`, 'Warning')
+    return true
+  }
+
+  async function lapse(deed: Extract<Deed, { do: 'lapse' }>): Promise<boolean> {
+    if (!await incidents.change(deed.incident, timeline.lapse(deed.evidence, at()))) return false
+    log.error({ node: deed.node, incident: deed.incident, evidence: deed.evidence }, 'a proof has lapsed')
+    say(deed.node, deed.incident, 'ProofLapsed', 'Lapse', deed.evidence, 'Warning')
     return true
   }
 

@@ -1,5 +1,6 @@
 // What a replica measures of itself, by name. The names are a promise to whoever alerts on them.
 import type { Coordinator } from './coordinator.ts'
+import { shownFalse } from '../core/incident.ts'
 import type { Clock } from '../edge/clock.ts'
 import { metrics, type Histogram, type Metrics } from './metrics.ts'
 
@@ -26,7 +27,7 @@ export function measures(version: string): Measures {
       registry.gaugeOf('holdfast_watch_age_seconds', 'Since when the oldest watch that decisions rely on was last known fresh.', [], () => [[{}, Math.min(86_400, (clock.now() - coordinator.freshAt()) / 1000)]])
       registry.gaugeOf('holdfast_incidents', 'Incidents kept, by phase.', ['phase'], () => [...count(incidents().map((one) => one.status.phase))].map(([phase, value]) => [{ phase }, value] as const))
       registry.gaugeOf('holdfast_holds', 'Decisions not to act that stand now, by reason.', ['because'], () => [...count(coordinator.holds().map((hold) => hold.because))].map(([because, value]) => [{ because }, value] as const))
-      registry.gaugeOf('holdfast_proofs_void', 'Proofs that were shown false, of all incidents kept.', [], () => [[{}, incidents().reduce((sum, one) => sum + one.status.voided.length, 0)]])
+      registry.gaugeOf('holdfast_proofs_void', 'Proofs that were shown false, of all incidents kept.', [], () => [[{}, incidents().reduce((sum, one) => sum + shownFalse(one.status).length, 0)]])
     },
   }
 }

@@ -125,11 +125,15 @@ export const statusSchema = v.pipe(
     waitsFor: v.exactOptional(prose('The reason of the first hold; empty when nothing is waited for.', 128)),
     attempts: v.exactOptional(list('Runs of methods, oldest first.', attempt, limits.attempts, ['id']), []),
     proof: v.exactOptional(proof('Why the node cannot write. Absent: nothing proves it.')),
-    voided: v.exactOptional(list('Proofs that were shown false.', v.pipe(
+    voided: v.exactOptional(list('Proofs that do not stand any more.', v.pipe(
       v.object({
-        proof: proof('The proof as it stood.'), at: instant('When it was shown false.'), evidence: prose('By what.'),
+        proof: proof('The proof as it stood.'),
+        how: v.exactOptional(word('What became of it.', {
+          'shown-false': 'the fenced boot spoke after it', lapsed: 'what it rests on tells nothing any more',
+        } satisfies Record<NonNullable<Voided['how']>, string>)),
+        at: instant('When that was known.'), evidence: prose('By what.'),
       } satisfies Fields<Voided>),
-      v.description('One proof that was shown false.'),
+      v.description('One proof that does not stand any more.'),
     ), limits.voided), []),
     pods: v.exactOptional(list('What became of the pods.', pod, limits.pods, ['uid']), []),
     volumes: v.exactOptional(list('What became of the volumes of freed pods.', volume, limits.volumes, ['attachment']), []),
@@ -145,7 +149,7 @@ export function limited(status: IncidentStatus, moments: number = limits.timelin
   return {
     ...status,
     attempts: keptAttempts(distinct(status.attempts, (one) => one.id)),
-    voided: status.voided.slice(-limits.voided),
+    voided: keptVoided(status.voided),
     pods: distinct(status.pods, (one) => one.uid).slice(-limits.pods),
     volumes: keptVolumes(distinct(status.volumes, (one) => one.attachment)),
     holds: status.holds.slice(0, limits.holds),
@@ -166,6 +170,13 @@ function keptAttempts(attempts: readonly Attempt[]): readonly Attempt[] {
   const spare = attempts.filter((one) => one.result !== 'running' && !last.has(one.id)).slice(0, surplus).map((one) => one.id)
   const gone = new Set(spare)
   return attempts.filter((one) => !gone.has(one.id))
+}
+
+/** A lie marks its path as long as it stands here; a path that falls silent again and again tells the same each time. */
+function keptVoided(voided: readonly Voided[]): readonly Voided[] {
+  const surplus = voided.length - limits.voided
+  const spare = new Set(voided.filter(({ how }) => how === 'lapsed').slice(0, Math.max(0, surplus)))
+  return voided.filter((one) => !spare.has(one)).slice(-limits.voided)
 }
 
 function keptVolumes(volumes: readonly VolumeFate[]): readonly VolumeFate[] {
@@ -200,7 +211,7 @@ function proven({ proof: made, voided }: IncidentStatus, first: Moment): Conditi
     return { type, status: 'True', reason: camel(made.kind), lastTransitionTime: made.at, message }
   }
   const last = voided.at(-1)
-  if (last !== undefined) return { type, status: 'False', reason: 'Voided', lastTransitionTime: last.at, message: last.evidence }
+  if (last !== undefined) return { type, status: 'False', reason: last.how === 'lapsed' ? 'Lapsed' : 'Voided', lastTransitionTime: last.at, message: last.evidence }
   return { type, status: 'False', reason: 'NoProof', lastTransitionTime: first.at, message: 'Nothing proves yet that the node cannot write.' }
 }
 

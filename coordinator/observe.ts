@@ -8,6 +8,7 @@
 import type { FencePath, LeaseSeen, Ms, NodeName, NodeRecord, NodeSeen, Observed, PodsSeen, ProbeSeen, Reading, Self, VolumeSeen, WitnessSeen } from '../core/model.ts'
 import { outOfServiceKey } from '../core/clear.ts'
 import type { Incident } from '../core/incident.ts'
+import { speechlessSince } from '../core/proof.ts'
 import type { Beats } from './beats.ts'
 import { keepNode, type KeptAttachment, type KeptNode } from './kubernetes.ts'
 import { compareVersions } from './reflector-store.ts'
@@ -181,6 +182,9 @@ export function createObservation(clock: Clock, replica: string, beats: Pick<Bea
       if (row === undefined) return
       const same = row.readings.filter((old) => old.method === reading.method).slice(1 - readingsKept)
       row.readings = [...row.readings.filter((old) => old.method !== reading.method), ...same, reading]
+      const key = speechlessSince(reading.method, reading.digest)
+      if (reading.state !== 'unknown') row.firstSeen.delete(key)
+      else if (!row.firstSeen.has(key)) row.firstSeen.set(key, reading.endedAt)
     },
   }
 

@@ -37,6 +37,8 @@ export type Deed =
   | { readonly do: 'settle'; readonly node: NodeName; readonly incident: string; readonly attempt: string }
   | { readonly do: 'prove'; readonly node: NodeName; readonly incident: string; readonly proof: Proof }
   | { readonly do: 'void'; readonly node: NodeName; readonly incident: string; readonly evidence: string }
+  /** The proof is set aside, since nobody can tell any more whether it is so; what it rests on may prove anew, and so may the next level. */
+  | { readonly do: 'lapse'; readonly node: NodeName; readonly incident: string; readonly evidence: string }
   | { readonly do: 'taint'; readonly node: NodeName; readonly incident: string; readonly outOfService: boolean; readonly proof?: Proof }
   /** `recovers`: with this taint the clear ends, and what follows brings the node back. */
   | { readonly do: 'untaint'; readonly node: NodeName; readonly incident?: string; readonly key: string; readonly because: string; readonly recovers: boolean }
@@ -69,7 +71,7 @@ export function keyOf(action: Action): string {
       return `${action.do} ${action.node}`
     case 'record': return `record ${action.node}`
     case 'hold': return `hold ${action.node} ${action.because}${action.incident === undefined ? '' : ` ${action.incident}`}`
-    case 'open': case 'adopt': case 'settle': case 'prove': case 'void': case 'taint': case 'untaint': case 'delete': case 'bury': case 'withdraw': case 'close':
+    case 'open': case 'adopt': case 'settle': case 'prove': case 'void': case 'lapse': case 'taint': case 'untaint': case 'delete': case 'bury': case 'withdraw': case 'close':
       return `deed ${action.node}`
   }
 }

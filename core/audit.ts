@@ -3,7 +3,7 @@
 // writes are few at a time.
 import type { Deed, Look } from './action.ts'
 import { beatsWithin } from './look.ts'
-import type { Voided } from './incident.ts'
+import { shownFalse, type Voided } from './incident.ts'
 import { sameBoot, type BeatSeen, type Boot, type Method, type Ms, type NodeName, type NodeRecord, type NodeSeen, type PathAudit, type Reading } from './model.ts'
 import { auditOf, readingsOf, sameMachine } from './proof.ts'
 import type { Survey } from './survey.ts'
@@ -52,8 +52,9 @@ export function audits(on: Survey): (Look | RecordDeed)[] {
 function liesOf({ seen }: Survey): ReadonlyMap<NodeName, readonly Voided[]> {
   const lies = new Map<NodeName, Voided[]>()
   for (const { nodeName, nodeUid, status } of seen.incidents.values()) {
-    if (status.voided.length === 0 || seen.nodes.get(nodeName)?.uid !== nodeUid) continue
-    lies.set(nodeName, [...lies.get(nodeName) ?? [], ...status.voided])
+    const own = status.voided.length === 0 ? [] : shownFalse(status)
+    if (own.length === 0 || seen.nodes.get(nodeName)?.uid !== nodeUid) continue
+    lies.set(nodeName, [...lies.get(nodeName) ?? [], ...own])
   }
   return lies
 }

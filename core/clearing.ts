@@ -8,7 +8,7 @@ import { hasOurs, hasTaint, left, nothingLeft, outOfServiceKey, quarantineKey, t
 import { shutsDown } from './judge.ts'
 import { askDevices, askNow, askPods, readLive } from './look.ts'
 import type { Ms } from './model.ts'
-import { borneOut, doubtOf, freshFor, saysOn, stillOff, sweepWithin, unconfigured, type Proof } from './proof.ts'
+import { borneOut, doubtOf, freshFor, saysOn, speechless, stillOff, sweepWithin, unconfigured, type Proof } from './proof.ts'
 import { hold, untaint, type Situation } from './situation.ts'
 
 const podsEvery: Ms = 1_000
@@ -28,7 +28,7 @@ export function clearing(at: Situation, proof: Proof, provenAt: Ms): Action[] {
     return [hold(node.name, { because: 'config-invalid', detail, lifts: 'that configuration, or the machine booting' }, incident)]
   }
   const doubt = doubtOf(proof, incident, node, on.now)
-  if (doubt !== undefined) return doubted(at, proof, doubt)
+  if (doubt !== undefined) return [...doubted(at, proof, doubt), ...givenUp(at, proof, provenAt)]
   if (!hasTaint(node, quarantineKey) || !hasTaint(node, outOfServiceKey)) {
     // A leader that took over has read nothing itself yet, and its predecessor's word may be as old as the machine's next boot.
     if (!borneOut(proof, incident, node, on.now, sweepWithin)) return [...askBasis(at, proof), ...late(at, proof, provenAt)]
@@ -40,8 +40,7 @@ export function clearing(at: Situation, proof: Proof, provenAt: Ms): Action[] {
     if (!borneOut(proof, incident, node, on.now)) return [...askBasis(at, proof), ...late(at, proof, provenAt)]
     return [{ do: 'delete', node: node.name, incident: incident.name, pods: rest.batch, proof }]
   }
-  const patient = on.now - provenAt < incident.policy.clearPatience
-  if (rest.waiting > 0 || (!nothingLeft(rest) && patient)) {
+  if (!isCleared(at, rest, provenAt)) {
     return [...secure(at, proof), ...askDevices(node, on.now, whileWaiting), ...askBasis(at, proof, whileWaiting), ...podsAgain(at), ...waitsFor(rest).map((brake) => hold(node.name, brake, incident))]
   }
   return [untaint(node, outOfServiceKey, 'everything that was to be freed is free, and the node is still off', incident, true), ...secure(at, proof)]
@@ -57,6 +56,24 @@ function askBasis({ on, node }: Situation, proof: Proof, every: Ms = 0): Action[
 /** What is waited for lasts seconds, and a list of a node's pods is no small question. */
 function podsAgain({ on, node }: Situation): Action[] {
   return node.pods === undefined || on.now - node.pods.listedAt >= podsEvery ? askPods(node) : []
+}
+
+/** All that was to be freed is, or what is left was waited for long enough. */
+function isCleared({ on, incident }: Situation, rest: Left, provenAt: Ms): boolean {
+  const patient = on.now - provenAt < incident.policy.clearPatience
+  return rest.batch.length === 0 && rest.waiting === 0 && (nothingLeft(rest) || !patient)
+}
+
+/** Its devices tell nothing any more, and perhaps never will. With nothing left to free nothing rests on their word; else the
+ *  proof lapses, so that the next level, or a person, can make another. */
+function givenUp(at: Situation, proof: Proof, provenAt: Ms): Action[] {
+  const { on, incident, node } = at
+  const mute = speechless(proof, node, on.now)
+  if (mute === undefined) return []
+  const rest = left(incident, node, on.seen.self.podBudget, provenAt, on.now)
+  if (rest === undefined) return askPods(node)
+  if (isCleared(at, rest, provenAt)) return [untaint(node, outOfServiceKey, 'everything that was to be freed is free', incident, true)]
+  return [{ do: 'lapse', node: node.name, incident: incident.name, evidence: `${mute}, by which the node was proven off, does not answer any more, and pods or volumes are still to be freed` }]
 }
 
 /** Out-of-service is Kubernetes' leave to detach by force, also from a machine that somebody has just switched on. */

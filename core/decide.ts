@@ -11,7 +11,7 @@ import { blind, handsOff, noOrders, paused, theirPause, type Brake } from './bra
 import { hasOurs, hasTaint, outOfServiceKey, quarantineKey, unburied } from './clear.ts'
 import { clearing } from './clearing.ts'
 import { headStart } from './head-start.ts'
-import { given, type Incident, type IncidentStatus } from './incident.ts'
+import { given, lapsed, shownFalse, type Incident, type IncidentStatus } from './incident.ts'
 import { lastBeat, shutsDown } from './judge.ts'
 import { askClean, askPods, challenge, challengeNeighbours, illness, readLive, suspicion } from './look.ts'
 import { sameBoot, type Boot, type Ms, type NodeSeen, type Observed } from './model.ts'
@@ -189,7 +189,8 @@ function replaced(at: Situation): Action[] {
   return outlived(at, 'Replaced', 'another machine bears the name')
 }
 
-/** Nothing is freed or switched any more for a node that is not there. But what was sent for it may land on who bears its name
+/** Nothing is freed or switched any more for a node that is not there, and nothing is buried: Kubernetes sweeps every pod of a Node
+ *  that is gone within a minute or so, doomed ones among them. But what was sent for it may land on who bears its name
  *  next, or on the proof of that one's incident, so it is waited out. */
 function outlived(at: Situation, outcome: 'NodeDeleted' | 'Replaced', because: string): Action[] {
   const orphan = settle(at)
@@ -199,8 +200,12 @@ function outlived(at: Situation, outcome: 'NodeDeleted' | 'Replaced', because: s
 /** No proof yet: look, prove what is there, order what is allowed. */
 function unproven(at: Situation): Action[] {
   const { on, incident, node, status } = at
+  const before = lapsed(status)
   // What went on with a proof comes off with it, before anything else.
-  if (status.voided.length > 0 && hasOurs(node, outOfServiceKey)) return [untaint(node, outOfServiceKey, 'the proof was shown false', incident)]
+  if (status.voided.length > 0 && hasOurs(node, outOfServiceKey)) return [untaint(node, outOfServiceKey, before === undefined ? 'the proof was shown false' : 'the proof has lapsed', incident)]
+  // What was freed by it is free: the incident ends like one that is proven, or by the fenced boot's own word.
+  if (before !== undefined && (at.heard === 'new boot' || laterBoot(node, incident.boot))) return returning(at)
+  if (before !== undefined && beatsSinceProof(at)) return challenged(at)
   if (at.heard === 'new boot') return [withdraw(incident, 'a new boot is heard: the old one is dead, and frees nothing by force')]
   if (incident.abort) return [withdraw(incident, 'a person aborted it')]
   if (at.heard === 'old boot' && incident.cause !== 'by-hand') {
@@ -226,7 +231,7 @@ const orderedOff = (status: IncidentStatus): boolean => given(status).some((atte
 /** The devices say off by themselves: the second word is a second away, and an order would only make it later. */
 function foundOffNear(at: Situation): boolean {
   const { on, node, status } = at
-  if (given(status).length > 0 || status.voided.length > 0) return false
+  if (given(status).length > 0 || shownFalse(status).length > 0) return false
   const offAt = saidOffAt(node, lastBeat(node, on.seen.self), on.now)
   return offAt !== undefined && on.now - offAt < foundOffWithin
 }
@@ -240,7 +245,7 @@ function tryProof(at: Situation): Proven {
   const others = ordered ? [...on.seen.nodes.values()] : []
   let lacking: Lacking = { lacks: 'nothing was ordered' }
   for (let level = 0; level < node.path.levels.length; level += 1) {
-    if (status.voided.some((voided) => voided.proof.level >= level)) continue
+    if (shownFalse(status).some((voided) => voided.proof.level >= level)) continue
     const result = ordered ? proveOff(incident, node, level, others, on.now) : foundOff(incident.boot, node, level, on.now)
     if ('proof' in result) return result
     if (level === status.level) lacking = result
@@ -301,7 +306,7 @@ function order(at: Situation, step: Next, lacks: string): Action[] {
     case 'verify': return challengeNeighbours(on, incident, node)
     case 'wait': return step.overdue ? [hold(node.name, { because: 'order-may-land', detail: `${step.detail}, past its deadline`, lifts: 'the end of that program' }, incident)] : []
     case 'rest': return [hold(node.name, { because: 'resting', detail: `${step.detail}; no proof: ${lacks}`, lifts: 'the next round' }, incident)]
-    case 'none': return [hold(node.name, { because: step.because, detail: step.detail, lifts: 'a fence path that answers, or a person' }, incident)]
+    case 'none': return [hold(node.name, { because: step.because, detail: step.detail, lifts: 'a fence path that answers, or spec.acknowledge by a person who knows that the machine is off' }, incident)]
   }
 }
 
@@ -310,14 +315,20 @@ function proven(at: Situation, proof: Proof): Action[] {
   const { on, incident, node, status } = at
   if (at.heard === 'new boot' || laterBoot(node, incident.boot)) return withBurial(at, returning(at))
   const since = provenAt(at) ?? on.now
-  const answered = node.beat?.answered
-  if (answered !== undefined && answered.issuedAt > since && sameBoot(answered.boot, incident.boot)) {
-    return [{ do: 'void', node: node.name, incident: incident.name, evidence: 'the fenced boot answered a challenge issued after the proof' }]
-  }
-  if (beatsSinceProof(at)) {
-    return [...challenge(node, on.now), hold(node.name, { because: 'proof-doubted', detail: 'the fenced boot beats after the proof', lifts: 'its answer to a challenge, or its silence' }, incident)]
-  }
+  if (beatsSinceProof(at) || hasAnswered(at)) return challenged(at)
   return status.step === 'recovery' ? withBurial(at, bringBack(at)) : clearing(at, proof, since)
+}
+
+/** The fenced boot beats after the proof: what it says to a challenge issued after it shows the proof false. */
+function challenged(at: Situation): Action[] {
+  const { on, incident, node } = at
+  if (hasAnswered(at)) return [{ do: 'void', node: node.name, incident: incident.name, evidence: 'the fenced boot answered a challenge issued after the proof' }]
+  return [...challenge(node, on.now), hold(node.name, { because: 'proof-doubted', detail: 'the fenced boot beats after the proof', lifts: 'its answer to a challenge, or its silence' }, incident)]
+}
+
+function hasAnswered(at: Situation): boolean {
+  const answered = at.node.beat?.answered
+  return answered !== undefined && answered.issuedAt > (provenAt(at) ?? at.on.now) && sameBoot(answered.boot, at.incident.boot)
 }
 
 /** Beside what the sequence waits for: it finishes, since what is free already cannot be taken back. */
@@ -327,9 +338,9 @@ function refusedAbort({ incident, node, status }: Situation): Action[] {
   return [hold(node.name, { because: 'abort-refused', detail, lifts: 'the end of the incident' }, incident)]
 }
 
-/** When this replica first saw the proof that stands. */
+/** When this replica first saw the proof that stands, or the one that has lapsed. */
 function provenAt({ incident, node, status }: Situation): Ms | undefined {
-  return node.firstSeen.get(`proof ${incident.name} ${status.voided.length}`)
+  return node.firstSeen.get(`proof ${incident.name} ${status.voided.length - (lapsed(status) === undefined ? 0 : 1)}`)
 }
 
 /** Our quarantine on a node that has no open incident: its owner is gone, its exit is the same as any return's. */

@@ -44,7 +44,7 @@ export interface IncidentStatus {
   readonly term: number
   readonly attempts: readonly Attempt[]
   readonly proof?: ProofRecord
-  /** Proofs that were shown false: the fenced boot answered afterwards. */
+  /** Proofs that do not stand any more: shown false by the fenced boot's own answer, or lapsed. */
   readonly voided: readonly Voided[]
   readonly pods: readonly PodFate[]
   readonly volumes: readonly VolumeFate[]
@@ -102,8 +102,21 @@ export interface ProofRecord {
 
 export interface Voided {
   readonly proof: ProofRecord
+  /** `lapsed`: not false, but a device that it rests on tells nothing any more. Absent: shown false. */
+  readonly how?: 'shown-false' | 'lapsed'
   readonly at: string
   readonly evidence: string
+}
+
+/** These were lies of a path, and mark it. */
+export function shownFalse({ voided }: Pick<IncidentStatus, 'voided'>): readonly Voided[] {
+  return voided.filter(({ how }) => how !== 'lapsed')
+}
+
+/** The proof that stood last, was never shown false, and was not made anew yet. */
+export function lapsed({ proof, voided }: Pick<IncidentStatus, 'proof' | 'voided'>): Voided | undefined {
+  const last = voided.at(-1)
+  return proof === undefined && last?.how === 'lapsed' ? last : undefined
 }
 
 export interface Evidence {

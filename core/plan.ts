@@ -5,7 +5,7 @@
 // And which orders already given may still land. An order that was sent cannot be taken back: a program that failed, timed
 // out or died with its leader may have left an *off* on its way, and until it cannot land any more nobody powers the node on
 // or ends the incident.
-import { given, isOf, type Attempt, type HoldReason, type Incident } from './incident.ts'
+import { given, isOf, shownFalse, type Attempt, type HoldReason, type Incident } from './incident.ts'
 import type { Method, Ms, NodeSeen, Reading } from './model.ts'
 import { seconds } from './judge.ts'
 import { auditOf, landsBy, readingsOf, untrusted } from './proof.ts'
@@ -135,9 +135,10 @@ interface Unfit {
   readonly detail: string
 }
 
-/** A level whose proof was shown false, and all before it, are not tried again in this incident. */
+/** A level whose proof was shown false, and all before it, are not tried again in this incident. One whose proof has lapsed may
+ *  be, once its devices answer. */
 export function firstLevel(incident: Incident): number {
-  return Math.max(-1, ...incident.status.voided.map((voided) => voided.proof.level)) + 1
+  return Math.max(-1, ...shownFalse(incident.status).map((voided) => voided.proof.level)) + 1
 }
 
 function onLevel(incident: Incident, node: NodeSeen, level: number, round: number, now: Ms): Next | Unfit {

@@ -167,6 +167,25 @@ export function contradicted(proof: Proof, node: NodeSeen, now: Ms): string | un
   return undefined
 }
 
+/** A device that has answered before is given so long to answer again. */
+const speechlessFor: Ms = 30_000
+const speechlessTimes = 3
+
+/** Which method of the proof has told nothing for so long, though it is asked, that nobody can tell any more whether it is off.
+ *  One that says on is another thing: a word against the proof. */
+export function speechless(proof: Proof, node: NodeSeen, now: Ms): string | undefined {
+  if (saysOn(proof, node)) return undefined
+  return proof.methods.find((name, index) => {
+    const last = saidOf(proof, index, node).slice(-speechlessTimes)
+    const [first] = last
+    if (first === undefined || last.length < speechlessTimes || last.some(({ state }) => state !== 'unknown')) return false
+    return now - (node.firstSeen.get(speechlessSince(name, first.digest)) ?? now) >= speechlessFor
+  })
+}
+
+/** The key under which it is kept since when a method, in one configuration, has told nothing. */
+export const speechlessSince = (method: string, digest: string): string => `speechless ${method} ${digest}`
+
 export function saysOn(proof: Proof, node: NodeSeen): boolean {
   return proof.methods.some((_, index) => saidOf(proof, index, node).at(-1)?.state === 'on')
 }

@@ -7,7 +7,7 @@ import type { Brake } from './brake.ts'
 import { foreignTaint, hasOurs, hasTaint, outOfServiceKey, quarantineKey, unburied } from './clear.ts'
 import { secure } from './clearing.ts'
 import { cutBy, cuts, lost, type Cut } from './cut.ts'
-import { given, isOf, type Attempt, type Incident, type Outcome } from './incident.ts'
+import { given, isOf, shownFalse, type Attempt, type Incident, type Outcome } from './incident.ts'
 import { seconds, shutsDown, type Verdict } from './judge.ts'
 import { askClean, askDevices, suspicion } from './look.ts'
 import type { Method, Ms, NodeSeen, PodSeen } from './model.ts'
@@ -84,7 +84,8 @@ export function giveBack(at: Situation): Action[] {
   const lacking = forgotten(at)
   if (owed.length + lacking.length > 0) return [...looks, ...shut, ...giveOn(at, owed), ...waits, ...stillCut(at, owed, lacking)]
   if (mute.length > 0) return [...looks, ...shut, ...waits]
-  const outcome = status.voided.length > 0 ? 'Void' : 'Withdrawn'
+  // What was freed by a proof that has lapsed keeps the quarantine on as after any other.
+  const outcome = shownFalse(status).length > 0 ? 'Void' : status.voided.length > 0 ? 'Recovered' : 'Withdrawn'
   if (speaks) return settleDown(at, outcome, outcome === 'Void' ? 'the node is well by its own word: the fence path was wrong' : 'the node is well')
   if (booting(at)) return [...looks, hold(node.name, waitsForBoot, incident)]
   if (verdict !== undefined && spared(at)) return [...looks, hold(node.name, sparedSilence(verdict), incident)]

@@ -1,7 +1,7 @@
 // What each deed writes on the incident: from the status before to the status after. Pure, so that the same change can be
 // applied again to a newer copy when a write met a conflict. `at` is wall time as text, for people.
 import type { HoldAction } from './action.ts'
-import type { Attempt, Evidence, Hold, IncidentStatus, Moment, Outcome, PodFate, VolumeFate } from './incident.ts'
+import { lapsed, type Attempt, type Evidence, type Hold, type IncidentStatus, type Moment, type Outcome, type PodFate, type VolumeFate } from './incident.ts'
 import type { Ms, PodSeen, VolumeSeen } from './model.ts'
 import type { Proof } from './proof.ts'
 
@@ -55,11 +55,23 @@ export function proved(proof: Proof, at: string, wallOf: (instant: Ms) => string
     'proven', `${kind}: ${evidence.map((one) => `${one.source} ${one.word}`).join('; ')}`)
 }
 
+/** A proof that has lapsed can be shown false as well. */
 export function shownFalse(evidence: string, at: string): Change {
+  return (status) => {
+    const before = lapsed(status)
+    const proof = status.proof ?? before?.proof
+    if (proof === undefined) return status
+    const { proof: _, ...rest } = status
+    const voided = status.voided.filter((one) => one !== before)
+    return tell({ ...rest, step: 'power-management', voided: [...voided, { proof, at, evidence }] }, at, 'proof void', evidence)
+  }
+}
+
+export function lapse(evidence: string, at: string): Change {
   return (status) => {
     if (status.proof === undefined) return status
     const { proof, ...rest } = status
-    return tell({ ...rest, step: 'power-management', voided: [...status.voided, { proof, at, evidence }] }, at, 'proof void', evidence)
+    return tell({ ...rest, step: 'power-management', voided: [...status.voided, { proof, how: 'lapsed', at, evidence }] }, at, 'proof lapsed', evidence)
   }
 }
 

@@ -115,6 +115,13 @@ test('of too many attempts the last order that was given to a method stays, howe
   assert.is(kept[0]?.id, 'switched-off')
 })
 
+test('of too many proofs that do not stand those stay that were shown false: they mark a path', () => {
+  const lie = { proof: { ...proof, level: 7 }, at, evidence: 'it answered' }
+  const voided = [lie, ...Array.from({ length: 30 }, () => ({ proof, how: 'lapsed' as const, at, evidence: 'mute' }))]
+  const kept = written(status({ voided })).voided
+  assert.equal([kept.length, kept[0]?.proof.level, kept[1]?.how], [limits.voided, 7, 'lapsed'])
+})
+
 const fate = (index: number, is: 'attached' | 'released') => ({ attachment: `csi-${index}`, volume: 'v', driver: 'd', fate: is })
 
 test('of too many volumes those stay that are still attached', () => {

@@ -5,6 +5,7 @@ import { createObservation, type Observation } from '../../coordinator/observe.t
 import { outOfServiceKey } from '../../core/clear.ts'
 import type { IncidentStatus } from '../../core/incident.ts'
 import type { BeatSeen, WitnessSeen } from '../../core/model.ts'
+import { speechlessSince } from '../../core/proof.ts'
 import { virtualClock, type VirtualClock } from '../../sim/clock.ts'
 import { attempt, beat, incident as incidentOf, proofRecord, record, reading } from '../core/world.ts'
 
@@ -365,6 +366,19 @@ test('the highest term that any incident ever bore is known, also when that inci
   assert.is(observation.highestTerm(), 7)
   observation.incidentGone('node-2-abc-1')
   assert.is(observation.highestTerm(), 7)
+})
+
+test('since when a device has told nothing is known until it tells something, for each configuration of it', () => {
+  const { observation } = small()
+  observation.node(node('1'))
+  const since = (digest: string) => observation.row('node-2')?.firstSeen.get(speechlessSince('bmc-off', digest))
+  for (const at of [91_000, 92_000, 93_000]) observation.read('node-2', reading('unknown', at, at + 100))
+  observation.read('node-2', reading('off', 94_000, 94_100, { digest: 'd9' }))
+  assert.equal([since('d1'), since('d9')], [91_100, undefined])
+  for (const state of ['off', 'on'] as const) {
+    observation.read('node-2', reading(state, 95_000))
+    assert.is(since('d1'), undefined)
+  }
 })
 
 test.run()

@@ -3,7 +3,8 @@
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
 import type { Fault } from '../../sim/api-server/faults.ts'
-import { ended, findings, ourTaints, peace, theIncident, workload, type Play } from './play.ts'
+import { settled } from '../../sim/stage.ts'
+import { ended, findings, ourTaints, peace, theIncident, workload, workloadRuns, type Play } from './play.ts'
 
 const test = suite('half freed')
 
@@ -69,6 +70,20 @@ test('power returns between the two writes: what was doomed runs in no boot, and
   assert.is((await ended(on, 300_000)).status.outcome, 'Recovered')
   assert.equal(await halfFreed(on), [])
   assert.equal(await ourTaints(on), [])
+  assert.equal(findings(on), [])
+})
+
+test('its Node is deleted between the two writes: the incident ends, and Kubernetes sweeps what was doomed within two minutes', async () => {
+  const on = await peace({ seed: 44 })
+  assert.ok(on.world.server)
+  on.world.server.faults.set([noDeletion])
+  on.world.cutPower(on.victim)
+  await on.until('pods are doomed', async () => (await halfFreed(on)).length > 0, 60_000)
+  const removed = await settled(on.world, on.world.api.remove(`/api/v1/nodes/${on.victim}`))
+  assert.ok(removed.ok)
+  assert.is((await ended(on, 300_000)).status.outcome, 'NodeDeleted')
+  await on.until('nothing doomed is left', async () => (await halfFreed(on)).length === 0, 120_000)
+  await on.until('the workload runs elsewhere, once Kubernetes has detached by its own clock', () => workloadRuns(on, on.victim), 480_000)
   assert.equal(findings(on), [])
 })
 
