@@ -138,7 +138,7 @@ function proceed(on: Survey, incident: Incident): Action[] {
   const now = policyOf(node, on.policies)
   // The incident keeps its policy by value, but who takes our hands off now means this one, too.
   const off = handsOff(on.seen.self, incident.policy) ?? ('policy' in now ? handsOff(on.seen.self, now.policy) : undefined)
-  if (off !== undefined) return [...(refuted(at) ? [untaint(node, outOfServiceKey, 'the node is heard', incident)] : []), hold(node.name, off, incident)]
+  if (off !== undefined) return [...(refuted(at) ? [untaint(node, outOfServiceKey, at.status.proof === undefined ? 'no proof stands' : 'the node is heard', incident)] : []), hold(node.name, off, incident)]
   const orphan = settle(at)
   if (orphan !== undefined) return [orphan]
   if (incident.status.phase === 'Done') return withBurial(at, giveBack(at))
@@ -165,9 +165,9 @@ function withBurial({ incident, node }: Situation, actions: readonly Action[]): 
   return [...actions, ...next.filter((action) => !wished.has(keyOf(action)))]
 }
 
-/** Out-of-service stands, and something speaks that a proof must not stand against. */
+/** Out-of-service stands, and no proof does, or something speaks that a proof must not stand against. */
 function refuted(at: Situation): boolean {
-  return hasOurs(at.node, outOfServiceKey) && (at.heard === 'new boot' || beatsSinceProof(at))
+  return hasOurs(at.node, outOfServiceKey) && (at.status.proof === undefined || at.heard === 'new boot' || beatsSinceProof(at))
 }
 
 function beatsSinceProof(at: Situation): boolean {

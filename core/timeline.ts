@@ -55,15 +55,13 @@ export function proved(proof: Proof, at: string, wallOf: (instant: Ms) => string
     'proven', `${kind}: ${evidence.map((one) => `${one.source} ${one.word}`).join('; ')}`)
 }
 
-/** A proof that has lapsed can be shown false as well. */
+/** What lapsed before is shown false with it: a boot that answers was never off. */
 export function shownFalse(evidence: string, at: string): Change {
   return (status) => {
-    const before = lapsed(status)
-    const proof = status.proof ?? before?.proof
-    if (proof === undefined) return status
-    const { proof: _, ...rest } = status
-    const voided = status.voided.filter((one) => one !== before)
-    return tell({ ...rest, step: 'power-management', voided: [...voided, { proof, at, evidence }] }, at, 'proof void', evidence)
+    if (status.proof === undefined && lapsed(status) === undefined) return status
+    const { proof, ...rest } = status
+    const voided = status.voided.map((one) => (one.how === 'lapsed' ? { proof: one.proof, at, evidence } : one))
+    return tell({ ...rest, step: 'power-management', voided: proof === undefined ? voided : [...voided, { proof, at, evidence }] }, at, 'proof void', evidence)
   }
 }
 

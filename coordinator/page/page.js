@@ -171,7 +171,7 @@ function incidents() {
         incident.proof !== undefined && h('div.proof', {},
           h('p', {}, h('b', {}, `✔ proven: ${incident.proof.kind}`), ` at ${offset(incident.proof.at, began)}, level ${incident.proof.level + 1} (${incident.proof.methods.join(', ')})`),
           h('ul', {}, incident.proof.evidence.map((one) => h('li', {}, h('span.muted', {}, one.source), ` ${one.word}`)))),
-        incident.voided.map((voided) => h('div.hold.bad', {}, h('p', {}, h('b', {}, '✖ a proof was shown false'), ` ${offset(voided.at, began)}: ${voided.evidence}`))),
+        incident.voided.map((voided) => h('div.hold.bad', {}, h('p', {}, h('b', {}, voided.how === 'lapsed' ? '✖ a proof has lapsed' : '✖ a proof was shown false'), ` ${offset(voided.at, began)}: ${voided.evidence}`))),
         incident.holds.map(hold),
         h('div.columns', {},
           list('Attempts', incident.attempts, (attempt) => h('li', { key: attempt.id }, h('b', {}, `${attempt.method} ${attempt.action}`), ` ${attempt.result}`, attempt.endedAt !== undefined && ` in ${span(Date.parse(attempt.endedAt) - Date.parse(attempt.startedAt))}`,

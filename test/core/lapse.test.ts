@@ -86,6 +86,20 @@ test('the record keeps it among those that do not stand, and says that it was no
   assert.equal(madeFalse('it answered', at)(status).voided, [{ proof: proofRecord(), at, evidence: 'it answered' }], 'it can be shown false afterwards')
 })
 
+test('a boot that answers was never off: what lapsed before is false too, and marks its path', () => {
+  const again = proofRecord({ kind: 'off', level: 1, methods: ['outlet'] })
+  const told = madeFalse('it answered', at)({ ...incident({ ...afterwards.status, proof: again }).status })
+  assert.equal(shownFalse(told).map(({ proof, evidence }) => [proof.level, evidence]), [[0, 'it answered'], [1, 'it answered']])
+  assert.equal([told.proof, lapsed(told)], [undefined, undefined])
+})
+
+test('while hands are off out-of-service comes off, and nothing else is done', () => {
+  const pause = { reason: 'x', by: 'y' }
+  const wished = (taints: NodeSeen['taints']) => decide(three({ ...afterwards.node, taints }, [incident(afterwards.status)], self({ pause })), now, [policy]).map((action) => (action.do === 'hold' ? `hold ${action.because}` : action.do))
+  assert.equal(wished([quarantine, outOfService]).filter((wish) => wish !== 'record'), ['untaint', 'hold pause'])
+  assert.equal(wished([quarantine]).filter((wish) => wish !== 'record'), ['hold pause'])
+})
+
 test('out-of-service comes off before anything else, and the next level is ordered off, never the silent one', () => {
   assert.equal(wants(afterwards, { taints: [quarantine, outOfService], readings: outletOn }), ['untaint out-of-service'])
   assert.equal(wants(afterwards, { readings: outletOn }), ['fence outlet level 1'])
