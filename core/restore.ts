@@ -10,11 +10,12 @@ import { cutBy, cuts, lost, type Cut } from './cut.ts'
 import { given, isOf, shownFalse, type Attempt, type Incident, type Outcome } from './incident.ts'
 import { seconds, shutsDown, type Verdict } from './judge.ts'
 import { askClean, askDevices, suspicion } from './look.ts'
-import type { Method, Ms, NodeSeen, PodSeen } from './model.ts'
+import type { Method, Ms, NodeName, NodeSeen, PodSeen } from './model.ts'
 import { firstLevel, mayLand, underWay, untold, type Untold } from './plan.ts'
-import { landsBy, recall, type Lacking } from './proof.ts'
+import { auditOf, landsBy, recall, shares, type Lacking } from './proof.ts'
 import { awaiting } from './return.ts'
 import { close, hold, laterBoot, quarantine, untaint, type Situation } from './situation.ts'
+import type { Survey } from './survey.ts'
 
 /** Cleared. What we ordered off we order on, again every so often, as long as no new boot is heard. */
 export function bringBack(at: Situation): Action[] {
@@ -218,12 +219,32 @@ const bootsStill: Ms = 10_000
 /** An *on* that failed is given again after this, then after twice as long, and so on. */
 const onAgain: Ms = 5_000
 
-function giveOn({ on, incident, node, status }: Situation, methods: readonly Cut[]): Action[] {
+function giveOn(at: Situation, methods: readonly Cut[]): Action[] {
+  const { on, incident, node, status } = at
   const foreign = methods.length === 0 ? undefined : foreignTaint(node)
   if (foreign !== undefined) return [hold(node.name, foreign, incident)]
-  const due = methods.find((one) => on.now >= onDue(incident, node, one, on.now))
-  if (due === undefined || node.busy.has(`order ${node.name} ${due.method.name}`)) return []
-  return [{ do: 'restore', node: node.name, incident: incident.name, method: due.method, level: due.level, round: status.round }]
+  const due = methods.filter((one) => on.now >= onDue(incident, node, one, on.now))
+  const waits = due.map(({ method }) => mustStayOff(at, method))
+  const next = due[waits.indexOf(undefined)]
+  if (next === undefined) return waits.slice(0, 1).flatMap((brake) => (brake === undefined ? [] : [hold(node.name, brake, incident)]))
+  if (node.busy.has(`order ${node.name} ${next.method.name}`)) return []
+  return [{ do: 'restore', node: node.name, incident: incident.name, method: next.method, level: next.level, round: status.round }]
+}
+
+/** Outlets that changed places: this *on* would feed another machine of the device, and one that is being proven off or cleared
+ *  must not boot meanwhile. Where it was proven, those that were heard have answered since it was off. */
+function mustStayOff({ on, incident, node, status }: Situation, method: Method): Brake | undefined {
+  if (status.proof !== undefined || auditOf(node, method, incident.boot)?.identity === 'proven') return undefined
+  const other = [...on.open.values()].find(({ nodeName }) => nodeName !== node.name && beingFreed(on, nodeName, method))
+  if (other === undefined) return undefined
+  return { because: 'concurrency', detail: `${other.nodeName} is being fenced, and nothing proves that ${method.name} does not switch it on`, lifts: 'its last volume freed, or its next boot' }
+}
+
+function beingFreed(on: Survey, name: NodeName, method: Method): boolean {
+  const [node, incident] = [on.seen.nodes.get(name), on.open.get(name)]
+  if (node === undefined || incident === undefined || !shares(node, method)) return false
+  const { proof, step } = incident.status
+  return on.fencing.has(name) || hasOurs(node, outOfServiceKey) || (proof !== undefined && step !== 'recovery' && !laterBoot(node, incident.boot))
 }
 
 function onDue(incident: Incident, node: NodeSeen, { method, says }: Cut, now: Ms): Ms {

@@ -322,6 +322,34 @@ test('an off that may have struck another machine proves nothing, and is taken b
   assert.ok(later.every((one) => !one.startsWith('fence') && !one.startsWith('restore')), later.join())
 })
 
+test('what may feed another machine is not switched on while that one is being proven off or cleared', () => {
+  const spent = { phase: 'Running', step: 'power-management', attempts: [attempt(), attempt({ id: 'x' })] } as const
+  const target = node({ ...ordered.node, record: unidentified, firstSeen: new Map(endedBoth(34_000)), beat: beat({ at: now - 40_000 }) })
+  const astray = (other: Partial<NodeSeen>, status: Partial<IncidentStatus>, its: Partial<NodeSeen> = {}) => {
+    const neighbour = node({ name: 'node-1', beat: beat({ at: now - 36_500 }), ...other })
+    const beside = incident(status, { name: 'node-1-abc-1', nodeName: 'node-1', nodeUid: 'uid-node-1', machine: 'machine-1' })
+    return seen([{ ...target, ...its }, neighbour, node({ name: 'node-3' }), node({ name: 'node-4' }), node({ name: 'node-5' })], [incident(spent), beside])
+  }
+  const proof = proofRecord({ nodeUid: 'uid-node-1' })
+  const ordering1 = { phase: 'Running', step: 'power-management', attempts: [attempt({ id: 'z' })] } as const
+  for (const [what, other, status] of [
+    ['proven', {}, { phase: 'Running', step: 'clear', proof }], ['out of service', { taints: [outOfService] }, { phase: 'Running', step: 'clear', proof }],
+    ['ordered off', { firstSeen: new Map(seenOrder(now - 3_000, now - 1_000, 'z')), readings: [reading('off', now - 800)] }, ordering1],
+    ['being ordered off', { busy: new Set(['order node-1 bmc-off']) }, { phase: 'Running' }],
+  ] as const) {
+    assert.not(wishedOf(astray(other, status)).includes('restore bmc-off'), what)
+    assert.match(held(astray(other, status), 'concurrency'), /^node-1 is being fenced, and nothing proves that bmc-off does not switch it on/, what)
+  }
+  const apart = { path: { levels: [[{ ...method, device: 'bmc-1:443' }]], faults: [] } }
+  for (const [what, other, status] of [
+    ['cleared', {}, { phase: 'Running', step: 'recovery', proof }], ['withdrawn', {}, { phase: 'Done', step: 'recovery' }], ['not yet ordered off', {}, { phase: 'Running' }],
+    ['on another device', apart, { phase: 'Running', step: 'clear', proof }], ['in a new boot', { beat: beat({ boot: newBoot }) }, { phase: 'Running', step: 'clear', proof }],
+  ] as const) assert.ok(wishedOf(astray(other, status)).includes('restore bmc-off'), what)
+  const heard = { beat: beat(), taints: [quarantine] }
+  const back = seen([...astray({}, { phase: 'Running', step: 'clear', proof }, heard).nodes.values()], [incident({ ...spent, phase: 'Done', step: 'recovery' }), ...astray({}, { phase: 'Running', step: 'clear', proof }).incidents.values()].toReversed())
+  assert.not(wishedOf(back).includes('restore bmc-off'), 'nor where it was withdrawn')
+})
+
 test('heard again while its order runs, an incident waits for the run\'s end', () => {
   assert.equal(wants(inState(ordering, { beat: beat() })), ['hold order-may-land'])
 })
