@@ -3,6 +3,7 @@
 import { outOfServiceKey, quarantineKey } from '../core/clear.ts'
 import { sameBoot, type NodeRecord } from '../core/model.ts'
 import { policyOf, type Policy } from '../core/policy.ts'
+import { machineKey } from '../core/proof.ts'
 import type { KeptNode } from '../coordinator/kubernetes.ts'
 import type { Cluster, DaemonSet, Part } from './cluster.ts'
 import type { Paint } from './paint.ts'
@@ -200,10 +201,21 @@ function identityProven(cluster: Cluster): Checked {
   return claim('identity-proven', 'every fence path is proven to end at its node', [cluster.nodes, cluster.records], () => {
     const all = recorded(cluster).flatMap(({ name, record }) => (record?.paths ?? []).map((path) => ({ name, ...path })))
     const wrong = all.filter(({ identity }) => identity === 'mismatch').map(({ name, method }) => `${name} ${method} is another machine's`)
-    const unproven = all.filter(({ identity }) => identity === 'unproven').map(({ name, method }) => `${name} ${method}`)
+    const twinOf = twins(valueOf(cluster.nodes, []))
+    const unproven = all.filter(({ identity }) => identity === 'unproven').map(({ name, method }) => `${name} ${method}${twinOf(name)}`)
     if (wrong.length > 0) return few(wrong)
     return unproven.length === 0 ? undefined : `nothing proves ${few(unproven)}`
   }, 'warning')
+}
+
+/** What tells the machine id of two nodes tells neither. */
+function twins(nodes: readonly KeptNode[]): (name: string) => string {
+  const bearers = Map.groupBy(nodes.filter(({ machine }) => machine !== ''), ({ machine }) => machineKey(machine))
+  const machines = new Map(nodes.map(({ metadata, machine }) => [metadata.name, machineKey(machine)]))
+  return (name) => {
+    const twin = bearers.get(machines.get(name) ?? '')?.find(({ metadata }) => metadata.name !== name)
+    return twin === undefined ? '' : ` (${twin.metadata.name} bears the same machine id)`
+  }
 }
 
 function portsHeard(cluster: Cluster): Checked {

@@ -8,7 +8,7 @@
 import type { FencePath, LeaseSeen, Ms, NodeName, NodeRecord, NodeSeen, Observed, PodsSeen, ProbeSeen, Reading, Self, VolumeSeen, WitnessSeen } from '../core/model.ts'
 import { outOfServiceKey } from '../core/clear.ts'
 import type { Incident } from '../core/incident.ts'
-import { speechlessSince } from '../core/proof.ts'
+import { machineKey, speechlessSince } from '../core/proof.ts'
 import type { Beats } from './beats.ts'
 import { keepNode, type KeptAttachment, type KeptNode } from './kubernetes.ts'
 import { compareVersions } from './reflector-store.ts'
@@ -75,6 +75,7 @@ export function createObservation(clock: Clock, replica: string, beats: Pick<Bea
   const volumes = new Map<NodeName, Map<string, VolumeSeen>>()
   const records = new Map<NodeName, NodeRecord>()
   const paths = new Map<NodeName, FencePath>()
+  const machines = new Map<string, Set<NodeName>>()
   const aheads = { nodes: ahead(clock), incidents: ahead(clock), records: ahead(clock) }
   let highestTerm = 0
   const self: Changing<Self> = {
@@ -90,8 +91,10 @@ export function createObservation(clock: Clock, replica: string, beats: Pick<Bea
       if (aheads.nodes.outdated(name, before?.resourceVersion, resourceVersion, from)) return
       const known = before !== undefined && before.uid === uid && before.resourceVersion !== ''
       const row = known ? before : newRow(kept, before)
+      const former = before === undefined || before.gone === true ? '' : before.machine
       refresh(row, kept, clock.now())
       rows.set(name, row)
+      if (row !== before || row.machine !== former) pairUp(name, former, row.machine)
       if (row !== before) for (const incident of ofNode(name)) noticeAttempts(incident)
     },
     nodeGone(name) {
@@ -99,6 +102,7 @@ export function createObservation(clock: Clock, replica: string, beats: Pick<Bea
       if (row === undefined) return
       // While an incident is open the row stays, marked: the core must say what becomes of it.
       row.gone = true
+      pairUp(name, row.machine, '')
       forgetIfOver(name)
     },
     attachment(kept) {
@@ -207,6 +211,28 @@ export function createObservation(clock: Clock, replica: string, beats: Pick<Bea
       volumes: [...(volumes.get(name)?.values() ?? [])], busy: before?.busy ?? new Set(), firstSeen: new Map(),
       ...(record === undefined ? {} : { record }),
     }
+  }
+
+  /** Of each Node that bears the machine's id, one other that does. */
+  function pairUp(name: NodeName, from: string, to: string): void {
+    for (const key of new Set([from, to].map(machineKey))) {
+      if (key === '') continue
+      const names = machines.get(key) ?? new Set()
+      if (key === machineKey(to)) names.add(name)
+      else names.delete(name)
+      if (names.size === 0) machines.delete(key)
+      else machines.set(key, names)
+      const [first, second] = names
+      for (const one of names) showTwin(one, one === first ? second : first)
+    }
+    if (to === '') showTwin(name, undefined)
+  }
+
+  function showTwin(name: NodeName, twin: NodeName | undefined): void {
+    const row = rows.get(name)
+    if (row === undefined) return
+    if (twin === undefined) delete row.twin
+    else row.twin = twin
   }
 
   function showVolumes(node: NodeName): void {

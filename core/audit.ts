@@ -133,9 +133,17 @@ export function audited(node: NodeSeen, beat: BeatSeen): boolean {
   const { record } = node
   return record !== undefined && record.probe?.answered === true && record.nodeUid === node.uid && sameBoot(record.boot, beat.boot)
     && node.path.levels.every((level) => level.every((method) => {
-      const state = auditOf(node, method, beat.boot)?.state
-      return state === 'verified' || state === 'marked'
+      const audit = auditOf(node, method, beat.boot)
+      return audit?.state === 'marked' || (audit?.state === 'verified' && identityStands(node, method, audit))
     }))
+}
+
+/** A twin came or went since. */
+function identityStands(node: NodeSeen, method: Method, { identity }: PathAudit): boolean {
+  if (identity !== 'unproven') return true
+  const written = node.record?.paths.find((path) => path.method === method.name && path.digest === method.digest)?.identity
+  const last = node.readings.findLast((reading) => reading.method === method.name && reading.digest === method.digest)
+  return written === (last === undefined ? identity : identityOf(node, method, last))
 }
 
 /** The record names a path that the node has no more, and whoever reads records would count on it. */
@@ -186,7 +194,8 @@ function identityOf(node: NodeSeen, method: Method, last: Reading | undefined): 
   // Any Node may name any instance; the address that its beats come from it cannot choose.
   if (method.claimed === true && (node.beat?.from === undefined || last?.addresses?.includes(node.beat.from) !== true)) return 'mismatch'
   if (machine === undefined || node.machine === '') return 'unproven'
-  return sameMachine(machine, node.machine) ? 'proven' : 'mismatch'
+  if (!sameMachine(machine, node.machine)) return 'mismatch'
+  return node.twin === undefined ? 'proven' : 'unproven'
 }
 
 /** Records without their times: one is written only when a fact changes. */

@@ -4,7 +4,7 @@ import type { HoldReason, Incident } from './incident.ts'
 import { seconds, type Verdict } from './judge.ts'
 import type { Ms, NodeName, NodeSeen, Self } from './model.ts'
 import type { Policy } from './policy.ts'
-import { auditOf } from './proof.ts'
+import { auditOf, unidentified } from './proof.ts'
 
 export interface Brake {
   readonly because: HoldReason
@@ -100,7 +100,7 @@ export function noOrders(
   verdicts: ReadonlyMap<NodeName, Verdict> = new Map(),
 ): Brake | undefined {
   return storms.cluster ?? storms.zones.get(node.zone) ?? concurrency(nodes.size, node, incident.policy, fencing)
-    ?? controlPlane(nodes, node, fencing, verdicts) ?? unidentified(node, incident)
+    ?? controlPlane(nodes, node, fencing, verdicts) ?? distrusted(node, incident)
 }
 
 function concurrency(size: number, node: NodeSeen, policy: Policy, fencing: ReadonlySet<NodeName>): Brake | undefined {
@@ -137,10 +137,10 @@ function hasFallen(verdict: Verdict | undefined): boolean {
 }
 
 /** Where the policy requires it, a level is used only if something proves that it is wired to this node; others may be. */
-function unidentified(node: NodeSeen, incident: Incident): Brake | undefined {
+function distrusted(node: NodeSeen, incident: Incident): Brake | undefined {
   if (incident.policy.identity !== 'require') return undefined
   const firsts = node.path.levels.map((level) => level.find((method) => auditOf(node, method, incident.boot)?.identity !== 'proven'))
   const unproven = firsts[0]
   if (unproven === undefined || firsts.includes(undefined)) return undefined
-  return { because: 'identity-unproven', detail: `nothing proves that ${unproven.name} is wired to ${node.name}`, lifts: `an audit in which the device of ${unproven.name} tells this machine's UUID` }
+  return { because: 'identity-unproven', detail: unidentified(node, unproven), lifts: `an audit in which the device of ${unproven.name} tells this machine's UUID${node.twin === undefined ? '' : ', and no other node has it'}` }
 }

@@ -52,6 +52,8 @@ export interface NodeSeen {
   readonly uid: string
   /** systemUUID. */
   readonly machine: string
+  /** Another Node that bears the same one, as boards with a default and cloned machines do: what tells it tells neither. */
+  readonly twin?: NodeName
   /** nodeInfo.bootID, the kernel's id alone. */
   readonly bootId: string
   readonly address: string

@@ -95,7 +95,7 @@ export function foundOff(boot: Boot, node: NodeSeen, level: number, now: Ms): Pr
   for (const method of methods) {
     const audit = auditOf(node, method, boot)
     if (audit?.state !== 'verified') return { lacks: `${method.name} was not read on at an audit while this boot was beating` }
-    if (audit.identity !== 'proven') return { lacks: `the identity of ${method.name} is not proven` }
+    if (audit.identity !== 'proven') return { lacks: `the identity of ${method.name} is not proven: ${unidentified(node, method)}` }
     const pair = twoOffs(readingsOf(node, method), node.beat?.at ?? -Infinity, now)
     if (pair === undefined) return { lacks: `${method.name} was not yet read off twice` }
     if ([pair.first, pair.last].some((reading) => isStrange(reading, node))) return { lacks: strangeness(method.name) }
@@ -203,7 +203,14 @@ function saidOf(proof: Proof, nth: number, node: NodeSeen): readonly Reading[] {
 }
 
 export function auditOf(node: NodeSeen, method: Method, boot: Boot): PathAudit | undefined {
-  return node.record?.paths.find((path) => path.method === method.name && path.digest === method.digest && sameBoot(path.boot, boot))
+  const audit = node.record?.paths.find((path) => path.method === method.name && path.digest === method.digest && sameBoot(path.boot, boot))
+  // A twin that came after the audit takes away what it proved.
+  return audit?.identity === 'proven' && node.twin !== undefined ? { ...audit, identity: 'unproven' } : audit
+}
+
+/** Where a path is refused whose identity is not proven. */
+export function unidentified({ twin }: NodeSeen, method: Method): string {
+  return `nothing proves that ${method.name} leads to this machine${twin === undefined ? '' : `: ${twin} bears the same machine id`}`
 }
 
 export function readingsOf(node: NodeSeen, method: Method): readonly Reading[] {
@@ -289,6 +296,13 @@ export function sameMachine(one: string, other: string): boolean {
   return told === known || turned(told) === known
 }
 
+/** One for both writings. */
+export function machineKey(uuid: string): string {
+  const told = uuid.toLowerCase()
+  const other = turned(told) ?? told
+  return other < told ? other : told
+}
+
 const uuidForm = /^([\da-f]{2})([\da-f]{2})([\da-f]{2})([\da-f]{2})-([\da-f]{2})([\da-f]{2})-([\da-f]{2})([\da-f]{2})-([\da-f]{4}-[\da-f]{12})$/
 
 /** The first three fields of a UUID with their bytes turned round. */
@@ -311,9 +325,9 @@ function neighbourDoubt(incident: Incident, node: NodeSeen, method: Method, firs
     if (other.beat === undefined) return !ours && mayHaveBeaten(other)
     return other.beat.at >= (node.firstSeen.get(`began ${attempt.id}`) ?? -Infinity) - heardBefore - (ours ? 0 : seenLate)
   })
-  const neighbours = others.filter((other) => other.name !== node.name && other.gone !== true && shares(other, method) && heard(other))
+  const neighbours = others.filter((other) => other.name !== node.name && other.gone !== true && mayStrike(other, node, method) && heard(other))
   const mute = neighbours.find((other) => (other.beat?.answered?.issuedAt ?? -Infinity) < first.endedAt)
-  return mute === undefined ? undefined : `the identity of ${method.name} is unproven, and ${mute.name} on the same device has not answered since the first off`
+  return mute === undefined ? undefined : `the identity of ${method.name} is unproven, and ${mute.name} ${shares(mute, method) ? 'on the same device' : 'with the same machine id'} has not answered since the first off`
 }
 
 /** A device that gives its machine the address of this node, and of no other, speaks of none of the others. */
@@ -326,6 +340,11 @@ function tellsAddress({ first, last }: Pair, node: NodeSeen, others: readonly No
  *  replica began, may have been well then. */
 function mayHaveBeaten(other: NodeSeen): boolean {
   return other.record !== undefined && (other.ready.status === 'True' || other.ready.since > other.seenAt)
+}
+
+/** Whom a wrong wire of this node's method would strike: whoever hangs on its device, or is taken for the node. */
+export function mayStrike(other: NodeSeen, node: NodeSeen, method: Method): boolean {
+  return shares(other, method) || (node.twin !== undefined && sameMachine(other.machine, node.machine))
 }
 
 export function shares(node: NodeSeen, method: Method): boolean {

@@ -12,10 +12,9 @@ import { seconds, shutsDown, type Verdict } from './judge.ts'
 import { askClean, askDevices, suspicion } from './look.ts'
 import type { Method, Ms, NodeName, NodeSeen, PodSeen } from './model.ts'
 import { firstLevel, mayLand, underWay, untold, type Untold } from './plan.ts'
-import { auditOf, landsBy, recall, shares, type Lacking } from './proof.ts'
+import { auditOf, landsBy, mayStrike, recall, type Lacking } from './proof.ts'
 import { awaiting } from './return.ts'
 import { close, hold, laterBoot, quarantine, untaint, type Situation } from './situation.ts'
-import type { Survey } from './survey.ts'
 
 /** Cleared. What we ordered off we order on, again every so often, as long as no new boot is heard. */
 export function bringBack(at: Situation): Action[] {
@@ -233,16 +232,18 @@ function giveOn(at: Situation, methods: readonly Cut[]): Action[] {
 
 /** Outlets that changed places: this *on* would feed another machine of the device, and one that is being proven off or cleared
  *  must not boot meanwhile. Where it was proven, those that were heard have answered since it was off. */
-function mustStayOff({ on, incident, node, status }: Situation, method: Method): Brake | undefined {
+function mustStayOff(at: Situation, method: Method): Brake | undefined {
+  const { on, incident, node, status } = at
   if (status.proof !== undefined || auditOf(node, method, incident.boot)?.identity === 'proven') return undefined
-  const other = [...on.open.values()].find(({ nodeName }) => nodeName !== node.name && beingFreed(on, nodeName, method))
+  const other = [...on.open.values()].find(({ nodeName }) => nodeName !== node.name && beingFreed(at, nodeName, method))
   if (other === undefined) return undefined
   return { because: 'concurrency', detail: `${other.nodeName} is being fenced, and nothing proves that ${method.name} does not switch it on`, lifts: 'its last volume freed, or its next boot' }
 }
 
-function beingFreed(on: Survey, name: NodeName, method: Method): boolean {
+function beingFreed(at: Situation, name: NodeName, method: Method): boolean {
+  const { on } = at
   const [node, incident] = [on.seen.nodes.get(name), on.open.get(name)]
-  if (node === undefined || incident === undefined || !shares(node, method)) return false
+  if (node === undefined || incident === undefined || !mayStrike(node, at.node, method)) return false
   const { proof, step } = incident.status
   return on.fencing.has(name) || hasOurs(node, outOfServiceKey) || (proof !== undefined && step !== 'recovery' && !laterBoot(node, incident.boot))
 }

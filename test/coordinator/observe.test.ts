@@ -57,6 +57,24 @@ test('of a node made again under its name nothing is kept that was learned of th
   assert.equal([row?.readings, row?.probe, row?.lease, row?.pods, row?.witnesses], [[], undefined, undefined, undefined, []])
 })
 
+test('of Nodes that bear one machine id each is told of another, as long as there is one', () => {
+  const { observation } = small()
+  const twins = () => ['node-1', 'node-2', 'node-3'].map((name) => observation.row(name)?.twin)
+  const other = (name: string) => ({ ...node('1', { name, uid: `uid-${name}` }), machine: 'AABBCCDD-0000-1111-2222-333333333333' })
+  observation.node(node('1'))
+  observation.node(other('node-1'))
+  assert.equal(twins(), [undefined, undefined, undefined])
+  observation.node({ ...other('node-3'), machine: 'ddccbbaa-0000-1111-2222-333333333333' })
+  assert.equal(twins(), ['node-3', undefined, 'node-1'], 'in whatever order of bytes')
+  observation.node({ ...node('2'), machine: other('node-1').machine })
+  assert.equal(twins().map((twin) => twin !== undefined), [true, true, true])
+  observation.node(node('3'))
+  observation.nodeGone('node-3')
+  assert.equal(twins(), [undefined, undefined, undefined])
+  for (const [name, version] of [['node-1', '4'], ['node-2', '4']] as const) observation.node({ ...node(version, { name, uid: `uid-${name}` }), machine: '' })
+  assert.equal(twins(), [undefined, undefined, undefined], 'none is no id')
+})
+
 test('what is under way on a node goes on being under way when the Node is made again under its name', () => {
   const { observation } = small()
   observation.node(node('1'))

@@ -110,6 +110,18 @@ for (const [what, changes, state, identity] of states) {
   })
 }
 
+test('a device that tells the machine id of two Nodes proves the identity of neither, be the other there before the audit or after it', () => {
+  const readings = [reading('on', now - 1_000)]
+  const identity = (one: NodeSeen) => audited([one]).flatMap((deed) => (deed.do === 'record' ? deed.record.paths.map((path) => [path.state, path.identity]) : []))
+  assert.equal(identity(fresh('node-2', { readings, twin: 'node-9' })), [['verified', 'unproven']])
+  assert.equal(identity(fresh('node-2', { readings: [reading('on', now - 1_000, now, { machine: 'machine-7' })], twin: 'node-9' })), [['verified', 'mismatch']])
+  assert.equal(identity(well({ readings, twin: 'node-9' })), [['verified', 'unproven']], 'it was proven before')
+  const unproven = record({ paths: record().paths.map((one) => ({ ...one, identity: 'unproven' })) })
+  assert.equal(audited([well({ readings, record: unproven, twin: 'node-9' })]), [], 'written once')
+  assert.equal(audited([well({ record: unproven, twin: 'node-9' })]), [], 'nor does a replica that has asked nothing yet')
+  assert.equal(identity(well({ readings, record: unproven })), [['verified', 'proven']], 'the other Node is gone')
+})
+
 test('a path that was marked stays marked in the next boot, as long as its configuration stands', () => {
   const marked = record({ paths: record().paths.map((one) => ({ ...one, state: 'marked' })) })
   const next = { record: marked, beat: beat({ boot: newBoot, since: now - 2_000 }), readings: [reading('on', now - 1_000)], probe: { askedAt: now - 900, answeredAt: now - 890, word: 'answered' } } as const

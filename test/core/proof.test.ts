@@ -241,6 +241,14 @@ test('the instance that a Node claims proves nothing until its cloud was seen to
   proves(off({ ...claimed, ...unproven }), 'off')
 })
 
+test('two Nodes with one machine id: what tells it proves neither\'s identity, and each is the other\'s neighbour on whatever device', () => {
+  const own = [neighbour({ machine: 'machine-2', path: { levels: [[{ ...method, device: 'bmc-3:443' }]], faults: [] }, beat: beat({ at: now - 5_500 }) })]
+  proves(off({}, [attempt()], own), 'off')
+  lacks(off({ twin: 'node-3' }, [attempt()], own), /unproven, and node-3 with the same machine id has not answered/)
+  proves(off({ twin: 'node-3' }, [attempt()], [{ ...own[0] as NodeSeen, beat: answered(now - 2_000) }]), 'off')
+  lacks(found({ twin: 'node-3' }), /identity of bmc-off is not proven: nothing proves that bmc-off leads to this machine: node-3 bears the same machine id/)
+})
+
 test('a neighbour silent since long before the order was not silenced by it', () => {
   proves(off(unproven, [attempt()], [neighbour({ beat: beat({ at: now - 30_000 }) })]), 'off')
 })
