@@ -6,6 +6,7 @@ import { hasOurs, hasTaint, isOurs, outOfServiceKey, ownValue, quarantineKey } f
 import type { Attempt, Evidence, Incident, ProofRecord } from '../core/incident.ts'
 import type { Ms, NodeName, NodeRecord, PodSeen, Taint } from '../core/model.ts'
 import { borneOut, isStrange, strangeness, type Proof } from '../core/proof.ts'
+import { isAnotherMachine } from '../core/situation.ts'
 import * as timeline from '../core/timeline.ts'
 import type { Log } from '../edge/log.ts'
 import type { Api, KubeObject } from './api.ts'
@@ -124,8 +125,9 @@ export function doer(options: DeedOptions): (deed: Deed) => Promise<boolean> {
     const known = observation.seen.incidents.get(incident.name)
     if (known === undefined || known.uid !== incident.uid || known.status.phase === 'Final') return 'the incident is over'
     const row = observation.row(node)
-    if (row === undefined || row.gone === true || row.uid !== incident.nodeUid) return 'the Node is another one'
+    if (row === undefined || row.gone === true || isAnotherMachine(incident, row)) return 'the Node is another one'
     if (action === 'on') return undefined
+    if (row.uid !== incident.nodeUid) return 'its Node was made anew'
     if (known.status.phase === 'Done') return 'the incident is being withdrawn'
     if (known.abort) return 'a person aborted it'
     return incident.cause !== 'by-hand' && (row.beat?.at ?? -Infinity) > since ? 'the node is heard again' : undefined

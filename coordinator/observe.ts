@@ -5,7 +5,7 @@
 // Answers to our own reads and writes run ahead of the watch, which goes on bringing older copies for a moment; and an answer
 // may be longer on its way than the watch. So the newer version counts. Not for ever: a server that has gone back in time
 // (restored from a copy) and insists is believed by the reflectors after a minute, and then here.
-import type { FencePath, LeaseSeen, Ms, NodeName, NodeRecord, NodeSeen, Observed, PodsSeen, ProbeSeen, Reading, Self, VolumeSeen, WitnessSeen } from '../core/model.ts'
+import { goneKey, type FencePath, type LeaseSeen, type Ms, type NodeName, type NodeRecord, type NodeSeen, type Observed, type PodsSeen, type ProbeSeen, type Reading, type Self, type VolumeSeen, type WitnessSeen } from '../core/model.ts'
 import { outOfServiceKey } from '../core/clear.ts'
 import type { Incident } from '../core/incident.ts'
 import { machineKey, speechlessSince } from '../core/proof.ts'
@@ -102,6 +102,7 @@ export function createObservation(clock: Clock, replica: string, beats: Pick<Bea
       if (row === undefined) return
       // While an incident is open the row stays, marked: the core must say what becomes of it.
       row.gone = true
+      if (!row.firstSeen.has(goneKey)) row.firstSeen.set(goneKey, clock.now())
       pairUp(name, row.machine, '')
       forgetIfOver(name)
     },
@@ -195,7 +196,8 @@ export function createObservation(clock: Clock, replica: string, beats: Pick<Bea
   /** A Node that only its open incident tells of: deleted before this process began, or not listed yet. What the incident sent
    *  may land all the same, and is counted on this row. */
   function goneRow({ nodeName, nodeUid, machine }: Incident): Row {
-    return Object.assign(newRow(keepNode({ metadata: { name: nodeName, uid: nodeUid } }), undefined), { machine, gone: true })
+    const row = newRow(keepNode({ metadata: { name: nodeName, uid: nodeUid } }), undefined)
+    return Object.assign(row, { machine, gone: true, firstSeen: new Map([[goneKey, clock.now()]]) })
   }
 
   /** `before`: another Node of this name. What is under way goes by the name, and goes on. */
@@ -316,6 +318,7 @@ function refresh(row: Row, kept: KeptNode, now: Ms): void {
   row.controlPlane = labels['node-role.kubernetes.io/control-plane'] !== undefined
   row.taints = kept.taints
   delete row.gone
+  row.firstSeen.delete(goneKey)
   const posted = kept.ready.heartbeat !== row.heartbeat
   row.heartbeat = kept.ready.heartbeat
   const since = kept.ready.status === row.ready.status ? row.ready.since : now

@@ -10,17 +10,18 @@ import { audits } from './audit.ts'
 import { blind, handsOff, noOrders, paused, theirPause, type Brake } from './brake.ts'
 import { hasOurs, hasTaint, outOfServiceKey, quarantineKey, unburied } from './clear.ts'
 import { clearing } from './clearing.ts'
+import { cuts } from './cut.ts'
 import { headStart } from './head-start.ts'
 import { given, lapsed, shownFalse, type Incident, type IncidentStatus } from './incident.ts'
-import { lastBeat, shutsDown } from './judge.ts'
+import { lastBeat, seconds, shutsDown } from './judge.ts'
 import { askClean, askPods, challenge, challengeNeighbours, illness, readLive, suspicion } from './look.ts'
-import { sameBoot, type Boot, type Ms, type NodeSeen, type Observed } from './model.ts'
+import { goneKey, sameBoot, type Boot, type Ms, type NodeSeen, type Observed } from './model.ts'
 import { nextOrder, type Next } from './plan.ts'
 import { policyOf, type Policy } from './policy.ts'
 import { foundOff, proveByWord, proveOff, readingsOf, recall, saidOffAt, type Lacking, type Proof, type Proven } from './proof.ts'
 import { bringBack, end, giveBack, giveStrayed, returning } from './restore.ts'
 import { awaiting } from './return.ts'
-import { hold, laterBoot, latestBoot, quarantine, situationOf, untaint, withdraw, type Situation } from './situation.ts'
+import { hold, isAnotherMachine, laterBoot, latestBoot, quarantine, situationOf, untaint, withdraw, type Situation } from './situation.ts'
 import { survey, type Survey } from './survey.ts'
 
 export function decide(seen: Observed, now: Ms, policies: readonly Policy[]): readonly Action[] {
@@ -133,8 +134,8 @@ function proceed(on: Survey, incident: Incident): Action[] {
   if (incident.status.term !== on.seen.self.term) return [{ do: 'adopt', node: incident.nodeName, incident: incident.name }]
   if (node === undefined) return [hold(incident.nodeName, { because: 'blind', detail: 'nothing is known of its node yet', lifts: 'the list of nodes' }, incident)]
   const at = situationOf(on, incident, node)
-  if (node.gone === true) return outlived(at, 'NodeDeleted', 'the Node object is gone')
-  if (node.uid !== incident.nodeUid || (incident.machine !== '' && node.machine !== incident.machine)) return replaced(at)
+  if (node.gone === true) return outlived(at, 'NodeDeleted', 'the Node object is gone', mayBeMadeAnew(at))
+  if (isAnotherMachine(incident, node)) return replaced(at, 'another machine bears the name')
   const now = policyOf(node, on.policies)
   // The incident keeps its policy by value, but who takes our hands off now means this one, too.
   const off = handsOff(on.seen.self, incident.policy) ?? ('policy' in now ? handsOff(on.seen.self, now.policy) : undefined)
@@ -142,6 +143,7 @@ function proceed(on: Survey, incident: Incident): Action[] {
   const orphan = settle(at)
   if (orphan !== undefined) return [orphan]
   if (incident.status.phase === 'Done') return withBurial(at, giveBack(at))
+  if (node.uid !== incident.nodeUid) return madeAnew(at)
   if (incident.status.proof === undefined) return withBurial(at, [...unproven(at), ...unvouched(at)])
   const proof = recall(incident.status.proof)
   if (proof.boot !== incident.boot || proof.nodeUid !== incident.nodeUid) {
@@ -182,19 +184,37 @@ function waitsBeside(on: Survey, incident: Incident): Action {
 }
 
 /** Another machine under the name: what we knew is of no use here. */
-function replaced(at: Situation): Action[] {
+function replaced(at: Situation, because: string): Action[] {
   const { incident, node } = at
   const ours = [outOfServiceKey, quarantineKey].find((key) => hasOurs(node, key))
-  if (ours !== undefined) return [untaint(node, ours, 'another machine bears the name', incident)]
-  return outlived(at, 'Replaced', 'another machine bears the name')
+  if (ours !== undefined) return [untaint(node, ours, because, incident)]
+  return outlived(at, 'Replaced', because)
+}
+
+/** No proof carries over to another Node object, but the machine is the one that we cut. */
+function madeAnew(at: Situation): Action[] {
+  if (at.status.proof?.kind === 'vouched') return replaced(at, 'its Node was made anew, and a person\'s word was of the one before: there may be hands in the machine')
+  return [withdraw(at.incident, 'its Node was made anew: what was proven of the one before frees nothing more, and what was cut is given back')]
 }
 
 /** Nothing is freed or switched any more for a node that is not there, and nothing is buried: Kubernetes sweeps every pod of a Node
  *  that is gone within a minute or so, doomed ones among them. But what was sent for it may land on who bears its name
  *  next, or on the proof of that one's incident, so it is waited out. */
-function outlived(at: Situation, outcome: 'NodeDeleted' | 'Replaced', because: string): Action[] {
+function outlived(at: Situation, outcome: 'NodeDeleted' | 'Replaced', because: string, brake?: Brake): Action[] {
   const orphan = settle(at)
-  return orphan === undefined ? end(at, outcome, because) : [orphan]
+  if (orphan !== undefined) return [orphan]
+  return brake === undefined ? end(at, outcome, because) : [hold(at.node.name, brake, at.incident)]
+}
+
+/** `kubectl replace --force` deletes first. */
+const madeAnewWithin: Ms = 30_000
+
+/** Once the incident is over nobody knows that the machine is dark through us. */
+function mayBeMadeAnew({ on, incident, node }: Situation): Brake | undefined {
+  const owed = cuts(incident, node).filter(({ givenBack }) => !givenBack).map(({ method }) => method.name)
+  if (owed.length === 0 || on.now - (node.firstSeen.get(goneKey) ?? -Infinity) >= madeAnewWithin) return undefined
+  const detail = `${owed.join(', ')} was ordered off, and nothing is switched on for a Node object that is gone`
+  return { because: 'still-cut', detail, lifts: `its Node made anew, or ${seconds(madeAnewWithin)} without it` }
 }
 
 /** No proof yet: look, prove what is there, order what is allowed. */

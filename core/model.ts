@@ -87,6 +87,9 @@ export interface NodeSeen {
   readonly firstSeen: ReadonlyMap<string, Ms>
 }
 
+/** Of `firstSeen`: when the Node object was first seen gone. */
+export const goneKey = 'gone'
+
 export interface Taint {
   readonly key: string
   readonly value?: string

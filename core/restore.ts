@@ -84,8 +84,9 @@ export function giveBack(at: Situation): Action[] {
   const lacking = forgotten(at)
   if (owed.length + lacking.length > 0) return [...looks, ...shut, ...giveOn(at, owed), ...waits, ...stillCut(at, owed, lacking)]
   if (mute.length > 0) return [...looks, ...shut, ...waits]
-  // What was freed by a proof that has lapsed keeps the quarantine on as after any other.
-  const outcome = shownFalse(status).length > 0 ? 'Void' : status.voided.length > 0 ? 'Recovered' : 'Withdrawn'
+  // With a proof, where its Node was made anew after it; what was freed by one that has lapsed keeps the quarantine on as after any other.
+  const freed = status.proof !== undefined || status.voided.length > 0
+  const outcome = shownFalse(status).length > 0 ? 'Void' : freed ? 'Recovered' : 'Withdrawn'
   if (speaks) return settleDown(at, outcome, outcome === 'Void' ? 'the node is well by its own word: the fence path was wrong' : 'the node is well')
   if (booting(at)) return [...looks, hold(node.name, waitsForBoot, incident)]
   if (verdict !== undefined && spared(at)) return [...looks, hold(node.name, sparedSilence(verdict), incident)]

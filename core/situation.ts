@@ -4,6 +4,7 @@ import type { Brake } from './brake.ts'
 import type { Incident, IncidentStatus, Outcome } from './incident.ts'
 import { lastWord } from './judge.ts'
 import { sameBoot, type Boot, type NodeName, type NodeSeen } from './model.ts'
+import { isStrange } from './proof.ts'
 import type { Survey } from './survey.ts'
 
 export interface Situation {
@@ -30,6 +31,11 @@ function heard(on: Survey, incident: Incident, node: NodeSeen): Situation['heard
   const last = incident.status.attempts.findLast((attempt) => attempt.action === 'off' && attempt.result === 'off')
   const offAt = last === undefined ? -Infinity : node.firstSeen.get(`ended ${last.id}`) ?? on.now
   return lastWord(node, on.seen.self) > offAt ? 'old boot' : 'nothing'
+}
+
+/** One that has told of itself. A Node that was made anew for the same machine, or whose kubelet has posted nothing yet, is none. */
+export function isAnotherMachine({ machine }: Incident, node: Pick<NodeSeen, 'machine'>): boolean {
+  return machine !== '' && isStrange({ machine }, node)
 }
 
 /** Whether anything told of a boot after this one, be it silent now. */

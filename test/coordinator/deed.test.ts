@@ -188,17 +188,21 @@ test('the incident was withdrawn while its order waited to be written: no device
   assert.is(world.stored().status.phase, 'Done')
 })
 
-test('another Node came under the name while the order was being written: no device is touched, neither off nor on', async () => {
-  for (const deed of [off, switchOn]) {
-    const world = await opened()
-    const other = keepNode({ metadata: { name: victim, uid: 'another', resourceVersion: '9999' } })
-    world.asked = (request) => {
-      if (request.method === 'PUT' && world.runs.length === 0) world.observation.node(other)
+for (const [machine, what, given] of [['machine-9', 'another machine came under the name', []], ['machine-2', 'the Node was made anew', ['on']], ['', 'a Node was made that no kubelet has posted to', ['on']]] as const) {
+  test(`${what} while the order was being written: ${given.length === 0 ? 'no device is touched, neither off nor on' : 'nothing is ordered off, and what was cut is switched on'}`, async () => {
+    const runs: string[] = []
+    for (const deed of [off, switchOn]) {
+      const world = await opened()
+      const other = { ...keepNode({ metadata: { name: victim, uid: 'another', resourceVersion: '9999' } }), machine }
+      world.asked = (request) => {
+        if (request.method === 'PUT' && world.runs.length === 0) world.observation.node(other)
+      }
+      await world.do(deed)
+      runs.push(...world.runs.map(({ action }) => action))
     }
-    await world.do(deed)
-    assert.equal(world.runs, [])
-  }
-})
+    assert.equal(runs, given)
+  })
+}
 
 test('what came of an order is written: off, failed where the device says otherwise, unknown', async () => {
   for (const [state, result] of [['off', 'off'], ['on', 'failed'], ['failed', 'failed'], ['unknown', 'unknown']] as const) {

@@ -856,11 +856,39 @@ test('an incident of a boot that only kubelet told of is not taken for over by t
 })
 
 test('another machine under the name: our taints come off, then the incident ends', () => {
-  for (const other of [{ uid: 'uid-other' }, { machine: 'machine-9' }]) {
+  for (const other of [{ machine: 'machine-9' }, { uid: 'uid-other', machine: 'machine-9' }]) {
     assert.equal(wants(inState(clearing, other)), ['untaint out-of-service'])
     assert.equal(wants(inState(proven, other)), ['untaint quarantine'])
     assert.equal(wants(inState(proven, { ...other, taints: [] })), ['close Replaced'])
   }
+})
+
+for (const [what, anew] of [['by the same machine\'s kubelet', { uid: 'uid-other' }], ['by a person, and no kubelet has posted yet', { uid: 'uid-other', machine: '', bootId: '' }]] as const) {
+  test(`a Node made anew ${what}: nothing more is freed or ordered off, and what was cut is given back`, () => {
+    for (const state of [opened, ordered, proven, clearing, freed, recovering, switchedOn]) {
+      assert.equal(wants(inState(state, anew)), ['withdraw'])
+    }
+    const done = (state: State, more: Partial<NodeSeen> = {}) => wants(inState({ ...state, status: { ...state.status, phase: 'Done', step: 'recovery' } }, { ...anew, readings: [], ...more }))
+    assert.equal(done(clearing), ['untaint out-of-service'], 'copied from the Node before')
+    assert.ok(done(proven, { taints: [] }).includes('restore bmc-off'))
+    assert.ok(done(ordered).includes('restore bmc-off'))
+    assert.not(done(freed, { taints: [] }).some((wish) => wish.startsWith('delete') || wish.startsWith('fence')))
+    const back = { ...booted.node, ...anew, machine: 'machine-2', bootId: 'boot-2' }
+    assert.equal(done({ node: back, status: switchedOn.status }, { taints: [quarantine] }), ['untaint quarantine'])
+    assert.equal(done({ node: back, status: switchedOn.status }, { taints: [] }), ['close Recovered'])
+  })
+}
+
+test('a Node made anew of a machine that a person vouched off: it ends, and is left to the hands in it', () => {
+  const vouchedOff = { ...proven.status, proof: proofRecord({ kind: 'vouched', level: -1, methods: [] }) }
+  assert.equal(wants(inState(proven, { uid: 'uid-other', taints: [] }, vouchedOff)), ['close Replaced'])
+})
+
+const goneFor = (ago: number, state: State) => wants(inState(state, { gone: true, firstSeen: new Map([...seenLongAgo, ['gone', now - ago]]) }))
+test('a Node object that is gone may be made anew: what we cut is remembered for half a minute', () => {
+  assert.equal(goneFor(29_999, proven), ['hold still-cut'])
+  assert.equal(goneFor(30_000, proven), ['close NodeDeleted'])
+  assert.equal([goneFor(0, opened), goneFor(0, switchedOn)], [['close NodeDeleted'], ['close NodeDeleted']], 'nothing is cut')
 })
 
 test('a Node object that is gone ends its incident', () => {

@@ -122,7 +122,7 @@ function aliveAt({ node, boot }: Party, at: Ms, { truth: { entries } }: World): 
   return last?.what === 'machine booted' && last.facts['boot'] === boot
 }
 
-const nodeDeletions: ReadonlySet<string> = new Set(['the Node object is deleted', 'the Node object is made anew', 'another remediator deletes the Node'])
+const nodeDeletions: ReadonlySet<string> = new Set(['the Node object is deleted', 'another remediator deletes the Node'])
 
 /** What was decided before its Node was gone, or before a coordinator cut off from the API server knew. */
 const underWay: Ms = 120_000
