@@ -3,7 +3,7 @@
 import type { Ms } from '../../core/model.ts'
 import { seededChance, type Chance } from '../chance.ts'
 import { drawnCue } from './cue.ts'
-import { defences, type Defence } from './defences.ts'
+import { defences, type Aimed, type Defence } from './defences.ts'
 import type { Judge } from './judgement.ts'
 import { runPool, type Verdict } from './pool.ts'
 import { draw, isPlain, kinds, type Schedule } from './schedule.ts'
@@ -64,27 +64,36 @@ function worst(verdict: Verdict): { readonly judge: Judge; readonly what: string
   return verdict.said.violations.toSorted((one, other) => graver.indexOf(one.judge) - graver.indexOf(other.judge))[0]
 }
 
-/** The kinds of trouble that a defence exists for, and the deaths of the seed; in one seed of three what else it draws, too. All of
- *  it is over soon, so that many can be tried. */
-export function lean(schedule: Schedule, { troubles = [] }: Pick<Defence, 'troubles'>): Schedule {
-  if (troubles.length === 0 || isPlain(schedule)) return schedule
+/** The kinds of trouble that a defence exists for, and the deaths of the seed, if its own are not aimed; in one seed of three
+ *  what else it draws, too. All of it is over soon, so that many can be tried. */
+export function lean(drawn: Schedule, { troubles = [], scene = {} }: Pick<Defence, 'troubles' | 'scene'>): Schedule {
+  if (troubles.length === 0 || isPlain(drawn)) return drawn
+  const schedule = { ...drawn, scene: { ...drawn.scene, ...scene } }
   const chance = seededChance(schedule.seed).fork('lean')
-  const kept = chance.yes(1 / 3) ? schedule.troubles : schedule.troubles.filter(({ does }) => kinds[does]?.class.startsWith('death'))
-  const own = troubles.filter((does) => kinds[does]?.fits?.(schedule.scene) !== false && chance.yes(0.8)).map((does) => leaning(chance, schedule, does))
+  const aimed = troubles.map((one): Aimed => (typeof one === 'string' ? { does: one } : one))
+  const deaths = schedule.troubles.filter(({ does }) => isDeath(does) && !aimed.some((own) => isDeath(own.does) && own.at !== undefined))
+  const kept = chance.yes(1 / 3) ? schedule.troubles : deaths
+  const own = aimed.filter(({ does }) => kinds[does]?.fits?.(schedule.scene) !== false && chance.yes(0.8)).map((one) => leaning(chance, schedule, one))
   const all = [...kept.map((one) => ({ ...one, at: Math.min(one.at, beginWithin) })), ...own]
   return { ...schedule, ...soonOver, troubles: all.toSorted((one, other) => one.at - other.at) }
 }
+
+const isDeath = (does: string): boolean => kinds[does]?.class.startsWith('death') === true
 
 const soonOver = { reliefAt: 110_000, shortest: 110_000 } as const
 const beginWithin: Ms = 45_000
 const spans: readonly (readonly [Ms, Ms])[] = [[1_000, 10_000], [10_000, 60_000]]
 
-function leaning(chance: Chance, { scene }: Schedule, does: string): Trouble {
-  const [least, most] = chance.pick(spans)
-  const at = Math.round(chance.between(0, beginWithin))
-  const span = Math.round(chance.between(least, most))
+function leaning(chance: Chance, { scene }: Schedule, aimed: Aimed): Trouble {
+  const { does, on, how, after } = aimed
   const drawn = { on: '', ...kinds[does]?.draw(chance, scene) }
-  return { does, at, span, ...(chance.yes(0.5) ? drawnCue(chance) : {}), ...drawn, on: drawn.on.startsWith('node-') && chance.yes(0.5) ? 'victim' : drawn.on }
+  const free = { at: Math.round(chance.between(0, beginWithin)), ...(chance.yes(0.5) ? drawnCue(chance) : {}) }
+  const within = ([least, most]: readonly [Ms, Ms]): Ms => Math.round(chance.between(least, most))
+  const manner = how ?? drawn.how
+  return {
+    does, on: on ?? (drawn.on.startsWith('node-') && chance.yes(0.5) ? 'victim' : drawn.on), span: within(aimed.span ?? chance.pick(spans)),
+    ...(aimed.at === undefined ? free : { at: within(aimed.at) }), ...(after === undefined ? {} : { after }), ...(manner === undefined ? {} : { how: manner }),
+  }
 }
 
 const [begins, ends] = ['<!-- defences: written by npm run sim -- --defences -->', '<!-- defences end -->'] as const

@@ -1,15 +1,29 @@
 // The defences that exist for a schedule, each with the cut that takes it out. A cut is a piece of the product's own text, found
 // exactly once, and what stands in its place: a defence that was reworded fails its test until the cut is reworded too.
+import type { Ms } from '../../core/model.ts'
+import type { Scene } from './scene.ts'
+import type { Trouble } from './trouble.ts'
+
 export interface Defence {
   readonly name: string
   /** What it is there for. */
   readonly against: string
   readonly cuts: readonly Cut[]
   /** Kinds of trouble that it exists for: its own search draws more of these. */
-  readonly troubles?: readonly string[]
+  readonly troubles?: readonly (string | Aimed)[]
+  /** What the cluster must be like for it to matter. */
+  readonly scene?: Partial<Scene>
   /** A defence that does as much in every schedule there is: they are searched together, and `story` shows this one alone. */
   readonly behind?: string
   readonly story?: string
+}
+
+/** A trouble whose time, place or manner matters: the rest of it is drawn. */
+export interface Aimed extends Partial<Pick<Trouble, 'on' | 'how' | 'after'>> {
+  readonly does: string
+  /** Drawn from within. */
+  readonly at?: readonly [Ms, Ms]
+  readonly span?: readonly [Ms, Ms]
 }
 
 export interface Cut {
@@ -19,7 +33,7 @@ export interface Cut {
   readonly put: string
 }
 
-function one(name: string, against: string, file: string, take: string, put: string, more: Pick<Defence, 'troubles' | 'behind' | 'story'> = {}): Defence {
+function one(name: string, against: string, file: string, take: string, put: string, more: Pick<Defence, 'troubles' | 'scene' | 'behind' | 'story'> = {}): Defence {
   return { name, against, cuts: [{ file, take, put }], ...more }
 }
 
