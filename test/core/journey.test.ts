@@ -86,14 +86,15 @@ function turn(world: World, later: { at: Ms; run: () => void }[]): void {
   for (const action of decide(seenBy(world), world.at, [policy])) carryOut(world, action, later)
 }
 
+const well = others.map((name) => node({
+  name, probe: { askedAt: 1_000, answeredAt: 1_010, word: 'answered' }, readings: [], path: { levels: [[{ ...method, device: `${name}:443` }]], faults: [] },
+}))
+
 function seenBy({ at, row, incidents, term }: World): Parameters<typeof decide>[0] {
-  const well = others.map((name) => node({
-    name, beat: heardNow(at, 1, 1_000), probe: { askedAt: 1_000, answeredAt: 1_010, word: 'answered' }, readings: [],
-    path: { levels: [[{ ...method, device: `${name}:443` }]], faults: [] },
-  }))
+  const beat = heardNow(at, 1, 1_000)
   return {
     self: { ...self(), term, ledSince: 0, freshAt: at, apiAnsweredAt: at, replica: `replica-${term}`, replicas: ['replica-x'] },
-    nodes: new Map([row, ...well].map((one) => [one.name, one])), incidents,
+    nodes: new Map([row, ...well.map((one) => ({ ...one, beat }))].map((one) => [one.name, one])), incidents,
   }
 }
 
