@@ -8,6 +8,7 @@ import type { Machine } from './machine.ts'
 import { tokenPath } from './mounts.ts'
 import type { Process } from './process.ts'
 import type { Storage } from './storage.ts'
+import type { Writers } from './writers.ts'
 
 export interface PodIdentity {
   readonly namespace: string
@@ -134,25 +135,27 @@ export function createRuntime(
   }
 }
 
-const writeEvery: Ms = 100
-
 /** What every pod of the world runs unless its image is known: it writes into each of its volumes ten times a second as long
  *  as the volume is mounted where the pod has it, and takes a moment to end. */
-export function writingWorkload(world: Clock, storage: Storage, chance: Chance): Image {
+export function writingWorkload(world: Clock, storage: Storage, writers: Writers, chance: Chance): Image {
   return ({ machine, process, pod, volumes, onTerm, exit }) => {
     const boot = machine.boot()?.id ?? ''
     const writer = { node: machine.name, boot, pod: `${pod.namespace}/${pod.name}`, podUid: pod.uid }
-    const mounted = () => volumes.filter(({ path }) => machine.mounts.has(path))
+    const pens = volumes.map(({ path, volume }) => ({ path, write: storage.pen(volume, writer, 'data') }))
+    const mounted = () => pens.filter(({ path }) => machine.mounts.has(path))
     const write = () => {
-      for (const { volume } of mounted()) storage.write(volume, writer, 'data')
-      process.clock.after(writeEvery, write)
+      // Its machine frozen, it stands still with it, and goes on at the thaw.
+      if (process.running()) for (const pen of pens) if (machine.mounts.has(pen.path)) pen.write()
     }
-    if (volumes.length > 0) write()
+    if (pens.length > 0) {
+      write()
+      process.onEnd(writers.add(write))
+    }
     onTerm(() => process.clock.after(chance.between(100, 400), exit))
     // What had left the machine when it froze or lost its power still lands a moment later.
     const forget = machine.beforeStop(() => {
       if (!chance.yes(0.5)) return
-      for (const { volume } of mounted()) world.after(chance.between(0.5, 5), () => storage.write(volume, writer, 'data'))
+      for (const pen of mounted()) world.after(chance.between(0.5, 5), pen.write)
     })
     process.onEnd(forget)
   }

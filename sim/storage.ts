@@ -31,6 +31,8 @@ export interface Storage {
   detach(volume: string, node: NodeName): void
   attachedTo(volume: string): readonly NodeName[]
   write(volume: string, writer: Writer, kind: Stretch['kind']): void
+  /** The same, for who writes all day: each call of the answer is a write. */
+  pen(volume: string, writer: Writer, kind: Stretch['kind']): () => void
   /** Ordered by first write. */
   readonly log: readonly Stretch[]
   /** When the volume was last detached from the node; undefined: never, or attached again since. */
@@ -72,25 +74,34 @@ export function createStorage(clock: Pick<Clock, 'now'>, note: (what: string, fa
     attachedTo: (volume) => [...attachedTo(volume).keys()],
     releasedAt: (volume, node) => released.get(`${volume} ${node}`),
     writersOf: (volume, within) => log.filter((stretch) => stretch.volume === volume && clock.now() - stretch.lastAt <= within),
-    write(volume, writer, kind) {
-      const now = clock.now()
-      const key = `${volume} ${writer.node} ${writer.boot} ${writer.podUid} ${kind}`
-      let stretch = current.get(key)
-      if (stretch === undefined || now - stretch.lastAt > gap) {
-        stretch = { ...writer, volume, kind, firstAt: now, lastAt: now, writes: 0, late: undefined }
-        current.set(key, stretch)
-        log.push(stretch)
-        note(kind === 'mount' ? 'volume mounted and written' : 'volume written', { volume, node: writer.node, boot: writer.boot, pod: writer.pod, uid: writer.podUid })
-      }
-      stretch.lastAt = now
-      stretch.writes++
-      if (attachedTo(volume).has(writer.node)) return
-      if (stretch.late === undefined) {
-        stretch.late = { firstAt: now, lastAt: now, writes: 0 }
-        note('volume written after its release', { volume, node: writer.node, boot: writer.boot, pod: writer.pod, uid: writer.podUid })
-      }
-      stretch.late.lastAt = now
-      stretch.late.writes++
+    write: (volume, writer, kind) => land(keyOf(volume, writer, kind), volume, writer, kind),
+    pen(volume, writer, kind) {
+      const key = keyOf(volume, writer, kind)
+      return () => land(key, volume, writer, kind)
     },
+  }
+
+  function keyOf(volume: string, writer: Writer, kind: Stretch['kind']): string {
+    return `${volume} ${writer.node} ${writer.boot} ${writer.podUid} ${kind}`
+  }
+
+  function land(key: string, volume: string, writer: Writer, kind: Stretch['kind']): void {
+    const now = clock.now()
+    let stretch = current.get(key)
+    if (stretch === undefined || now - stretch.lastAt > gap) {
+      stretch = { ...writer, volume, kind, firstAt: now, lastAt: now, writes: 0, late: undefined }
+      current.set(key, stretch)
+      log.push(stretch)
+      note(kind === 'mount' ? 'volume mounted and written' : 'volume written', { volume, node: writer.node, boot: writer.boot, pod: writer.pod, uid: writer.podUid })
+    }
+    stretch.lastAt = now
+    stretch.writes++
+    if (attachedTo(volume).has(writer.node)) return
+    if (stretch.late === undefined) {
+      stretch.late = { firstAt: now, lastAt: now, writes: 0 }
+      note('volume written after its release', { volume, node: writer.node, boot: writer.boot, pod: writer.pod, uid: writer.podUid })
+    }
+    stretch.late.lastAt = now
+    stretch.late.writes++
   }
 }

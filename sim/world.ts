@@ -19,6 +19,7 @@ import { simulatedTransport } from './api-path.ts'
 import { createStorage, type Storage, type Stretch } from './storage.ts'
 import { createTruth, type Truth } from './truth.ts'
 import type { WhisperPorts } from './whispers.ts'
+import { createWriters } from './writers.ts'
 import { createLevers, type Levers } from './world/levers.ts'
 import { createNode, type WorldNode } from './world/node.ts'
 import { agentDaemonSet, apply, bindClaims, foundations, handleOf, workload } from './world/objects.ts'
@@ -82,6 +83,7 @@ export async function createWorld(wanted: Partial<WorldSettings> & Pick<WorldSet
   const note = truth.note
   const network = createNetwork(clock, chance.fork('network'), settings.weather)
   const storage = createStorage(clock, note)
+  const writers = createWriters(clock)
   const feeds = createFeeds()
   const devices = new Map<string, PowerDevice>()
   const runs: Running[] = []
@@ -136,7 +138,7 @@ export async function createWorld(wanted: Partial<WorldSettings> & Pick<WorldSet
       there.wire(plug, machine)
     }
     nodes.set(name, createNode({
-      clock, machine, storage, network, whisperPorts, settings, chance: own, runs, note, log: log(`${name}/kubelet`), agentLog: log(`${name}/agent`),
+      clock, machine, storage, writers, network, whisperPorts, settings, chance: own, runs, note, log: log(`${name}/kubelet`), agentLog: log(`${name}/agent`),
       transport: (process) => by(machine.host, process, `system:node:${name}`),
       resolveReplicas: () => (network.reach(machine.host, apiHost, 'api') === 'open' ? replicas.addresses() : []),
     }))

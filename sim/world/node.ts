@@ -14,6 +14,7 @@ import type { Process } from '../process.ts'
 import { createRuntime, writingWorkload, type Image, type Runtime } from '../runtime.ts'
 import type { Storage } from '../storage.ts'
 import type { WhisperPorts } from '../whispers.ts'
+import type { Writers } from '../writers.ts'
 import { agentHost } from './agent-place.ts'
 import { agentImage } from './objects.ts'
 import type { WorldSettings } from './settings.ts'
@@ -39,6 +40,7 @@ export interface NodeGround {
   readonly clock: Clock
   readonly machine: Machine
   readonly storage: Storage
+  readonly writers: Writers
   readonly network: Network
   readonly whisperPorts: WhisperPorts
   readonly settings: WorldSettings
@@ -74,7 +76,7 @@ export function createNode(ground: NodeGround): WorldNode {
     run.process.onEnd(() => { stopAgent = undefined })
     run.onTerm(() => void started.stop('restart').then(() => run.exit()))
   }]])
-  const runtime = createRuntime(clock, machine, images, writingWorkload(clock, storage, chance.fork('workload')), ground.runs, note)
+  const runtime = createRuntime(clock, machine, images, writingWorkload(clock, storage, ground.writers, chance.fork('workload')), ground.runs, note)
 
   const node: WorldNode = {
     machine, runtime, faults,
