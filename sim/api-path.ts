@@ -22,11 +22,11 @@ export function simulatedTransport(network: Network, from: Host, server: Host, p
     if (!process.alive()) return
     const closed = new AbortController()
     const watches = /[?&]watch=(true|1)\b/.test(request.path)
-    const body = textQueue(() => leave())
+    const body = watches ? textQueue(() => leave()) : undefined
     let over = false
     const fail = (sentence: string) => {
       reject(new Error(sentence))
-      body.fail(new Error(sentence))
+      body?.fail(new Error(sentence))
       over = true
     }
     const leave = () => {
@@ -59,14 +59,15 @@ export function simulatedTransport(network: Network, from: Host, server: Host, p
           finish()
           // It is there with its head: what the process reads of it comes from its own memory.
           resolve({ ...piece.whole, body: new WholeBody(piece.text) })
-        } else if ('head' in piece) resolve({ ...piece.head, body: process.holdStream(body.stream) })
-        else if ('text' in piece) body.push(piece.text)
+        } else if ('head' in piece) {
+          if (body !== undefined) resolve({ ...piece.head, body: process.holdStream(body.stream) })
+        } else if ('text' in piece) body?.push(piece.text)
         else {
           finish()
           if ('broke' in piece) fail(piece.broke)
           else {
             over = true
-            body.end()
+            body?.end()
           }
         }
       },

@@ -8,7 +8,7 @@ import type { Call } from './faults.ts'
 import { collectionOf, itemText, served, servedText } from './ground.ts'
 import type { Ground } from './ground.ts'
 import { parse } from './json.ts'
-import type { Json } from './json.ts'
+import type { Json, Resource } from './json.ts'
 import { groupVersion, storeKey } from './kind.ts'
 import { list } from './list.ts'
 import { patchObject } from './patching.ts'
@@ -17,7 +17,6 @@ import { parseListQuery } from './query.ts'
 import { badRequest, forbidden, isRefusal, methodNotAllowed, noSuchPath, notFound, tooLarge } from './refusal.ts'
 import type { Refusal } from './refusal.ts'
 import { json, page } from './response.ts'
-import { route } from './route.ts'
 import { includeOf, tableOf, wantsTable } from './table.ts'
 import { answerSubresource } from './subresource.ts'
 import type { Watch } from './watch.ts'
@@ -41,7 +40,7 @@ export async function answerRequest(
   ground: Ground, request: ApiRequest, call: Call, signal: AbortSignal, keeper: WatchKeeper,
 ): Promise<ApiResponse | Refusal> {
   const { user } = call
-  const where = route(ground.kinds, call.path)
+  const where = ground.kinds.route(call.path)
   if (where.to === 'page') return answerPage(ground, request, call)
   if (where.to === 'nowhere') return nowhere(ground, call.path)
   if ((request.body?.length ?? 0) > bodyLimit) return tooLarge(`limit is ${bodyLimit}`)
@@ -132,13 +131,21 @@ function put(ground: Ground, asked: Asked): ApiResponse | Refusal {
     return isRefusal(made) ? made : json(201, JSON.stringify(served(kind, made)))
   }
   const updated = update(ground, kind, namespace, name, options, () => next)
-  return isRefusal(updated) ? updated : json(200, JSON.stringify(served(kind, updated)))
+  return isRefusal(updated) ? updated : json(200, writtenText(ground, asked, updated))
 }
 
 function patch(ground: Ground, asked: Asked): ApiResponse | Refusal {
   if (asked.target.name === '') return methodNotAllowed()
   const patched = patchObject(ground, asked)
-  return isRefusal(patched) ? patched : json(patched.created ? 201 : 200, JSON.stringify(served(asked.target.kind, patched.object)))
+  return isRefusal(patched) ? patched : json(patched.created ? 201 : 200, writtenText(ground, asked, patched.object))
+}
+
+/** What a write answers: the store has it as text, unless nothing was stored. */
+function writtenText(ground: Ground, asked: Asked, object: Resource): string {
+  const { kind } = asked.target
+  const { namespace = '', name = '', resourceVersion } = object.metadata
+  const version = dryRun(asked) ? undefined : collectionOf(ground, kind).get(storeKey(namespace, name))
+  return version !== undefined && String(version.revision) === resourceVersion ? servedText(kind, version) : JSON.stringify(served(kind, object))
 }
 
 function deletionBody(asked: Asked): Json | undefined | Refusal {

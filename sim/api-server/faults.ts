@@ -54,6 +54,8 @@ export interface Faults {
   lag(call: Call): Ms
 }
 
+const unharmed: Omit<Met, 'call'> = { delay: 0, unreachable: false, answer: undefined, loseAnswer: false }
+
 export function createFaults(world: { openWatches: () => readonly Opened[]; compact: () => void }): Faults {
   let live: { readonly fault: Fault; left: number }[] = []
 
@@ -74,6 +76,7 @@ export function createFaults(world: { openWatches: () => readonly Opened[]; comp
     },
     before(request, user) {
       const call = callOf(request, user)
+      if (live.length === 0) return { call, ...unharmed }
       const struck = live.filter((one) => one.left > 0 && one.fault.does !== 'stall watch' && one.fault.does !== 'lag' && (one.fault.strikes?.(call) ?? true))
       for (const one of struck) one.left -= 1
       const faults = struck.map((one) => one.fault)
@@ -89,9 +92,14 @@ export function createFaults(world: { openWatches: () => readonly Opened[]; comp
   }
 }
 
+/** Of all requests without a query; nobody writes into the query of a call. */
+const nothingAsked = new URLSearchParams()
+
 export function callOf(request: ApiRequest, user: User): Call {
-  const [path = '', search = ''] = request.path.split('?')
-  const query = new URLSearchParams(search)
+  const from = request.path.indexOf('?')
+  if (from === -1) return { user, method: request.method, path: request.path, query: nothingAsked, watch: false }
+  const path = request.path.slice(0, from)
+  const query = new URLSearchParams(request.path.slice(from + 1))
   return { user, method: request.method, path, query, watch: query.get('watch') === 'true' || query.get('watch') === '1' }
 }
 

@@ -47,7 +47,7 @@ export function served(kind: KindDefinition, object: Resource): Resource {
 /** The same as text, from the stored text where no conversion is needed. */
 export function servedText(kind: KindDefinition, version: Version): string {
   if (kind.fromStored !== undefined) return JSON.stringify(served(kind, readVersion(version)))
-  return `{"kind":${JSON.stringify(kind.kind)},"apiVersion":${JSON.stringify(groupVersion(kind))},${version.text.slice(1)}`
+  return `{"kind":"${kind.kind}","apiVersion":"${groupVersion(kind)}",${version.text.slice(1)}`
 }
 
 /** As an item of a list: only custom objects say their kind there. */

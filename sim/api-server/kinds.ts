@@ -11,21 +11,40 @@ import { reviewKinds } from './reviews.ts'
 import { leaseRules } from './lease-rules.ts'
 import { daemonSetRules, deploymentRules, disruptionBudgetRules, jobRules, replicaSetRules, statefulSetRules } from './workload-rules.ts'
 import { customKindRules } from './custom-kind-rules.ts'
+import { route } from './route.ts'
+import type { Route } from './route.ts'
+
+/** A world in real time meets ever new names. */
+const mostRoutes = 10_000
 
 /** Every version of every kind that is served now. */
 export class KindTable {
   readonly #byPath = new Map<string, KindDefinition>()
+  /** As long as the same kinds are served. */
+  readonly #routes = new Map<string, Route>()
 
   constructor(kinds: readonly KindDefinition[]) {
     for (const kind of kinds) this.serve(kind)
   }
 
   serve(kind: KindDefinition): void {
+    this.#routes.clear()
     this.#byPath.set(`${groupVersion(kind)}/${kind.plural}`, kind)
   }
 
   drop(kind: KindDefinition): void {
+    this.#routes.clear()
     this.#byPath.delete(`${groupVersion(kind)}/${kind.plural}`)
+  }
+
+  /** Where the path leads, found once: the same few hundred are asked for all day. */
+  route(path: string): Route {
+    const known = this.#routes.get(path)
+    if (known !== undefined) return known
+    const found = route(this, path)
+    if (this.#routes.size >= mostRoutes) this.#routes.clear()
+    this.#routes.set(path, found)
+    return found
   }
 
   find(groupAndVersion: string, plural: string): KindDefinition | undefined {
@@ -35,6 +54,12 @@ export class KindTable {
   /** By what an object says of itself. */
   named(apiVersion: string, kind: string): KindDefinition | undefined {
     return this.all().find((one) => groupVersion(one) === apiVersion && one.kind === kind)
+  }
+
+  /** Whose objects the collection keeps; the first of those that share it. */
+  of(collection: string): KindDefinition | undefined {
+    for (const kind of this.#byPath.values()) if (kind.collection === collection) return kind
+    return undefined
   }
 
   all(): KindDefinition[] {

@@ -16,7 +16,7 @@ export function metadataFaults(kind: KindDefinition, meta: ObjectMeta): Cause[] 
       ...cause('metadata.labels', key, qualifiedNameFault(key)), ...cause('metadata.labels', value, labelValueFault(String(value))),
     ]),
     ...Object.keys(meta.annotations ?? {}).flatMap((key) => cause('metadata.annotations', key, qualifiedNameFault(key.toLowerCase()))),
-    ...(JSON.stringify(meta.annotations ?? {}).length > annotationLimit
+    ...(meta.annotations !== undefined && JSON.stringify(meta.annotations).length > annotationLimit
       ? [{ reason: 'FieldValueTooLong', field: 'metadata.annotations', message: `Too long: may not be more than ${annotationLimit} bytes` } satisfies Cause] : []),
     ...(meta.finalizers ?? []).flatMap((finalizer, index) => cause(`metadata.finalizers[${index}]`, finalizer, finalizerFault(kind, finalizer))),
     ...(meta.ownerReferences ?? []).flatMap((owner) => ['apiVersion', 'kind', 'name', 'uid']

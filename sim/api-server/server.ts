@@ -111,13 +111,15 @@ export function createApiServer(options: ApiServerOptions): ApiServer {
     faults,
     plant,
     peek(collection) {
-      const kind = ground.kinds.all().find((one) => one.collection === collection)
+      const kind = ground.kinds.of(collection)
       const there = ground.store.find(collection)
-      if (kind === undefined || there === undefined) return []
-      return there.keys().flatMap((key) => {
+      const objects: KubeObject[] = []
+      if (kind === undefined || there === undefined) return objects
+      for (const key of there.keys()) {
         const version = there.get(key)
-        return version === undefined ? [] : [shown(kind, version)]
-      })
+        if (version !== undefined) objects.push(shown(kind, version))
+      }
+      return objects
     },
     authenticate(token) {
       const word = ground.tokens.review(ground.store, ground.clock.wall(), token, [serverAudience])

@@ -234,8 +234,9 @@ export class Collection {
       this.#knownSince = this.#history[historyLimit - 1]?.revision ?? this.#knownSince
       this.#history = this.#history.slice(historyLimit)
     }
+    if (this.#ears.size === 0) return
     const topics = new Set([''])
-    for (const field of this.#topics()) {
+    if (this.#ears.size > 1 || !this.#ears.has('')) for (const field of this.#topics()) {
       topics.add(`${field}=${change.version.fields[field] ?? ''}`)
       if (change.previous !== undefined) topics.add(`${field}=${change.previous.fields[field] ?? ''}`)
     }

@@ -27,7 +27,9 @@ function tidyValue(value: Json | undefined): void {
 }
 
 function tidy(object: JsonObject): void {
-  for (const [field, value] of Object.entries(object)) {
+  for (const field of Object.keys(object)) {
+    const value = object[field]
+    if (typeof value === 'number' || typeof value === 'boolean') continue
     const empty = Array.isArray(value) ? value.length === 0 && !kept.has(field) : isObject(value) && dropped.has(field) && Object.keys(value).length === 0
     const blank = value === '' && droppedWhenBlank.has(field)
     if (empty || blank || (value === null && !kept.has(field))) delete object[field]

@@ -165,9 +165,10 @@ interface PatchStep { readonly op: string; readonly path: string; readonly value
 
 /** Over the very version that stands, and without the quarantine that it bears. */
 function letBack(world: World, { method, path, body }: ApiRequest): string | undefined {
-  const [, name] = nodePath.exec(path.split('?')[0] ?? '') ?? []
+  const [, name] = method === 'PATCH' ? nodePath.exec(path.split('?')[0] ?? '') ?? [] : []
+  if (name === undefined || body === undefined) return undefined
   const there = find<NodeObject>(world, 'nodes', ({ metadata }) => metadata.name === name)
-  if (method !== 'PATCH' || body === undefined || there?.spec?.taints?.some(({ key }) => key === quarantineKey) !== true) return undefined
+  if (there?.spec?.taints?.some(({ key }) => key === quarantineKey) !== true) return undefined
   const said = JSON.parse(body) as unknown
   const steps = (Array.isArray(said) ? said : []) as readonly PatchStep[] // the product's own JSON
   const stands = steps.some(({ op, path: field, value }) => op === 'test' && field === '/metadata/resourceVersion' && value === there.metadata.resourceVersion)
