@@ -152,55 +152,76 @@ interface TimerQueue {
   cancelled(): void
 }
 
-/** A binary heap on (time, order of arming). Cancelled timers stay until they surface or are the greater part: most deadlines
- *  are cancelled long before their time, and a heap full of them would make each turn slow. */
+/** A binary heap on (time, order of arming), both of them kept beside the timers: what is compared all day lies in two plain rows
+ *  of numbers. Cancelled timers stay until they surface or are the greater part: most deadlines are cancelled long before their
+ *  time, and a heap full of them would make each turn slow. */
 function timerQueue(): TimerQueue {
-  let heap: Timer[] = []
+  let timers: Timer[] = []
+  let ats: Ms[] = []
+  let orders: number[] = []
   let dead = 0
-  const before = (one: Timer, other: Timer) => one.at < other.at || (one.at === other.at && one.order < other.order)
   // Indices below come from the heap's own length, so an element is always there.
-  const at = (index: number) => heap[index] as Timer
+  const at = (index: number) => ats[index] as Ms
+  const order = (index: number) => orders[index] as number
+
+  const place = (hole: number, timer: Timer) => {
+    timers[hole] = timer
+    ats[hole] = timer.at
+    orders[hole] = timer.order
+  }
+  const move = (from: number, to: number) => {
+    timers[to] = timers[from] as Timer
+    ats[to] = at(from)
+    orders[to] = order(from)
+  }
 
   const pop = () => {
-    const last = heap.pop()
-    if (last === undefined || heap.length === 0) return
+    const last = timers.pop()
+    const lastAt = ats.pop()
+    const lastOrder = orders.pop()
+    const { length } = timers
+    if (last === undefined || lastAt === undefined || lastOrder === undefined || length === 0) return
     let hole = 0
     for (;;) {
-      const left = 2 * hole + 1
-      if (left >= heap.length) break
-      const right = left + 1
-      const child = right < heap.length && before(at(right), at(left)) ? right : left
-      if (!before(at(child), last)) break
-      heap[hole] = at(child)
+      let child = 2 * hole + 1
+      if (child >= length) break
+      const right = child + 1
+      if (right < length && (at(right) < at(child) || (at(right) === at(child) && order(right) < order(child)))) child = right
+      if (at(child) > lastAt || (at(child) === lastAt && order(child) > lastOrder)) break
+      move(child, hole)
       hole = child
     }
-    heap[hole] = last
+    place(hole, last)
   }
 
   return {
     pop,
     push(timer) {
-      let hole = heap.push(timer) - 1
+      let hole = timers.length
+      place(hole, timer)
       while (hole > 0) {
         const parent = (hole - 1) >> 1
-        if (!before(timer, at(parent))) break
-        heap[hole] = at(parent)
+        // Armed later than all that is there: of two at one time it is the later.
+        if (at(parent) <= timer.at) break
+        move(parent, hole)
         hole = parent
       }
-      heap[hole] = timer
+      place(hole, timer)
     },
     peek() {
-      while (heap[0] !== undefined && heap[0].run === undefined) {
+      while (timers[0] !== undefined && timers[0].run === undefined) {
         dead--
         pop()
       }
-      return heap[0]
+      return timers[0]
     },
     cancelled() {
       dead++
-      if (dead < 64 || dead * 2 < heap.length) return
+      if (dead < 64 || dead * 2 < timers.length) return
       // What is sorted is a heap too.
-      heap = heap.filter(({ run }) => run !== undefined).toSorted((one, other) => one.at - other.at || one.order - other.order)
+      timers = timers.filter(({ run }) => run !== undefined).toSorted((one, other) => one.at - other.at || one.order - other.order)
+      ats = timers.map((timer) => timer.at)
+      orders = timers.map((timer) => timer.order)
       dead = 0
     },
   }

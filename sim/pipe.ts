@@ -24,75 +24,100 @@ const lastRetry: Ms = 5_000
 const queueLimit = 20_000
 
 export function createPipe<T>(network: Network, plane: Plane, from: Host, to: Host, ends: PipeEnds<T>): Pipe<T> {
-  const { clock } = network
-  const fromBoot = from.boot
-  const toBoot = to.boot
-  const queue: { readonly item: T; readonly at: Ms }[] = []
-  let open = true
-  let busy = false
-  let retry = firstRetry
-  let unacknowledgedSince: Ms | undefined
+  return new SimulatedPipe(network, plane, from, to, ends)
+}
 
-  return {
-    send(item) {
-      if (!open) return
-      if (queue.length >= queueLimit) return end('overflow')
-      const lost = network.chance.yes(network.weather.loss) ? firstRetry : 0
-      // Never earlier than what was sent before it: a stream keeps its order.
-      const at = Math.max(clock.now() + network.delay() + lost, queue.at(-1)?.at ?? 0)
-      queue.push({ item, at })
-      if (!busy) next()
-    },
-    drop() {
-      open = false
-      queue.length = 0
-    },
+/** A class and not closures: each call to the API server takes two, and most carry one item in all their life. */
+class SimulatedPipe<T> implements Pipe<T> {
+  readonly #network: Network
+  readonly #plane: Plane
+  readonly #from: Host
+  readonly #to: Host
+  readonly #ends: PipeEnds<T>
+  readonly #fromBoot: number
+  readonly #toBoot: number
+  readonly #queue: { readonly item: T; readonly at: Ms }[] = []
+  #open = true
+  #busy = false
+  #retry = firstRetry
+  #unacknowledgedSince: Ms | undefined
+
+  constructor(network: Network, plane: Plane, from: Host, to: Host, ends: PipeEnds<T>) {
+    this.#network = network
+    this.#plane = plane
+    this.#from = from
+    this.#to = to
+    this.#ends = ends
+    this.#fromBoot = from.boot
+    this.#toBoot = to.boot
   }
 
-  function next(): void {
-    const head = queue[0]
-    busy = head !== undefined
+  send(item: T): void {
+    if (!this.#open) return
+    const network = this.#network
+    const queue = this.#queue
+    if (queue.length >= queueLimit) return this.#end('overflow')
+    const lost = network.chance.yes(network.weather.loss) ? firstRetry : 0
+    // Never earlier than what was sent before it: a stream keeps its order.
+    const at = Math.max(network.clock.now() + network.delay() + lost, queue.at(-1)?.at ?? 0)
+    queue.push({ item, at })
+    if (!this.#busy) this.#next()
+  }
+
+  drop(): void {
+    this.#open = false
+    this.#queue.length = 0
+  }
+
+  #next(): void {
+    const head = this.#queue[0]
+    this.#busy = head !== undefined
     if (head === undefined) return
-    retry = firstRetry
-    clock.after(Math.max(0, head.at - clock.now()), () => attempt(true))
+    this.#retry = firstRetry
+    const { clock } = this.#network
+    clock.after(Math.max(0, head.at - clock.now()), () => this.#attempt(true))
   }
 
   /** The first attempt left the machine while it was well; a retransmission needs its kernel alive. */
-  function attempt(first: boolean): void {
-    const head = queue[0]
-    if (!open || head === undefined) return
+  #attempt(first: boolean): void {
+    const head = this.#queue[0]
+    if (!this.#open || head === undefined) return
+    const network = this.#network
+    const from = this.#from
+    const to = this.#to
     if (!first) {
-      const mine = network.kernelOf(from, fromBoot)
-      if (mine === 'resets' || from.kernel === 'down') return void (open = false)
-      if (mine === 'silent') return later()
+      const mine = network.kernelOf(from, this.#fromBoot)
+      if (mine === 'resets' || from.kernel === 'down') return void (this.#open = false)
+      if (mine === 'silent') return this.#later()
     }
-    const there = network.reach(from, to, plane)
-    const kernel = there === 'open' ? network.kernelOf(to, toBoot) : 'silent'
-    const back = network.reach(to, from, plane)
-    if ((there === 'refused' || kernel === 'resets') && back !== 'silent') return end('reset')
-    if (kernel !== 'answers') return starve() ? end('timed out') : later()
-    queue.shift()
-    ends.arrived(head.item)
-    if (back === 'open') unacknowledgedSince = undefined
-    else if (starve()) return end('timed out')
-    next()
+    const there = network.reach(from, to, this.#plane)
+    const kernel = there === 'open' ? network.kernelOf(to, this.#toBoot) : 'silent'
+    const back = network.reach(to, from, this.#plane)
+    if ((there === 'refused' || kernel === 'resets') && back !== 'silent') return this.#end('reset')
+    if (kernel !== 'answers') return this.#starve() ? this.#end('timed out') : this.#later()
+    this.#queue.shift()
+    this.#ends.arrived(head.item)
+    if (back === 'open') this.#unacknowledgedSince = undefined
+    else if (this.#starve()) return this.#end('timed out')
+    this.#next()
   }
 
   /** Notes that nothing is acknowledged, and says whether that has lasted too long. */
-  function starve(): boolean {
-    unacknowledgedSince ??= clock.now()
-    return clock.now() - unacknowledgedSince >= giveUpAfter
+  #starve(): boolean {
+    const now = this.#network.clock.now()
+    this.#unacknowledgedSince ??= now
+    return now - this.#unacknowledgedSince >= giveUpAfter
   }
 
-  function later(): void {
-    clock.after(retry, () => attempt(false))
-    retry = Math.min(retry * 2, lastRetry)
+  #later(): void {
+    this.#network.clock.after(this.#retry, () => this.#attempt(false))
+    this.#retry = Math.min(this.#retry * 2, lastRetry)
   }
 
-  function end(reason: 'reset' | 'timed out' | 'overflow'): void {
-    if (!open) return
-    open = false
-    queue.length = 0
-    ends.broken(reason)
+  #end(reason: 'reset' | 'timed out' | 'overflow'): void {
+    if (!this.#open) return
+    this.#open = false
+    this.#queue.length = 0
+    this.#ends.broken(reason)
   }
 }

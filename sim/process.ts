@@ -34,6 +34,8 @@ export interface Process {
   onEnd(run: () => void): () => void
 }
 
+const nothing = (): void => undefined
+
 /** What may pile up for a paused process before it is called a runaway. */
 const backlogLimit = 100_000
 
@@ -73,9 +75,9 @@ export function startProcess(world: Clock, name: string): Process {
     wait: (span, signal) => waitOn(clock, span, signal),
     after(span, run) {
       if (dead) return () => undefined
-      const timer: Timer = { due: now() + Math.max(0, span), order: armed++, run, disarm: () => undefined }
+      const timer: Timer = { due: now() + Math.max(0, span), order: armed++, run, disarm: nothing }
       timers.add(timer)
-      if (pauses.size === 0) arm(timer)
+      if (pauses.size === 0) arm(timer, Math.max(0, span))
       return () => {
         timer.disarm()
         timers.delete(timer)
@@ -176,8 +178,8 @@ export function startProcess(world: Clock, name: string): Process {
     change()
   }
 
-  function arm(timer: Timer): void {
-    timer.disarm = world.after(Math.max(0, timer.due - now()) / rate, () => {
+  function arm(timer: Timer, span: Ms): void {
+    timer.disarm = world.after(span / rate, () => {
       // It may still be called off, or wait out a pause, before its lateness is over.
       if (isPrompt()) due(timer)
       else inTime(() => due(timer))
@@ -207,6 +209,6 @@ export function startProcess(world: Clock, name: string): Process {
 
   function rearm(): void {
     for (const timer of timers) timer.disarm()
-    for (const timer of [...timers].toSorted((one, other) => one.due - other.due || one.order - other.order)) arm(timer)
+    for (const timer of [...timers].toSorted((one, other) => one.due - other.due || one.order - other.order)) arm(timer, Math.max(0, timer.due - now()))
   }
 }

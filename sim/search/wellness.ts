@@ -23,8 +23,9 @@ export function watchWellness(world: World): Wellness {
   const silentAt = new Map<string, Ms>()
   let cancel: (() => void) | undefined
   const look = (): void => {
+    const replicas = runningReplicas(world)
     for (const name of world.nodes.keys()) {
-      const isWellNow = isWell(world, name)
+      const isWellNow = isWell(world, name, replicas)
       const speaksNow = isWellNow && agentRuns(world, name)
       well.look(name, isWellNow)
       speaking.look(name, speaksNow)
@@ -69,14 +70,16 @@ function agentRuns(world: World, name: string): boolean {
   return world.nodes.get(name)?.agent()?.running() === true
 }
 
-function isWell(world: World, name: string): boolean {
+function isWell(world: World, name: string, replicas: readonly Host[] = runningReplicas(world)): boolean {
   const machine = world.nodes.get(name)?.machine
   if (machine === undefined || machine.state() !== 'running' || machine.frozen() || machine.stuck()) return false
-  for (const [number, { process }] of world.replicas.running) {
-    const host = world.replicas.host(number)
-    if (process.running() && passes(world, host, machine.host) && passes(world, machine.host, host)) return true
-  }
-  return false
+  return replicas.some((host) => passes(world, host, machine.host) && passes(world, machine.host, host))
+}
+
+function runningReplicas({ replicas }: World): readonly Host[] {
+  const hosts: Host[] = []
+  for (const [number, { process }] of replicas.running) if (process.running()) hosts.push(replicas.host(number))
+  return hosts
 }
 
 function passes({ network }: World, from: Host, to: Host): boolean {
