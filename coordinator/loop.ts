@@ -109,7 +109,7 @@ export function runLoop(options: LoopOptions): Loop {
     if (stopped) return
     lastAt = clock.now()
     arm(lastAt + tickEvery)
-    secondWords = secondWords.filter((at) => at > lastAt)
+    if (secondWords.length > 0) secondWords = secondWords.filter((at) => at > lastAt)
     for (const at of secondWords) wake(at)
     wake(ripensAt(observation.seen, lastAt) + grain)
     try {

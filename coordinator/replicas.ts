@@ -64,7 +64,11 @@ export function keepReplicaLinks({ host, replica, token, answer }: ReplicaLinksO
       for (const [address, entry] of dialled) if (!wanted.has(address)) leave(address, entry)
       for (const address of wanted) if (!dialled.has(address)) void keep(address)
     },
-    names: () => [...new Set(open.values())].filter((name) => name !== replica),
+    names() {
+      const names: string[] = []
+      for (const name of open.values()) if (name !== replica && !names.includes(name)) names.push(name)
+      return names
+    },
     async ask(name, node, span) {
       const link = [...open].findLast(([, of]) => of === name)?.[0]
       if (link === undefined) return undefined

@@ -131,11 +131,15 @@ function dueAgain(lastAt: Ms | undefined, well: boolean, beat: BeatSeen, now: Ms
 /** The record speaks of this boot, this machine and this configuration, and every path of it was verified. */
 export function audited(node: NodeSeen, beat: BeatSeen): boolean {
   const { record } = node
-  return record !== undefined && record.probe?.answered === true && record.nodeUid === node.uid && sameBoot(record.boot, beat.boot)
-    && node.path.levels.every((level) => level.every((method) => {
+  if (record?.probe?.answered !== true || record.nodeUid !== node.uid || !sameBoot(record.boot, beat.boot)) return false
+  // Of five thousand nodes at each tick: in plain loops, which leave nothing behind.
+  for (const level of node.path.levels) {
+    for (const method of level) {
       const audit = auditOf(node, method, beat.boot)
-      return audit?.state === 'marked' || (audit?.state === 'verified' && identityStands(node, method, audit))
-    }))
+      if (audit?.state !== 'marked' && (audit?.state !== 'verified' || !identityStands(node, method, audit))) return false
+    }
+  }
+  return true
 }
 
 /** A twin came or went since. */
@@ -148,11 +152,13 @@ function identityStands(node: NodeSeen, method: Method, { identity }: PathAudit)
 
 /** The record names a path that the node has no more, and whoever reads records would count on it. */
 function outgrown(node: NodeSeen, now: Ms): boolean {
-  return node.record?.paths.some((path) => !isConfigured(node, path) && !outlives(node, path, now)) === true
+  for (const path of node.record?.paths ?? []) if (!isConfigured(node, path) && !outlives(node, path, now)) return true
+  return false
 }
 
 function isConfigured(node: NodeSeen, { method, digest }: PathAudit): boolean {
-  return node.path.levels.some((level) => level.some((one) => one.name === method && one.digest === digest))
+  for (const level of node.path.levels) for (const one of level) if (one.name === method && one.digest === digest) return true
+  return false
 }
 
 /** Of a path that is configured no more. A mark stays until another configuration takes the method's name: else to take the

@@ -107,8 +107,11 @@ export function ripensAt({ nodes, self }: Observed, now: Ms): Ms {
   for (const { beat } of nodes.values()) {
     if (beat === undefined) continue
     const since = Math.max(beat.at, self.awakeSince)
-    const span = ripenings.find((ripening) => since + ripening > now)
-    if (span !== undefined) soonest = Math.min(soonest, since + span)
+    for (const ripening of ripenings) {
+      if (since + ripening <= now) continue
+      soonest = Math.min(soonest, since + ripening)
+      break
+    }
   }
   return soonest
 }
