@@ -143,9 +143,19 @@ export function writingWorkload(world: Clock, storage: Storage, writers: Writers
     const writer = { node: machine.name, boot, pod: `${pod.namespace}/${pod.name}`, podUid: pod.uid }
     const pens = volumes.map(({ path, volume }) => ({ path, write: storage.pen(volume, writer, 'data') }))
     const mounted = () => pens.filter(({ path }) => machine.mounts.has(path))
+    const fill = () => {
+      for (const pen of pens) if (machine.mounts.has(pen.path)) pen.write()
+    }
+    let owed = false
     const write = () => {
-      // Its machine frozen, it stands still with it, and goes on at the thaw.
-      if (process.running()) for (const pen of pens) if (machine.mounts.has(pen.path)) pen.write()
+      if (process.running()) return fill()
+      // Its machine frozen, it stands still with it, and what it was about to write comes first at the thaw.
+      if (owed) return
+      owed = true
+      process.clock.after(0, () => {
+        owed = false
+        fill()
+      })
     }
     if (pens.length > 0) {
       write()

@@ -1,8 +1,10 @@
 // One beat for all workloads: each writes ten times a second for as long as it wants, and a world without one is left in peace.
-import { test } from 'uvu'
+import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
 import { virtualClock } from '../../sim/clock.ts'
 import { createWriters } from '../../sim/writers.ts'
+
+const test = suite('writers')
 
 test('each writer writes ten times a second until it ends, whenever it began', async () => {
   const clock = virtualClock()
