@@ -16,6 +16,7 @@ import { given, lapsed, shownFalse, type Incident, type IncidentStatus } from '.
 import { lastBeat, seconds, shutsDown } from './judge.ts'
 import { askClean, askPods, challenge, challengeNeighbours, illness, readLive, suspicion } from './look.ts'
 import { goneKey, sameBoot, type Boot, type Ms, type NodeSeen, type Observed } from './model.ts'
+import { mayBeStruck } from './neighbour.ts'
 import { nextOrder, type Next } from './plan.ts'
 import { policyOf, type Policy } from './policy.ts'
 import { foundOff, proveByWord, proveOff, readingsOf, recall, saidOffAt, type Lacking, type Proof, type Proven } from './proof.ts'
@@ -309,7 +310,7 @@ function mayOrder(at: Situation, step: Next): Brake | undefined {
     const detail = verdict?.is === 'suspect' ? verdict.lacks : verdict?.is === 'ill' ? verdict.detail : 'not heard by this replica yet'
     return { because: 'not-dead', detail, lifts: 'evidence, or a beat' }
   }
-  return noOrders(on.seen.nodes, node, incident, on.storms, on.fencing, on.verdicts)
+  return noOrders(on.seen.nodes, node, incident, on.storms, on.fencing, on.verdicts) ?? (on.fencing.has(node.name) ? undefined : mayBeStruck(at))
 }
 
 function order(at: Situation, step: Next, lacks: string): Action[] {

@@ -10,9 +10,10 @@ import { cutBy, cuts, lost, type Cut } from './cut.ts'
 import { given, isOf, shownFalse, type Attempt, type Incident, type Outcome } from './incident.ts'
 import { seconds, shutsDown, type Verdict } from './judge.ts'
 import { askClean, askDevices, suspicion } from './look.ts'
-import type { Method, Ms, NodeName, NodeSeen, PodSeen } from './model.ts'
+import type { Method, Ms, NodeSeen, PodSeen } from './model.ts'
+import { mustStayOff } from './neighbour.ts'
 import { firstLevel, mayLand, underWay, untold, type Untold } from './plan.ts'
-import { auditOf, landsBy, mayStrike, recall, type Lacking } from './proof.ts'
+import { landsBy, recall, type Lacking } from './proof.ts'
 import { awaiting } from './return.ts'
 import { close, hold, laterBoot, quarantine, untaint, type Situation } from './situation.ts'
 
@@ -229,24 +230,6 @@ function giveOn(at: Situation, methods: readonly Cut[]): Action[] {
   if (next === undefined) return waits.slice(0, 1).flatMap((brake) => (brake === undefined ? [] : [hold(node.name, brake, incident)]))
   if (node.busy.has(`order ${node.name} ${next.method.name}`)) return []
   return [{ do: 'restore', node: node.name, incident: incident.name, method: next.method, level: next.level, round: status.round }]
-}
-
-/** Outlets that changed places: this *on* would feed another machine of the device, and one that is being proven off or cleared
- *  must not boot meanwhile. Where it was proven, those that were heard have answered since it was off. */
-function mustStayOff(at: Situation, method: Method): Brake | undefined {
-  const { on, incident, node, status } = at
-  if (status.proof !== undefined || auditOf(node, method, incident.boot)?.identity === 'proven') return undefined
-  const other = [...on.open.values()].find(({ nodeName }) => nodeName !== node.name && beingFreed(at, nodeName, method))
-  if (other === undefined) return undefined
-  return { because: 'concurrency', detail: `${other.nodeName} is being fenced, and nothing proves that ${method.name} does not switch it on`, lifts: 'its last volume freed, or its next boot' }
-}
-
-function beingFreed(at: Situation, name: NodeName, method: Method): boolean {
-  const { on } = at
-  const [node, incident] = [on.seen.nodes.get(name), on.open.get(name)]
-  if (node === undefined || incident === undefined || !mayStrike(node, at.node, method)) return false
-  const { proof, step } = incident.status
-  return on.fencing.has(name) || hasOurs(node, outOfServiceKey) || (proof !== undefined && step !== 'recovery' && !laterBoot(node, incident.boot))
 }
 
 function onDue(incident: Incident, node: NodeSeen, { method, says }: Cut, now: Ms): Ms {

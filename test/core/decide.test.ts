@@ -59,6 +59,7 @@ const without = <Key extends keyof Self>(key: Key): Self => {
   return rest as Self // a Self that lacks what the caller says it lacks
 }
 
+const wide: Policy = { ...policy, brakes: { concurrency: 3, stormPercent: 100, stormWindow: 60_000 } }
 const unidentified = record({ paths: record().paths.map((one) => ({ ...one, identity: 'unproven' })) })
 
 function inState(state: State, changes: Partial<NodeSeen> = {}, status: Partial<IncidentStatus> = {}, more: Partial<Incident> = {}, own: Self = self()): Observed {
@@ -348,6 +349,27 @@ test('what may feed another machine is not switched on while that one is being p
   const heard = { beat: beat(), taints: [quarantine] }
   const back = seen([...astray({}, { phase: 'Running', step: 'clear', proof }, heard).nodes.values()], [incident({ ...spent, phase: 'Done', step: 'recovery' }), ...astray({}, { phase: 'Running', step: 'clear', proof }).incidents.values()].toReversed())
   assert.not(wishedOf(back).includes('restore bmc-off'), 'nor where it was withdrawn')
+})
+
+test('what fell silent with a neighbour\'s off of which no proof came is not ordered off while it may be what was struck', () => {
+  const fenced = { phase: 'Running', step: 'power-management', attempts: [attempt({ id: 'z' })] } as const
+  const given = { ...fenced, attempts: [...fenced.attempts, attempt({ id: 'y', action: 'on', result: 'on' })] }
+  const times = new Map([...seenOrder(now - 46_000, now - 44_000, 'z'), ...seenOrder(now - 12_000, now - 11_000, 'y')])
+  const target = { ...opened.node, beat: beat({ at: now - 45_500 }), readings: [reading('on', now - 1_000)] }
+  const observed = (status: Partial<IncidentStatus>, other: Partial<NodeSeen> = {}, own: Partial<NodeSeen> = {}, changes: Partial<Incident> = {}) => {
+    const neighbour = node({ name: 'node-1', ...dead, beat: beat({ at: now - 60_000 }), record: record({ ...unidentified, nodeUid: 'uid-node-1' }), firstSeen: times, ...other })
+    const beside = incident(status, { name: 'node-1-abc-1', nodeName: 'node-1', nodeUid: 'uid-node-1', machine: 'machine-1', ...changes })
+    return seen([node({ ...target, ...own }), neighbour, ...['node-3', 'node-4', 'node-5', 'node-6'].map((name) => node({ name }))], [incident(opened.status, { policy: wide }), beside])
+  }
+  const orders = (one: Observed) => decide(one, now, [wide]).filter((action) => action.node === 'node-2').map(said).filter((wish) => wish.startsWith('fence'))
+  assert.equal(orders(observed(given)), [])
+  assert.match(held(observed(given), 'concurrency', [wide]), /^node-1 is being fenced by bmc-off, and that may be what silenced node-2/)
+  for (const [what, one] of [
+    ['proven since', observed({ ...given, proof: proofRecord({ nodeUid: 'uid-node-1' }) })], ['its own node has booted', observed(given, { beat: beat({ boot: newBoot }) })],
+    ['silent long before', observed(given, {}, { beat: beat({ at: now - 50_000 }) })], ['heard after it', observed(given, {}, { beat: beat({ at: now - 40_000 }) })],
+    ['time enough to boot', observed(given, {}, {}, { policy: { ...wide, bootWithin: 11_000 } })], ['another device', observed(given, {}, { path: { levels: [[{ ...method, device: 'bmc-9:443' }]], faults: [] } })],
+    ['identity proven', observed(given, { record: record({ nodeUid: 'uid-node-1' }) })],
+  ] as const) assert.equal(orders(one), ['fence bmc-off'], what)
 })
 
 test('heard again while its order runs, an incident waits for the run\'s end', () => {

@@ -1,0 +1,64 @@
+// What an order to one node may do to another one of the same device, where nothing proves which outlet feeds which: two cables in each
+// other's sockets. An *off* may have cut the neighbour, and an *on* may boot it.
+import type { Brake } from './brake.ts'
+import { hasOurs, outOfServiceKey } from './clear.ts'
+import { given, isOf, type Attempt, type Incident } from './incident.ts'
+import type { Method, Ms, NodeName, NodeSeen } from './model.ts'
+import { auditOf, mayStrike } from './proof.ts'
+import { laterBoot, type Situation } from './situation.ts'
+
+/** What is being proven off or cleared must not boot meanwhile. */
+export function mustStayOff(at: Situation, method: Method): Brake | undefined {
+  const { on, incident, node } = at
+  if (auditOf(node, method, incident.boot)?.identity === 'proven') return undefined
+  const other = [...on.open.values()].find(({ nodeName }) => nodeName !== node.name && beingFreed(at, nodeName, method))
+  if (other === undefined) return undefined
+  return { because: 'concurrency', detail: `${other.nodeName} is being fenced, and nothing proves that ${method.name} does not switch it on`, lifts: 'its last volume freed, or its next boot' }
+}
+
+function beingFreed(at: Situation, name: NodeName, method: Method): boolean {
+  const { on } = at
+  const [node, incident] = [on.seen.nodes.get(name), on.open.get(name)]
+  if (node === undefined || incident === undefined || !mayStrike(node, at.node, method)) return false
+  const { proof, step } = incident.status
+  return on.fencing.has(name) || hasOurs(node, outOfServiceKey) || (proof !== undefined && step !== 'recovery' && !laterBoot(node, incident.boot))
+}
+
+/** It fell silent with another's *off*, of which no proof came: then that one's *on* boots it, and an order of its own would be given,
+ *  proven and followed by deletions while it does. Until that one is proven, or its own node has booted, or this one had time to. */
+export function mayBeStruck(at: Situation): Brake | undefined {
+  const { on, node } = at
+  for (const incident of on.seen.incidents.values()) {
+    const other = on.seen.nodes.get(incident.nodeName)
+    if (other === undefined || other.name === node.name || incident.nodeUid !== other.uid) continue
+    const method = struckBy(at, incident, other)
+    if (method !== undefined) {
+      const detail = `${other.name} is being fenced by ${method.name}, and that may be what silenced ${node.name}: nothing proves which of them it feeds`
+      return { because: 'concurrency', detail, lifts: `a proof that ${other.name} is off, or its next boot, or time enough for ${node.name} to boot` }
+    }
+  }
+  return undefined
+}
+
+function struckBy({ on, node }: Situation, incident: Incident, other: NodeSeen): Method | undefined {
+  const { status, boot, policy } = incident
+  if (status.proof !== undefined || laterBoot(other, boot)) return undefined
+  const orders = given(status)
+  return other.path.levels.flat().find((method) => {
+    const own = orders.filter((attempt) => isOf(attempt, method))
+    const last = own.at(-1)
+    if (last === undefined || auditOf(other, method, boot)?.identity === 'proven' || !mayStrike(node, other, method)) return false
+    return own.some((attempt) => attempt.action === 'off' && fellSilentWith(node, other, attempt, on.now)) && on.now - endOf(other, last, on.now) < policy.bootWithin
+  })
+}
+
+/** It may have lost a beat before, and its last one may have been on its way. */
+const around: Ms = 2_500
+
+function fellSilentWith({ beat }: NodeSeen, other: NodeSeen, order: Attempt, now: Ms): boolean {
+  return beat !== undefined && beat.at >= (other.firstSeen.get(`began ${order.id}`) ?? now) - around && beat.at <= endOf(other, order, now) + around
+}
+
+function endOf(node: NodeSeen, { id }: Attempt, now: Ms): Ms {
+  return node.firstSeen.get(`ended ${id}`) ?? now
+}
