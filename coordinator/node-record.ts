@@ -16,7 +16,7 @@ const path = v.pipe(
     boot: bootText('The boot that was beating when the device was asked.'),
     state: word('What came of it.', {
       verified: 'the device answered on', mismatch: 'it answered otherwise than it should', unreachable: 'it did not answer',
-      marked: 'a proof made by this path was shown false',
+      marked: 'a proof made by this path was shown false, or an off by it struck another machine',
     } satisfies Record<PathAudit['state'], string>),
     identity: word('Whether the path is known to be wired to this node.', {
       proven: 'by the machine\'s UUID or a drill', unproven: 'nothing tells', mismatch: 'it is another machine\'s',

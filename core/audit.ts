@@ -2,8 +2,8 @@
 // worth something once the node is silent. A whole cluster wants to be audited when the product is new, so programs, probes and
 // writes are few at a time.
 import type { Deed, Look } from './action.ts'
-import { beatsWithin } from './look.ts'
-import { shownFalse, type Voided } from './incident.ts'
+import { beatsWithin, challenge } from './look.ts'
+import { liesOf, mayHaveStrayed, type Lie } from './lie.ts'
 import { sameBoot, type BeatSeen, type Boot, type Method, type Ms, type NodeName, type NodeRecord, type NodeSeen, type PathAudit, type Reading } from './model.ts'
 import { auditOf, readingsOf, sameMachine } from './proof.ts'
 import type { Survey } from './survey.ts'
@@ -23,7 +23,8 @@ export function audits(on: Survey): (Look | RecordDeed)[] {
   const devices: Turn[] = []
   const probes: Turn[] = []
   const records: RecordDeed[] = []
-  const lies = liesOf(on)
+  const lies = liesOf(on.seen)
+  const strays = mayHaveStrayed(on.seen, on.now, beatsWithin).flatMap((node) => challenge(node, on.now))
   const free = { devices: auditsAtOnce - on.running.devices, probes: probesAtOnce - on.running.probes, records: recordsAtOnce - on.running.records }
   const marks = markings(on, lies).slice(0, Math.max(0, free.records))
   for (const node of on.seen.nodes.values()) {
@@ -44,36 +45,25 @@ export function audits(on: Survey): (Look | RecordDeed)[] {
     const writing = node.busy.has(`record ${node.name}`) || marks.some((mark) => mark.node === node.name)
     if (asked && records.length + marks.length < free.records && !writing) records.push(...auditRecord(node, beat, lies.get(node.name) ?? [], on.now))
   }
-  return [...probes.map(lookOf), ...devices.map(lookOf), ...marks, ...records]
+  return [...probes.map(lookOf), ...devices.map(lookOf), ...strays, ...marks, ...records]
 }
 
-/** Proofs that were shown false, of the present Node of each name. They stand on NodeFences, and that is the fact that marks a
- *  path: whoever voided the proof may have died before the NodeRecord said so, and the device would be believed again. */
-function liesOf({ seen }: Survey): ReadonlyMap<NodeName, readonly Voided[]> {
-  const lies = new Map<NodeName, Voided[]>()
-  for (const { nodeName, nodeUid, status } of seen.incidents.values()) {
-    const own = status.voided.length === 0 ? [] : shownFalse(status)
-    if (own.length === 0 || seen.nodes.get(nodeName)?.uid !== nodeUid) continue
-    lies.set(nodeName, [...lies.get(nodeName) ?? [], ...own])
-  }
-  return lies
-}
-
-/** Not waited for until the node is heard and well: the next incident may be of the very boot that showed the proof false. */
-function markings(on: Survey, lies: ReadonlyMap<NodeName, readonly Voided[]>): RecordDeed[] {
-  return [...lies].flatMap(([name, voided]): RecordDeed[] => {
+/** Whoever found the path wrong may have died before the NodeRecord said so, and the device would be believed again. Not waited for
+ *  until the node is heard and well: the next incident may be of the very boot that showed the proof false. */
+function markings(on: Survey, lies: ReadonlyMap<NodeName, readonly Lie[]>): RecordDeed[] {
+  return [...lies].flatMap(([name, own]): RecordDeed[] => {
     const node = on.seen.nodes.get(name)
     if (node?.record === undefined || node.record.nodeUid !== node.uid || node.busy.has(`record ${name}`)) return []
     const { resourceVersion: _, ...record } = node.record
-    const paths = record.paths.map((path) => (path.state === 'marked' ? path : marked(path, voided)))
+    const paths = record.paths.map((path) => (path.state === 'marked' ? path : marked(path, own)))
     return paths.every((path, index) => path === record.paths[index]) ? [] : [{ do: 'record', node: name, record: { ...record, paths } }]
   })
 }
 
-/** In the configuration that proved; another one is another path. */
-function marked(path: PathAudit, lies: readonly Voided[]): PathAudit {
-  const lie = lies.find(({ proof }) => proof.methods.some((method, index) => method === path.method && (proof.digests?.[index] ?? path.digest) === path.digest))
-  return lie === undefined ? path : { ...path, state: 'marked', at: lie.at, evidence: lie.evidence }
+/** In the configuration that was shown wrong; another one is another path. */
+function marked(path: PathAudit, lies: readonly Lie[]): PathAudit {
+  const lie = lies.find(({ methods, astray }) => (!astray || path.identity === 'unproven') && methods.some(({ name, digest }) => name === path.method && (digest ?? path.digest) === path.digest))
+  return lie === undefined ? path : { ...path, state: 'marked', at: lie.at, evidence: lie.evidence, ...(lie.astray ? { identity: 'mismatch' } : {}) }
 }
 
 /** The boot an incident is about is asked by the incident itself, and has other things to say than what it is like when well. */
@@ -170,7 +160,7 @@ function outlives(node: NodeSeen, { method, state }: PathAudit, now: Ms): boolea
 }
 
 /** What the looks have told, if it differs from what the record says. The edge adds the wall time. */
-function auditRecord(node: NodeSeen, beat: BeatSeen, lies: readonly Voided[], now: Ms): RecordDeed[] {
+function auditRecord(node: NodeSeen, beat: BeatSeen, lies: readonly Lie[], now: Ms): RecordDeed[] {
   const probe = node.address === '' ? undefined : node.probe
   if ((probe === undefined && node.address !== '') || [...node.busy].some((key) => key.startsWith('askDevice ') || key.startsWith('probe '))) return []
   const paths = [...node.path.levels.flat().map((method) => pathAudit(node, method, beat.boot, lies)), ...outliving(node, beat.boot, now)]
@@ -187,12 +177,14 @@ function outliving(node: NodeSeen, boot: Boot, now: Ms): PathAudit[] {
 }
 
 /** A path that was marked stays so from boot to boot: rebooting the node does not mend it, another configuration may. */
-function pathAudit(node: NodeSeen, method: Method, boot: Boot, lies: readonly Voided[]): PathAudit {
+function pathAudit(node: NodeSeen, method: Method, boot: Boot, lies: readonly Lie[]): PathAudit {
   const before = node.record?.nodeUid === node.uid ? node.record.paths.find((path) => path.method === method.name && path.digest === method.digest) : undefined
-  if (before?.state === 'marked') return { ...before, boot }
   const last = readingsOf(node, method).at(-1)
+  const identity = identityOf(node, method, last)
+  // What strayed is this machine's by its device's own word now.
+  if (before?.state === 'marked' && (before.identity !== 'mismatch' || identity !== 'proven')) return { ...before, boot }
   const state = last?.state === 'on' ? 'verified' : last?.state === 'off' ? 'mismatch' : 'unreachable'
-  return marked({ method: method.name, digest: method.digest, boot, state, identity: identityOf(node, method, last), at: '', evidence: last?.evidence ?? 'not asked' }, lies)
+  return marked({ method: method.name, digest: method.digest, boot, state, identity, at: '', evidence: last?.evidence ?? 'not asked' }, lies)
 }
 
 function identityOf(node: NodeSeen, method: Method, last: Reading | undefined): PathAudit['identity'] {

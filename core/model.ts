@@ -216,7 +216,7 @@ export interface PathAudit {
   readonly method: string
   readonly digest: string
   readonly boot: Boot
-  /** `marked`: a proof made by this path was shown false. */
+  /** `marked`: a proof made by this path was shown false, or an off by it struck another machine (`identity` is a mismatch then). */
   readonly state: 'verified' | 'mismatch' | 'unreachable' | 'marked'
   readonly identity: 'proven' | 'unproven' | 'mismatch'
   readonly at: string

@@ -277,7 +277,7 @@ export function landsBy(node: NodeSeen, attempt: Attempt, now: Ms): Ms {
 /** Why the method's word is none on this node's power, whatever it says. Undefined: it once said on of this very boot, and
  *  speaks of this machine still. */
 export function untrusted(node: NodeSeen, method: Method, audit: PathAudit | undefined): string | undefined {
-  if (audit?.state === 'marked') return `${method.name} is marked: a proof made by it was shown false`
+  if (audit?.state === 'marked') return `${method.name} is marked: ${audit.identity === 'mismatch' ? 'an off by it struck another machine' : 'a proof made by it was shown false'}`
   if (audit?.state === 'mismatch') return `${method.name} said off while this boot was beating`
   if (method.claimed === true && (audit === undefined || audit.identity === 'mismatch')) return `${method.name} is the Node's own claim, and no record of the cloud was seen to bear the address of its beats`
   const last = readingsOf(node, method).at(-1)

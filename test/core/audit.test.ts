@@ -1,10 +1,10 @@
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
 import { audits } from '../../core/audit.ts'
-import type { Incident, ProofRecord } from '../../core/incident.ts'
+import type { Incident, IncidentStatus, ProofRecord } from '../../core/incident.ts'
 import type { NodeSeen, PathAudit } from '../../core/model.ts'
 import { survey } from '../../core/survey.ts'
-import { beat, boot, incident, method, newBoot, node, now, policy, proofRecord, reading, record, seen, silent } from './world.ts'
+import { attempt, beat, boot, incident, method, newBoot, node, now, policy, proofRecord, reading, record, seen, seenOrder, silent } from './world.ts'
 
 const test = suite('audit')
 
@@ -153,6 +153,48 @@ test('only the paths of that proof are marked, in that configuration, of that No
   assert.equal(marking(silent, shownFalse({ nodeUid: 'uid-before' })), [])
   assert.equal(marking(silent, shownFalse({ nodeName: 'node-1' })), [])
   assert.equal(marking({ ...silent, busy: new Set(['record node-2']) }, shownFalse()), [], 'it is being written')
+})
+
+const unprovenPath = record({ paths: record().paths.map((one) => ({ ...one, identity: 'unproven' })) })
+const offAndAlive = (issuedAt: number | undefined, changes: Partial<NodeSeen> = {}): NodeSeen => well({
+  record: unprovenPath, firstSeen: new Map(seenOrder(now - 9_000, now - 7_000)), ...changes,
+  beat: beat({ ...(issuedAt === undefined ? {} : { answered: { issuedAt, boot } }), ...changes.beat }),
+})
+const orderedOff = (status: Partial<IncidentStatus> = {}) => incident({ phase: 'Done', step: 'recovery', attempts: [attempt()], ...status })
+const afterOff = (one: NodeSeen, its: Incident) => audits(survey(seen([one], [its]), now, [policy]))
+  .map((deed) => (deed.do === 'record' ? deed.record.paths.map(({ state, identity }) => `${state} ${identity}`).join() : deed.do))
+
+test('a boot that answers a challenge after its whole level was ordered off and said so: the path leads to another machine, and is marked', () => {
+  assert.equal(afterOff(offAndAlive(undefined), orderedOff()), ['challenge'], 'a beat alone may have been long on its way')
+  assert.equal(afterOff(offAndAlive(now - 7_000), orderedOff()), ['challenge'], 'issued before the end of the order')
+  assert.equal(afterOff(offAndAlive(now - 3_000), orderedOff()), ['marked mismatch'])
+  assert.equal(afterOff(offAndAlive(now - 3_000), orderedOff({ phase: 'Final', outcome: 'Withdrawn' })), ['marked mismatch'], 'an incident that is over tells it too')
+  assert.equal(afterOff(offAndAlive(now - 3_000), orderedOff({ attempts: [attempt(), attempt({ id: 'x', action: 'on', result: 'on' })] })), ['marked mismatch'], 'switched on since')
+  const [written] = audits(survey(seen([offAndAlive(now - 3_000)], [orderedOff()]), now, [policy]))
+  if (written?.do !== 'record') return assert.unreachable()
+  assert.equal(afterOff(offAndAlive(now - 3_000, { record: { ...written.record, resourceVersion: '2' } }), orderedOff()), [], 'marked once')
+})
+
+test('nothing strayed where the order may not have been carried out, one of two feeds was left on, identity is proven, or the boot is another', () => {
+  const two = { path: { levels: [[method, { ...method, name: 'feed-b' }]], faults: [] }, record: record({ paths: ['bmc-off', 'feed-b'].map((name) => ({ ...(unprovenPath.paths[0] as PathAudit), method: name })) }) }
+  for (const [what, one, its] of [
+    ['failed', offAndAlive(now - 3_000), orderedOff({ attempts: [attempt({ result: 'failed' })] })],
+    ['not given', offAndAlive(now - 3_000), orderedOff({ attempts: [attempt({ result: 'not-given' })] })],
+    ['one feed', offAndAlive(now - 3_000, two), orderedOff()],
+    ['one feed on again before the other was off', offAndAlive(now - 3_000, two), orderedOff({ attempts: [attempt(), attempt({ id: 'x', action: 'on', result: 'on' }), attempt({ id: 'y', method: 'feed-b' })] })],
+    ['proven', offAndAlive(now - 3_000, { record: record() }), orderedOff()],
+    ['a new boot', offAndAlive(undefined, { beat: beat({ boot: newBoot, answered: { issuedAt: now - 3_000, boot: newBoot } }), record: { ...unprovenPath, boot: newBoot, probe: { boot: newBoot, answered: true, at: 'then' }, paths: unprovenPath.paths.map((path) => ({ ...path, boot: newBoot })) } }), orderedOff()],
+    ['another Node', offAndAlive(now - 3_000), { ...orderedOff(), nodeUid: 'uid-before' }],
+  ] as const) assert.equal(afterOff(one, its), [], what)
+})
+
+test('what strayed is not trusted in the next boot either, until its device tells the machine, or it is configured otherwise', () => {
+  const strayed = record({ paths: record().paths.map((one) => ({ ...one, state: 'marked', identity: 'mismatch', evidence: 'it strayed' })) })
+  const next = (told: object) => audited([well({ record: strayed, beat: beat({ boot: newBoot, since: now - 2_000 }), readings: [{ ...reading('on', now - 1_000), ...told }], probe: { askedAt: now - 900, answeredAt: now - 890, word: 'answered' } })])
+    .flatMap((deed) => (deed.do === 'record' ? deed.record.paths.map(({ state, identity }) => `${state} ${identity}`) : []))
+  assert.equal(next({ machine: undefined }), ['marked mismatch'])
+  assert.equal(next({ machine: 'machine-9' }), ['marked mismatch'])
+  assert.equal(next({ machine: 'machine-2' }), ['verified proven'])
 })
 
 test('a record that was deleted is written anew with the mark on it', () => {

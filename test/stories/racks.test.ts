@@ -71,6 +71,29 @@ test('outlets that changed places: the wrong machine goes dark, and that is no p
   assert.equal(findings(on), [])
 })
 
+test('outlets that changed places: once the machine that was meant is heard, its path is marked, and never strikes the neighbour again', async () => {
+  const on = await peace({ seed: 38, power: 'outlet', nodes: 5, zones: 1 })
+  const strip = on.world.devices.get('pdu-a-1')
+  const other = on.victim === 'node-1' ? 'node-2' : 'node-1'
+  strip?.wire(on.victim, on.world.nodes.get(other)?.machine)
+  strip?.wire(other, on.world.nodes.get(on.victim)?.machine)
+  const heal = on.world.isolate(on.victim)
+  await on.until('the neighbour is dark', () => on.world.nodes.get(other)?.machine.state() === 'off', 60_000)
+  await on.until('the neighbour has its power again', () => on.world.nodes.get(other)?.machine.state() === 'running', 120_000)
+  heal()
+  const record = () => on.world.server?.peek('noderecords.holdfast.dev').find(({ metadata }) => metadata.name === on.victim)
+  await on.until('its path is marked', () => JSON.stringify(record()).includes('it leads to another machine'), 60_000)
+  await on.until('everything is over', async () => (await on.incidents()).every(({ status }) => status.phase === 'Final'), 400_000)
+  const offs = () => happened(on, 'device ordered').filter(({ to, plug }) => to === 'off' && plug === on.victim).length
+  assert.is(offs(), 1)
+  on.world.isolate(on.victim)
+  await on.run(120_000)
+  assert.is(offs(), 1, 'not ordered again')
+  const open = (await on.incidents()).find(({ nodeName, status }) => nodeName === on.victim && status.phase !== 'Final')
+  assert.match(open?.status.holds.find(({ because }) => because === 'path-unverified')?.detail ?? '', /an off by it struck another machine/)
+  assert.equal(findings(on), [])
+})
+
 for (const concurrency of [1, 3]) {
   test(`outlets that changed places, ${concurrency} fenced at once: the neighbour that went dark is not fenced itself, and comes back with its power`, async () => {
     const on = await peace({ seed: 37, power: 'outlet', nodes: 7, zones: 1, policy: { brakes: { concurrency, stormPercent: 60, stormWindow: '60s' } } })
