@@ -8,7 +8,7 @@ import type { Verdict } from '../core/judge.ts'
 import { sameBoot, type Method, type Ms, type NodeSeen, type Observed } from '../core/model.ts'
 import { policyOf, type Policy } from '../core/policy.ts'
 import { onlyWatched } from './policies.ts'
-import { auditOf, unidentified, untrusted } from '../core/proof.ts'
+import { auditOf, isIdentified, unidentified, untrusted } from '../core/proof.ts'
 import { survey, type Survey } from '../core/survey.ts'
 import type { Clock } from '../edge/clock.ts'
 
@@ -241,7 +241,7 @@ function lackOf(node: NodeSeen, policy: Policy): string | undefined {
 function doubtOf(node: NodeSeen, method: Method, { identity }: Policy): string | undefined {
   const audit = auditOf(node, method, bootOf(node))
   if (audit?.state === 'unreachable') return `${method.name} did not answer its audit`
-  return untrusted(node, method, audit) ?? (identity === 'require' && audit?.identity !== 'proven' ? unidentified(node, method) : undefined)
+  return untrusted(node, method, audit) ?? (identity === 'require' && !isIdentified(node, method, bootOf(node)) ? unidentified(node, method) : undefined)
 }
 
 function under({ nodeName, status, boot }: Incident, node: NodeSeen | undefined): string {

@@ -4,7 +4,7 @@ import type { HoldReason, Incident } from './incident.ts'
 import { seconds, type Verdict } from './judge.ts'
 import type { Ms, NodeName, NodeSeen, Self } from './model.ts'
 import type { Policy } from './policy.ts'
-import { auditOf, unidentified } from './proof.ts'
+import { isIdentified, unidentified } from './proof.ts'
 
 export interface Brake {
   readonly because: HoldReason
@@ -139,8 +139,8 @@ function hasFallen(verdict: Verdict | undefined): boolean {
 /** Where the policy requires it, a level is used only if something proves that it is wired to this node; others may be. */
 function distrusted(node: NodeSeen, incident: Incident): Brake | undefined {
   if (incident.policy.identity !== 'require') return undefined
-  const firsts = node.path.levels.map((level) => level.find((method) => auditOf(node, method, incident.boot)?.identity !== 'proven'))
+  const firsts = node.path.levels.map((level) => level.find((method) => !isIdentified(node, method, incident.boot)))
   const unproven = firsts[0]
   if (unproven === undefined || firsts.includes(undefined)) return undefined
-  return { because: 'identity-unproven', detail: unidentified(node, unproven), lifts: `an audit in which the device of ${unproven.name} tells this machine's UUID${node.twin === undefined ? '' : ', and no other node has it'}` }
+  return { because: 'identity-unproven', detail: unidentified(node, unproven), lifts: `an answer in which the device of ${unproven.name} tells this machine's UUID${node.twin === undefined ? '' : ', and no other node has it'}` }
 }

@@ -4,7 +4,7 @@ import { keyOf, type Look, type Witness } from './action.ts'
 import type { Incident } from './incident.ts'
 import { lastBeat } from './judge.ts'
 import type { Ms, NodeSeen } from './model.ts'
-import { apart, auditOf, mayStrike, readingsOf, saidOffAt } from './proof.ts'
+import { apart, isIdentified, mayStrike, readingsOf, saidOffAt } from './proof.ts'
 import type { Survey } from './survey.ts'
 
 /** Whose last beat is no older beats now, whatever the patience of its policy. */
@@ -76,7 +76,7 @@ export function challenge(node: NodeSeen, now: Ms): Look[] {
 
 /** On a path of unproven identity its neighbours must speak up after the first off. */
 export function challengeNeighbours(on: Survey, incident: Incident, node: NodeSeen): Look[] {
-  const unproven = node.path.levels.flat().filter((method) => auditOf(node, method, incident.boot)?.identity !== 'proven')
+  const unproven = node.path.levels.flat().filter((method) => !isIdentified(node, method, incident.boot))
   if (unproven.length === 0) return []
   return [...on.seen.nodes.values()]
     .filter((other) => other.name !== node.name && other.beat !== undefined && unproven.some((method) => mayStrike(other, node, method)))

@@ -4,13 +4,13 @@ import type { Brake } from './brake.ts'
 import { hasOurs, outOfServiceKey } from './clear.ts'
 import { given, isOf, type Attempt, type Incident } from './incident.ts'
 import type { Method, Ms, NodeName, NodeSeen } from './model.ts'
-import { auditOf, mayStrike } from './proof.ts'
+import { isIdentified, mayStrike } from './proof.ts'
 import { laterBoot, type Situation } from './situation.ts'
 
 /** What is being proven off or cleared must not boot meanwhile. */
 export function mustStayOff(at: Situation, method: Method): Brake | undefined {
   const { on, incident, node } = at
-  if (auditOf(node, method, incident.boot)?.identity === 'proven') return undefined
+  if (isIdentified(node, method, incident.boot)) return undefined
   const other = [...on.open.values()].find(({ nodeName }) => nodeName !== node.name && beingFreed(at, nodeName, method))
   if (other === undefined) return undefined
   return { because: 'concurrency', detail: `${other.nodeName} is being fenced, and nothing proves that ${method.name} does not switch it on`, lifts: 'its last volume freed, or its next boot' }
@@ -47,7 +47,7 @@ function struckBy({ on, node }: Situation, incident: Incident, other: NodeSeen):
   return other.path.levels.flat().find((method) => {
     const own = orders.filter((attempt) => isOf(attempt, method))
     const last = own.at(-1)
-    if (last === undefined || auditOf(other, method, boot)?.identity === 'proven' || !mayStrike(node, other, method)) return false
+    if (last === undefined || isIdentified(other, method, boot) || !mayStrike(node, other, method)) return false
     return own.some((attempt) => attempt.action === 'off' && fellSilentWith(node, other, attempt, on.now)) && on.now - endOf(other, last, on.now) < policy.bootWithin
   })
 }

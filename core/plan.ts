@@ -8,7 +8,7 @@
 import { given, isOf, shownFalse, type Attempt, type HoldReason, type Incident } from './incident.ts'
 import type { Method, Ms, NodeSeen, Reading } from './model.ts'
 import { seconds } from './judge.ts'
-import { auditOf, landsBy, readingsOf, unidentified, untrusted } from './proof.ts'
+import { auditOf, isIdentified, landsBy, readingsOf, unidentified, untrusted } from './proof.ts'
 
 export type Next =
   | { readonly next: 'order'; readonly method: Method; readonly level: number; readonly round: number }
@@ -181,7 +181,7 @@ function fitness(incident: Incident, node: NodeSeen, method: Method, begun: bool
   const last = readings.at(-1)
   const wrong = untrusted(node, method, audit)
   if (wrong !== undefined) return { because: 'path-unverified', detail: wrong }
-  if (incident.policy.identity === 'require' && audit?.identity !== 'proven') {
+  if (incident.policy.identity === 'require' && !isIdentified(node, method, incident.boot)) {
     return { because: 'identity-unproven', detail: unidentified(node, method) }
   }
   // It is being asked, or will be in this very tick; its run has a deadline, so this does not last. That it does not answer is

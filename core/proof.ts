@@ -67,7 +67,7 @@ export function proveOff(incident: Incident, node: NodeSeen, level: number, othe
     if (isStrange(pair.first, node)) return { lacks: strangeness(method.name) }
     firsts.push(pair.first)
     evidence.push({ source: `order ${method.name}`, word: 'off', at: order.endedAt ?? order.startedAt }, ...offs(pair))
-    if (audit?.identity !== 'proven') {
+    if (!isIdentified(node, method, incident.boot)) {
       const known = tellsAddress(pair, node, others)
       const doubt = known ? undefined : neighbourDoubt(incident, node, method, pair.first, others)
       if (doubt !== undefined) return { lacks: doubt, astray: true }
@@ -206,6 +206,16 @@ export function auditOf(node: NodeSeen, method: Method, boot: Boot): PathAudit |
   const audit = node.record?.paths.find((path) => path.method === method.name && path.digest === method.digest && sameBoot(path.boot, boot))
   // A twin that came after the audit takes away what it proved.
   return audit?.identity === 'proven' && node.twin !== undefined ? { ...audit, identity: 'unproven' } : audit
+}
+
+/** Whether the path is known to lead to this machine: by its audit or, where nobody has one of this boot any more, by what its device
+ *  tells now. */
+export function isIdentified(node: NodeSeen, method: Method, boot: Boot): boolean {
+  const audit = auditOf(node, method, boot)
+  if (audit !== undefined) return audit.identity === 'proven'
+  if (method.claimed === true || node.machine === '' || node.twin !== undefined) return false
+  const told = readingsOf(node, method).findLast(({ machine }) => machine !== undefined)?.machine
+  return told !== undefined && sameMachine(told, node.machine)
 }
 
 /** Where a path is refused whose identity is not proven. */

@@ -303,6 +303,15 @@ test('a program that does not end at its deadline is told', () => {
   assert.equal(wants(inState(ordering, { firstSeen: new Map(seenOrder(now - 45_000)) })), ['hold order-may-land'])
 })
 
+test('where the policy wants identity and the record is gone, an order is given by what the device tells of its machine now', () => {
+  // With no audited port the Lease is what death is judged by.
+  const lease = { askedAt: now - 600, readAt: now - 500, renewTime: 'a', unmovedSince: now - 20_000, moved: false }
+  const orders = (told: Partial<Reading>) => wants(inState(opened, { record: undefined as never, beat: beat({ at: now - 15_000 }), lease, readings: [reading('on', now - 1_000, now - 900, told)] }, {}, { policy: { ...policy, identity: 'require' } }))
+  assert.equal(orders({}), ['taint quarantine', 'fence bmc-off'])
+  assert.equal(orders({ machine: undefined as never }), ['hold identity-unproven'])
+  assert.equal(orders({ machine: 'machine-9' }), ['hold identity-unproven'])
+})
+
 const endedBoth = (ago: number) => [...seenOrder(now - ago - 2_000, now - ago), ...seenOrder(now - ago - 2_000, now - ago, 'x')] as const
 const wishedOf = (one: Observed) => decide(one, now, [policy]).filter(({ node: whose }) => whose === 'node-2').map(said)
 

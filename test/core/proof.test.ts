@@ -289,6 +289,17 @@ test('a leader that began after the order takes a neighbour it never heard for o
   proves(off(unproven, [attempt()], [neighbour(unheard)]), 'off')
 })
 
+const telling = (machine: string | undefined) => (orderedOff.readings ?? []).map((one) => ({ ...one, machine: machine as never }))
+test('with the record gone, the machine id that the device tells in the incident is proof of identity; no id, another or a twin\'s is not', () => {
+  const forgotten = { record: undefined as never }
+  const silenced = [neighbour({ beat: beat({ at: now - 5_500 }) })]
+  proves(off(forgotten, [attempt()], silenced), 'off')
+  lacks(off({ ...forgotten, readings: telling(undefined) }, [attempt()], silenced), /identity of bmc-off is unproven/)
+  lacks(off({ ...forgotten, readings: telling('machine-9') }, [attempt()], silenced), /another machine/)
+  lacks(off({ ...forgotten, twin: 'node-9' }, [attempt()], silenced), /identity of bmc-off is unproven/)
+  lacks(found(forgotten), /not read on at an audit/)
+})
+
 // found-off: nobody ordered it.
 
 test('a level that reads off twice by itself, port silent and a witness deaf since, is found off', () => {

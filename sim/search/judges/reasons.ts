@@ -57,10 +57,11 @@ export const truths: Readonly<Record<string, Truth>> = {
   'out-of-levels': (held, sight) => eachPart(held, sight),
   'identity-unproven'({ node, detail }, sight) {
     const method = /that (\S+) (?:is wired|leads)/.exec(detail)?.[1] ?? ''
-    const told = sight.configEdited() ? undefined : sight.words(node, method, Infinity).findLast(({ at, says, machine }) => says === 'on' && machine === machineOf(node, sight) && at >= bootAt(node, sight))
-    // What a dead node's device tells is no audit, and who deleted the record took away those of its life.
+    // Who deleted the record took away what was told before: then it is what the device tells now that counts.
     const forgotten = sight.world.truth.entries.some(({ at, what, facts }) => what === 'trouble' && facts['does'] === 'every NodeRecord is deleted' && at >= bootAt(node, sight))
-    return told === undefined || forgotten ? undefined : `${told.device} told the machine's own UUID in this boot`
+    const words = sight.configEdited() ? [] : sight.words(node, method, forgotten ? askedWithin : Infinity)
+    const told = words.findLast(({ at, says, machine }) => says === 'on' && machine === machineOf(node, sight) && at >= bootAt(node, sight))
+    return told === undefined ? undefined : `${told.device} told the machine's own UUID in this boot`
   },
   'no-path': ({ node }, sight) => (sight.configs().some(({ metadata: { name }, data }) => [`fence-config-${node}`, 'fence-config-default'].includes(name) && data?.['config.properties']?.includes('power_management=') === true)
     ? `a fence configuration for ${node} stands` : undefined),

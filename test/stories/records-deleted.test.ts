@@ -1,0 +1,23 @@
+// Every NodeRecord is deleted in the middle of an incident, where the policy refuses paths of unproven identity: what the device tells of
+// its machine in the incident itself is proof enough.
+import { suite } from 'uvu'
+import * as assert from 'uvu/assert'
+import { settled } from '../../sim/stage.ts'
+import { ended, findings, ourTaints, peace, theIncident, workloadRuns } from './play.ts'
+
+const test = suite('records deleted')
+
+test('a frozen machine is fenced and freed all the same', async () => {
+  const on = await peace({ seed: 151, policy: { identity: 'require' } })
+  on.world.freeze(on.victim)
+  // Of what beats, the record would be written again at once.
+  await on.run(2_500)
+  await settled(on.world, on.world.api.remove(`/apis/holdfast.dev/v1alpha1/noderecords/${on.victim}`))
+  await on.until('an incident is open', async () => await theIncident(on) !== undefined, 60_000)
+  await on.until('it is proven off', async () => (await theIncident(on))?.status.proof !== undefined, 60_000)
+  await on.until('the workload runs elsewhere', () => workloadRuns(on, on.victim), 120_000)
+  const incident = await ended(on, 300_000)
+  assert.equal([incident.status.proof?.kind, findings(on), await ourTaints(on)], ['off', [], []])
+})
+
+test.run()
