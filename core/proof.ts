@@ -218,6 +218,11 @@ export function isIdentified(node: NodeSeen, method: Method, boot: Boot): boolea
   return told !== undefined && sameMachine(told, node.machine)
 }
 
+/** It outlives the boot in which the path was found wrong. */
+function markOf(node: NodeSeen, method: Method): PathAudit | undefined {
+  return node.record?.paths.find((path) => path.state === 'marked' && path.method === method.name && path.digest === method.digest)
+}
+
 /** Where a path is refused whose identity is not proven. */
 export function unidentified({ twin }: NodeSeen, method: Method): string {
   return `nothing proves that ${method.name} leads to this machine${twin === undefined ? '' : `: ${twin} bears the same machine id`}`
@@ -287,7 +292,8 @@ export function landsBy(node: NodeSeen, attempt: Attempt, now: Ms): Ms {
 /** Why the method's word is none on this node's power, whatever it says. Undefined: it once said on of this very boot, and
  *  speaks of this machine still. */
 export function untrusted(node: NodeSeen, method: Method, audit: PathAudit | undefined): string | undefined {
-  if (audit?.state === 'marked') return `${method.name} is marked: ${audit.identity === 'mismatch' ? 'an off by it struck another machine' : 'a proof made by it was shown false'}`
+  const mark = markOf(node, method)
+  if (mark !== undefined) return `${method.name} is marked: ${mark.identity === 'mismatch' ? 'an off by it struck another machine' : 'a proof made by it was shown false'}`
   if (audit?.state === 'mismatch') return `${method.name} said off while this boot was beating`
   if (method.claimed === true && (audit === undefined || audit.identity === 'mismatch')) return `${method.name} is the Node's own claim, and no record of the cloud was seen to bear the address of its beats`
   const last = readingsOf(node, method).at(-1)

@@ -85,6 +85,7 @@ const offBut: [string, Partial<NodeSeen>, readonly Attempt[], RegExp][] = [
   ['a path that did not answer its audit', { ...audited({ state: 'unreachable' }), readings: (orderedOff.readings ?? []).slice(1) }, [attempt()], /never read on/],
   ['a path that said off while this boot was beating', audited({ state: 'mismatch' }), [attempt()], /said off while/],
   ['a path whose proof was shown false', audited({ state: 'marked' }), [attempt()], /shown false/],
+  ['a path whose proof was shown false in an earlier boot', audited({ state: 'marked', boot: 'boot-0/1' }), [attempt()], /shown false/],
   ['a path that another machine answers', audited({ identity: 'mismatch' }), [attempt()], /another machine/],
   ['an on from before this boot', { record: record({ paths: [] }), beat: beat({ since: now - 12_000, at: now - 10_000 }), readings: [reading('on', now - 13_000), ...(orderedOff.readings ?? []).slice(1)] }, [attempt()], /never read on/],
 ]
