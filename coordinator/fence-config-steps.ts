@@ -34,7 +34,7 @@ const marking: ReadonlySet<string> = new Set(['mark-unschedulable', 'mark-schedu
  *  machine that is off: measured, the kernel behind a switched-off port goes on counting. */
 const notPower: ReadonlySet<string> = new Set([
   'fence_brocade', 'fence_cisco_mds', 'fence_compute', 'fence_evacuate', 'fence_ifmib', 'fence_mpath', 'fence_sanbox2', 'fence_scsi',
-  'switch-snmp', 'fence_ack_manual', 'fence_dummy', 'fence_heuristics_ping', 'fence_heuristics_resource', 'fence_kdump', 'fence_sbd',
+  'fc-switch', 'storage', 'switch-snmp', 'fence_ack_manual', 'fence_dummy', 'fence_heuristics_ping', 'fence_heuristics_resource', 'fence_kdump', 'fence_sbd',
 ])
 
 export function stepsOf(config: ReadonlyMap<string, Placed>): Steps {

@@ -7,13 +7,14 @@ export type Surroundings = Readonly<Record<string, string | undefined>>
 
 const wayOut = /^((HTTPS|NO)_PROXY|(https|no)_proxy|SSL_CERT_FILE)$/
 
+/** Programs that ask the API server of our own cluster: where it is the kubelet alone says, and a name needs a DNS that answers. */
+const inCluster: ReadonlySet<string> = new Set(['job', 'storage'])
+const ownServer = /^KUBERNETES_SERVICE_(HOST|PORT)$/
+
 export function handedOn(agent: string, surroundings: Surroundings): Readonly<Record<string, string>> {
   const cloud = cloudPrograms.get(agent)
-  if (cloud === undefined) return {}
-  return Object.fromEntries(Object.entries(surroundings).filter((entry): entry is [string, string] => {
-    const [name, value] = entry
-    return value !== undefined && (cloud.variables.test(name) || wayOut.test(name))
-  }))
+  const mayHave = (name: string) => (cloud === undefined ? inCluster.has(agent) && ownServer.test(name) : cloud.variables.test(name) || wayOut.test(name))
+  return Object.fromEntries(Object.entries(surroundings).filter((entry): entry is [string, string] => entry[1] !== undefined && mayHave(entry[0])))
 }
 
 const secretName = /pass|secret|token|credential|key/i

@@ -39,6 +39,9 @@ test('a bundle with client-node inside is seen as one', () => inFolder(async (fo
   assert.ok(!('missing' in built) && packagesOf(built).includes('@kubernetes/client-node'))
 }))
 
+const snmp = ['asn1-ber', 'net-snmp', 'smart-buffer']
+const ssh = ['asn1', 'bcrypt-pbkdf', 'safer-buffer', 'ssh2', 'tweetnacl']
+
 test('every fence agent is one file under its own name that runs by itself, and the one for tests is not among them', () => inFolder(async (folder) => {
   const agents = programs().filter((program) => program.to.startsWith('fence-agents/'))
   assert.equal(agents.map((program) => program.to).filter((to) => to.includes('test')), [])
@@ -46,7 +49,8 @@ test('every fence agent is one file under its own name that runs by itself, and 
   for (const program of agents) {
     const built = await bundle(program, folder)
     if ('missing' in built) return assert.unreachable(built.missing)
-    assert.equal(packagesOf(built), /-snmp\//.test(program.to) ? ['asn1-ber', 'net-snmp', 'smart-buffer'] : [])
+    const speaks = program.to.includes('/fc-switch/') ? [...ssh, ...snmp].toSorted() : program.to.includes('-snmp/') ? snmp : []
+    assert.equal(packagesOf(built), speaks)
     const said = execFileSync(execPath, [join(folder, program.to)], { input: 'action=metadata\n', encoding: 'utf8', cwd: folder, timeout: 20_000 })
     assert.match(said, /<resource-agent/)
   }
