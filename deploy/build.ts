@@ -1,10 +1,11 @@
 // `npm run build`: the programs as single files and the manifests as one, into dist/. What can be built is built; each thing
-// that cannot is one plain line, and the end is 1.
+// that cannot is one plain line, and the end is 1. With `-- --images` also the image that the manifests name.
 import { cpSync, existsSync, globSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { basename, dirname, join } from 'node:path'
 import process from 'node:process'
 import { build } from 'esbuild'
 import { customResourceDefinitions } from './crd.ts'
+import { buildImage } from './images.ts'
 import { yamlOf } from './manifest.ts'
 import { manifests } from './manifests.ts'
 import { usualValues } from './values.ts'
@@ -24,7 +25,18 @@ export interface Bundle {
 const root = dirname(import.meta.dirname)
 const oldestNode = 24
 
-if (import.meta.main) process.exitCode = await buildAll(join(root, 'dist'), (line) => console.log(line))
+if (import.meta.main) process.exitCode = await main(process.argv.slice(2), (line) => console.log(line))
+
+async function main(words: readonly string[], say: (line: string) => void): Promise<0 | 1 | 2> {
+  if (words.some((word) => word !== '--images')) {
+    say('npm run build -- [--images]')
+    return 2
+  }
+  const dist = join(root, 'dist')
+  const built = await buildAll(dist, say)
+  if (built === 0 && words.includes('--images')) await buildImage(dist, say)
+  return built
+}
 
 export async function buildAll(dist: string, say: (line: string) => void): Promise<0 | 1> {
   rmSync(dist, { recursive: true, force: true })
