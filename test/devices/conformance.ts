@@ -1,0 +1,150 @@
+// `node test/devices/conformance.ts`: which clauses of the contract our agents and Debian's keep, each at the same device,
+// by the tool of `npm run agent-test`. The table goes into docs/fence-agents.md, between its two marks.
+import { execFileSync } from 'node:child_process'
+import { readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { testOver } from '../fence-agents/agent-test.ts'
+import type { Row } from '../fence-agents/clauses.ts'
+import { startEc2Endpoint } from './ec2-endpoint.ts'
+import { startIpmiController } from './ipmi-controller.ts'
+import { serveLines, type LineServer } from './lines.ts'
+import { loose, type Feed } from './machine.ts'
+import { startNetworkSwitch } from './network-switch.ts'
+import { startOpenStack } from './openstack-endpoint.ts'
+import { kinds, startPowerStrip } from './power-strip.ts'
+import { inRack, type Parameters, type Rack } from './rack.ts'
+import { startRedfishController } from './redfish-controller.ts'
+import { startUpsServer } from './ups-server.ts'
+
+export interface Tried {
+  readonly program: string
+  readonly at: string
+  readonly rows: readonly Row[]
+}
+
+interface Trial {
+  readonly program: string
+  readonly at: string
+  /** As the tool reads them: parameters, and what it must know of the device. */
+  readonly told: Parameters
+}
+
+export async function tried(heard: (line: string) => void): Promise<readonly Tried[]> {
+  const all: Tried[] = []
+  for (const device of [management, redfish, strips, networkSwitch, ups, ec2, openStack]) {
+    await inRack(async (rack) => {
+      for (const { program, at, told } of await device(rack)) {
+        const params = Object.entries(told).map(([key, value]) => `${key}=${value}\n`).join('')
+        const rows = await testOver(rack.programs, program, params, ({ clause, verdict }) => heard(`${program.padEnd(18)} ${verdict.padEnd(8)} ${clause}`))
+        all.push({ program, at, rows })
+      }
+    })
+  }
+  return all
+}
+
+/** What the tool asks in a shell and the test knows: the truth of an outlet, and a back end that goes and comes. */
+async function shellTo(rack: Rack, feeds: Readonly<Record<string, Feed>>, backEnd?: LineServer): Promise<Parameters> {
+  const name = `truth-${Math.round(performance.now() * 1_000)}`
+  const server = rack.keep(await serveLines(join(rack.folder, name), async (lines, say) => {
+    for await (const line of lines) {
+      if (line === 'gone') await backEnd?.vanish()
+      else if (line === 'back') await backEnd?.open()
+      else say(feeds[line]?.on() === true ? 'on\n' : 'off\n')
+      return
+    }
+  }))
+  const ask = (word: string) => `printf '%s\\n' ${word} | socat -t 10 - UNIX-CONNECT:${server.path}`
+  return { truth: ask('"$PLUG"'), ...(backEnd === undefined ? {} : { gone: ask('gone'), back: ask('back') }) }
+}
+
+async function management(rack: Rack): Promise<readonly Trial[]> {
+  const feed = loose()
+  const { login, backEnd } = await startIpmiController(rack, 'controller', feed)
+  const told = { ...login, ...await shellTo(rack, { '': feed }, backEnd), 'wrong.password': 'wrong' }
+  const at = 'ipmi_sim'
+  return [{ program: 'ipmi', at, told }, { program: 'fence_ipmilan', at, told: { ...told, lanplus: '1' } }]
+}
+
+function uuid(index: number): string {
+  return `00000000-0000-4000-8000-00000000000${index}`
+}
+
+async function redfish(rack: Rack): Promise<readonly Trial[]> {
+  const systems = [1, 2].map((index) => ({ machine: { name: `system-${index}`, uuid: uuid(index) }, feed: loose() }))
+  const { login, pin, backEnd } = await startRedfishController(rack, systems)
+  const [one] = systems
+  const feeds = Object.fromEntries(systems.flatMap(({ machine, feed }) => [[machine.uuid, feed], ...(machine === one?.machine ? [['', feed]] : [])]))
+  const common = { ...login, 'wrong.password': 'wrong', ...await shellTo(rack, feeds, backEnd) }
+  const at = 'sushy-tools'
+  return [
+    { program: 'redfish', at, told: { ...common, ...pin, plug: uuid(1), other: uuid(2), unknown: uuid(9) } },
+    { program: 'fence_redfish', at, told: { ...common, ssl_insecure: '1', systems_uri: `/redfish/v1/Systems/${uuid(1)}` } },
+  ]
+}
+
+async function strips(rack: Rack): Promise<readonly Trial[]> {
+  const trials: Trial[] = []
+  for (const [kind, programs] of [['apc', ['pdu-snmp', 'fence_apc_snmp']], ['eaton', ['fence_eaton_snmp']]] as const) {
+    const feeds = { 3: loose(), 4: loose() }
+    const { v2c, backEnd } = await startPowerStrip(rack, kind, feeds, kinds[kind])
+    const told = { ...v2c, plug: '3', other: '4', unknown: '99', 'wrong.community': 'wrong', ...await shellTo(rack, feeds, backEnd) }
+    for (const program of programs) trials.push({ program, at: `snmpd, a strip of ${kind === 'apc' ? 'APC' : 'Eaton'}`, told })
+  }
+  return trials
+}
+
+async function networkSwitch(rack: Rack): Promise<readonly Trial[]> {
+  const { v2c, stateCommand } = await startNetworkSwitch(rack)
+  const told = { ...v2c, plug: 'p1', other: 'p2', unknown: '99', 'wrong.community': 'wrong', truth: stateCommand }
+  return ['switch-snmp', 'fence_ifmib'].map((program) => ({ program, at: 'snmpd, a bridge of Linux', told }))
+}
+
+async function ups(rack: Rack): Promise<readonly Trial[]> {
+  const { login, stateCommand } = await startUpsServer(rack)
+  return [{ program: 'nut', at: 'upsd', told: { ...login, plug: '1', other: '2', unknown: '99', 'wrong.password': 'wrong', truth: stateCommand } }]
+}
+
+async function ec2(rack: Rack): Promise<readonly Trial[]> {
+  const { ours, theirs, instances: [plug, other], stateCommand } = await startEc2Endpoint(rack)
+  const told = { plug, other, unknown: 'i-0123456789abcdef0', truth: stateCommand }
+  return [{ program: 'aws', at: 'moto', told: { ...ours, ...told } }, { program: 'fence_aws', at: 'moto', told: { ...theirs, ...told } }]
+}
+
+async function openStack(rack: Rack): Promise<readonly Trial[]> {
+  const feed = loose()
+  const { login } = await startOpenStack(rack, { uuid: uuid(1), name: 'one', feed })
+  const told = { ...login, unknown: uuid(9), 'wrong.password': 'wrong', ...await shellTo(rack, { [uuid(1)]: feed }) }
+  return ['openstack', 'fence_openstack'].map((program) => ({ program, at: 'a Nova of ours', told }))
+}
+
+export function tableOf(all: readonly Tried[]): string {
+  const of = ({ rows }: Tried, verdict: Row['verdict']) => rows.filter((row) => row.verdict === verdict)
+  return [
+    '| program | at | keeps | lies | breaks |', '|---|---|---|---|---|',
+    ...all.map((one) => `| \`${one.program}\` | ${one.at} | ${of(one, 'kept').length} of ${one.rows.length - of(one, 'not run').length} | ${seen(of(one, 'LIES'))} | ${of(one, 'broken').map(({ clause }) => clause).join('; ')} |`),
+  ].join('\n')
+}
+
+function seen(rows: readonly Row[]): string {
+  return rows.map((row) => `${row.clause} (${row.seen})`.replaceAll('|', '\\|').replace(/\s+/g, ' ')).join('; ')
+}
+
+const document = 'docs/fence-agents.md'
+const [start, end] = ['<!-- made by: node test/devices/conformance.ts -->', '<!-- made so far -->']
+
+function written(table: string): void {
+  const version = execFileSync('dpkg-query', ['-W', '-f', '${source:Upstream-Version}', 'fence-agents'], { encoding: 'utf8' })
+  const text = readFileSync(document, 'utf8')
+  const [from, to] = [text.indexOf(start), text.indexOf(end)]
+  if (from === -1 || to < from) throw new Error(`${document} lacks its two marks: ${start} and ${end}`)
+  writeFileSync(document, `${text.slice(0, from)}${start}\n\n${table}\n\nDebian's programs are fence-agents ${version}.\n${text.slice(to)}`)
+}
+
+// Last, so that every constant above has its value when the program begins.
+if (import.meta.main) {
+  execFileSync('bash', ['test/devices/install.sh', 'all'], { stdio: 'inherit' })
+  const table = tableOf(await tried((line) => console.error(line)))
+  console.log(table)
+  written(table)
+}

@@ -1,0 +1,69 @@
+// EC2's API as moto speaks it, in a network namespace of its own: fence_aws asks the metadata service at EC2's own address
+// before it does anything. Nothing runs in its instances; the judge is boto3.
+import { mkdirSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { execPath } from 'node:process'
+import { fileURLToPath } from 'node:url'
+import type { Component } from '../control-plane/component.ts'
+import { startNamespace } from './namespace.ts'
+import { installed, secret, until, type Parameters, type Rack } from './rack.ts'
+
+export interface Ec2Endpoint {
+  readonly process: Component
+  readonly instances: readonly [string, string]
+  readonly ours: Parameters
+  readonly theirs: Parameters
+  state(instance: string): string
+  /** A line of shell that prints on or off of the instance in $PLUG. */
+  readonly stateCommand: string
+}
+
+const port = 5055
+const url = `http://127.0.0.1:${port}`
+const region = 'eu-west-1'
+
+export async function startEc2Endpoint(rack: Rack): Promise<Ec2Endpoint> {
+  const space = await startNamespace(rack, 'ec2')
+  space.run('ip', 'link', 'set', 'lo', 'up')
+  space.run('ip', 'addr', 'add', '169.254.169.254/32', 'dev', 'lo')
+  const process = await rack.start('moto', space.command(join(installed('ec2'), 'bin/moto_server'), '-H', '127.0.0.1', '-p', String(port)))
+  const python = join(installed('ec2'), 'bin/python')
+  const client = ['import boto3, sys', `ec2 = boto3.client('ec2', region_name='${region}', endpoint_url='${url}', aws_access_key_id='AKIAX', aws_secret_access_key='y')`]
+  const boto = (line: string) => space.run(python, '-c', [...client, line].join('\n')).trim()
+  const stateFile = join(rack.folder, 'state.py')
+  writeFileSync(stateFile, [...client, 'print(ec2.describe_instances(InstanceIds=[sys.argv[1]])["Reservations"][0]["Instances"][0]["State"]["Name"])', ''].join('\n'))
+  await until('moto to answer', () => {
+    try {
+      return boto('print(len(ec2.describe_images()["Images"]))') !== '0'
+    } catch {
+      return false // not up yet
+    }
+  })
+  const [own = '', one = '', two = ''] = boto('print(*[i["InstanceId"] for i in ec2.run_instances(ImageId=ec2.describe_images()["Images"][0]["ImageId"], MinCount=3, MaxCount=3, InstanceType="t3.micro")["Instances"]])').split(' ')
+  await rack.start('metadata', space.command(execPath, fileURLToPath(new URL('instance-metadata.ts', import.meta.url)), own))
+  const ours = fileURLToPath(new URL('../../fence-agents/aws/aws.ts', import.meta.url))
+  space.wrap('aws', [execPath, ours])
+  // It knows no parameter for the endpoint.
+  space.wrap('fence_aws', ['env', `AWS_DATA_PATH=${endpointRules(rack)}`, '/usr/sbin/fence_aws'])
+  const keys = { region, access_key: 'AKIAX', secret_key: secret }
+  return {
+    process, instances: [one, two], ours: { ...keys, endpoint: url }, theirs: keys,
+    state: (instance) => space.run(python, stateFile, instance).trim(),
+    stateCommand: `${space.command(python, stateFile).join(' ')} "$PLUG" | sed 's/^running$/on/; s/^stopped$/off/'`,
+  }
+}
+
+/** Where boto3 1.26 learns which address serves EC2. */
+function endpointRules(rack: Rack): string {
+  const folder = join(rack.folder, 'rules/ec2/2016-11-15')
+  mkdirSync(folder, { recursive: true })
+  writeFileSync(join(folder, 'endpoint-rule-set-1.json'), JSON.stringify({
+    version: '1.0',
+    parameters: {
+      Region: { builtIn: 'AWS::Region', required: false, type: 'String' }, Endpoint: { builtIn: 'SDK::Endpoint', required: false, type: 'String' },
+      UseDualStack: { builtIn: 'AWS::UseDualStack', required: true, default: false, type: 'Boolean' }, UseFIPS: { builtIn: 'AWS::UseFIPS', required: true, default: false, type: 'Boolean' },
+    },
+    rules: [{ conditions: [], type: 'endpoint', endpoint: { url, properties: {}, headers: {} } }],
+  }))
+  return join(rack.folder, 'rules')
+}

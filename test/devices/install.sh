@@ -1,0 +1,127 @@
+#!/usr/bin/env bash
+# Installs what the tier of real devices needs on Debian 12 (amd64, root): packages by apt, and outside the work tree a
+# kernel with the smallest system that can beat, the independent servers by pip, and Network UPS Tools.
+#
+#   install.sh [all]      all: what the long tests need too
+#
+# Prints the cache's directory as its last line. Exit codes: 0 all is there, 3 this machine cannot (it says why), anything
+# else is apt's or pip's own failure.
+set -euo pipefail
+
+here="$(cd "$(dirname "$0")" && pwd)"
+root="${HOLDFAST_CACHE:-$HOME/.cache/holdfast}/devices"
+
+packages=(
+  fence-agents telnet     # the independent clients
+  ipmitool openipmi       # our ipmi's tool; a management controller (ipmi_sim)
+  snmp snmpd              # strips and switches
+  qemu-system-x86 busybox-static cpio   # the machine behind them
+  socat util-linux iproute2 iputils-ping kmod openssl python3-venv
+)
+# Unpacked and not installed: as a package it would upgrade the machine's systemd and udev.
+nut_packages=(nut-server nut-client libupsclient6 libnutscan2 libltdl7 libusb-1.0-0)
+redfish_packages=(sushy-tools==2.2.0)
+openstack_packages=(python-novaclient==18.13.0 keystoneauth1)
+ec2_packages=('moto[ec2]==5.2.5' flask flask-cors)
+
+main() {
+  able
+  mkdir -p "$root"
+  # Two runs would fill the same folders: the second waits, then finds everything done.
+  exec 9>"$root/.lock"
+  flock 9
+  install_packages
+  part kernel "$(kernel_package)" build_kernel
+  part initrd "$(cat "$here/guest/init" "$0" | sha256sum | cut -d' ' -f1)" build_initrd
+  part nut "${nut_packages[*]}" unpack_nut
+  part redfish "${redfish_packages[*]}" make_venv "${redfish_packages[@]}"
+  part openstack "${openstack_packages[*]}" make_venv "${openstack_packages[@]}"
+  [ "${1:-}" != all ] || part ec2 "${ec2_packages[*]}" make_venv "${ec2_packages[@]}"
+  echo "$root"
+}
+
+able() {
+  [ "$(id -u)" -eq 0 ] || no 'root is needed, for network namespaces and packages'
+  [ "$(uname -sm)" = 'Linux x86_64' ] || no 'the machine behind the devices is an amd64 one'
+  command -v apt-get >/dev/null || no 'the packages are those of Debian 12'
+  grep -q '^VERSION_ID="12"' /etc/os-release || no 'the packages are those of Debian 12'
+  unshare --net true 2>/dev/null || no 'no network namespace can be made'
+}
+
+no() { echo "install.sh: $1" >&2; exit 3; }
+
+install_packages() {
+  local missing=() package
+  for package in "${packages[@]}"; do
+    dpkg-query -W -f='${Status}' "$package" 2>/dev/null | grep -q 'ok installed' || missing+=("$package")
+  done
+  [ "${#missing[@]}" -gt 0 ] || return 0
+  # Not one of the servers among them may begin by itself.
+  local policy=/usr/sbin/policy-rc.d ours=''
+  if [ ! -e "$policy" ]; then printf '#!/bin/sh\nexit 101\n' > "$policy"; chmod 755 "$policy"; ours=1; fi
+  quietly apt-get update
+  DEBIAN_FRONTEND=noninteractive quietly apt-get -o DPkg::Lock::Timeout=300 install -y --no-install-recommends "${missing[@]}" || { [ -z "$ours" ] || rm -f "$policy"; return 1; }
+  [ -z "$ours" ] || rm -f "$policy"
+}
+
+# A part is there when it says what it was made of: half of one, from a full disk or an older script, is made anew.
+part() {
+  local name=$1 of=$2 log
+  shift 2
+  [ "$(cat "$root/$name/.of" 2>/dev/null)" != "$of" ] || return 0
+  rm -rf "${root:?}/$name"
+  mkdir -p "$root/$name"
+  (cd "$root/$name" && "$@")
+  echo "$of" > "$root/$name/.of"
+}
+
+# The name holds the version; where apt's lists are gone, what was built last will do.
+kernel_package() {
+  apt-cache depends linux-image-cloud-amd64 2>/dev/null | sed -n 's/^ *Depends: \(linux-image-6[^ ]*\)$/\1/p' | head -n 1 | grep . || cat "$root/kernel/.of" 2>/dev/null || echo none
+}
+
+build_kernel() {
+  quietly fetch "$(kernel_package)"
+  dpkg-deb --fsys-tarfile ./*.deb | tar -x --wildcards './boot/vmlinuz-*'
+  mv boot/vmlinuz-* vmlinuz
+  rm -rf boot ./*.deb
+}
+
+build_initrd() {
+  local tree=tree applet
+  mkdir -p "$tree"/{bin,proc,sys,dev,tmp}
+  cp /bin/busybox "$tree/bin/busybox"
+  # Not busybox itself: a link to itself cannot be followed, and the machine would find no program at all.
+  for applet in $(/bin/busybox --list | grep -vx busybox); do ln -sf busybox "$tree/bin/$applet"; done
+  install -m 755 "$here/guest/init" "$tree/init"
+  (cd "$tree" && find . | cpio -o -H newc --quiet | gzip -1) > initrd.gz
+  rm -rf "$tree"
+}
+
+unpack_nut() {
+  local package
+  quietly fetch "${nut_packages[@]}"
+  for package in ./*.deb; do dpkg-deb -x "$package" .; done
+  rm -f ./*.deb
+}
+
+# Debian's own Python, whatever else is called python3 here.
+make_venv() {
+  /usr/bin/python3 -m venv .
+  quietly bin/pip install --disable-pip-version-check "$@"
+}
+
+# apt's sandbox user may not write here, and the lists of a fresh machine are empty.
+fetch() { apt-get -o APT::Sandbox::User=root download "$@" || { apt-get update && apt-get -o APT::Sandbox::User=root download "$@"; }; }
+
+# What they say matters only when they fail.
+quietly() {
+  local log
+  log=$(mktemp)
+  if "$@" > "$log" 2>&1 9>&-; then rm -f "$log"; return 0; fi
+  tail -n 20 "$log" >&2
+  rm -f "$log"
+  return 1
+}
+
+main "$@"

@@ -1,0 +1,132 @@
+// A power strip behind snmpd, of APC's or of Eaton's kind: eight outlets, each of them a feed of a machine or of nothing.
+import { EventEmitter, once } from 'node:events'
+import { join } from 'node:path'
+import { serveLines, type LineServer } from './lines.ts'
+import { loose, type Feed } from './machine.ts'
+import { pause, until, type Parameters, type Rack } from './rack.ts'
+import { startSnmpd, type Snmpd } from './snmpd.ts'
+
+export interface PowerStrip extends Snmpd {
+  readonly backEnd: LineServer
+  /** The next order that it is given, before it is carried out. */
+  ordered(): Promise<void>
+  fault: StripFault | undefined
+}
+
+/** `ignores` takes an order and does nothing; `late` carries it out when this comes to pass; `slow` keeps each question so long. */
+export type StripFault = 'ignores' | { readonly late: Promise<unknown> } | { readonly slow: number }
+
+/** How a kind of strip numbers and names what it has. `reboot` is off, and on again. */
+interface Kind {
+  readonly says: string
+  readonly root: string
+  readonly order: string
+  readonly state: string
+  readonly name: string
+  readonly pending?: string
+  readonly on: number
+  readonly off: number
+  readonly reboot: number
+  /** Of the first outlet. */
+  readonly first: number
+}
+
+const apc = '.1.3.6.1.4.1.318.1.1.12'
+const eaton = '.1.3.6.1.4.1.534.6.6.6'
+export const kinds = {
+  apc: {
+    says: '.1.3.6.1.4.1.318.1.3.4.5', root: apc, order: `${apc}.3.3.1.1.4`, state: `${apc}.3.5.1.1.4`, name: `${apc}.3.5.1.1.2`, pending: `${apc}.3.5.1.1.5`,
+    on: 1, off: 2, reboot: 3, first: 1,
+  },
+  eaton: { says: eaton, root: eaton, order: `${eaton}.1.2.2.1.3`, state: `${eaton}.1.2.2.1.3`, name: `${eaton}.1.2.2.1.1`, on: 1, off: 0, reboot: 2, first: 0 },
+} as const satisfies Readonly<Record<string, Kind>>
+
+const outlets = [1, 2, 3, 4, 5, 6, 7, 8]
+
+/** `wired` by the outlet's number. */
+export async function startPowerStrip(rack: Rack, name: string, wired: Readonly<Record<number, Feed>>, kind: Kind = kinds.apc): Promise<PowerStrip> {
+  const own: { fault: StripFault | undefined } = { fault: undefined }
+  const heard = new EventEmitter()
+  const feeds = new Map(outlets.map((outlet) => [outlet, wired[outlet] ?? loose()]))
+  const backEnd = rack.keep(await serveLines(join(rack.folder, `${name}.outlets`), (lines, say) => speak(lines[Symbol.asyncIterator](), say, { kind, feeds }, (what) => {
+    if (what === 'set') heard.emit('order')
+    return own.fault
+  })))
+  const snmpd = await startSnmpd(rack, name, [`sysObjectID ${kind.says}`, `pass_persist ${kind.root} /usr/bin/socat - UNIX-CONNECT:${backEnd.path}`])
+  await until(`${name} to answer`, async () => (await rack.ask('pdu-snmp', 'status', { ...snmpd.v2c, ...generic(kind), plug: '1' })).state !== 'unknown')
+  return Object.assign(own, snmpd, { backEnd, ordered: async () => void await once(heard, 'order') })
+}
+
+/** As `pdu-snmp` is told of a strip that it does not know. */
+function generic(kind: Kind): Parameters {
+  const { state, order, on, off } = kind
+  return kind === kinds.apc ? {} : { model: 'generic', state_oid: `${state}`, order_on_oid: order, order_off_oid: order, state_on: `${on}`, state_off: `${off}`, order_on: `${on}`, order_off: `${off}` }
+}
+
+interface Strip {
+  readonly kind: Kind
+  readonly feeds: ReadonlyMap<number, Feed>
+}
+
+/** What snmpd asks of whoever stands behind a part of its tree: `PING`, `get`, `getnext` or `set`, each with its OID. */
+async function speak(lines: AsyncIterator<string>, say: (text: string) => void, strip: Strip, faultAt: (word: string) => StripFault | undefined): Promise<void> {
+  const next = async () => (await lines.next()).value as string | undefined // the lines of a socket are texts, until it ends
+  for (let word = await next(); word !== undefined; word = await next()) {
+    const now = faultAt(word)
+    if (word === 'PING') say('PONG\n')
+    else if (word === 'get' || word === 'getnext') {
+      const oid = await next() ?? ''
+      if (typeof now === 'object' && 'slow' in now) await pause(now.slow)
+      const found = word === 'get' ? oid : oidsOf(strip.kind).find((one) => isBehind(one, oid))
+      say(answerOf(found, strip))
+    } else if (word === 'set') {
+      say(`${await ordered(await next() ?? '', await next() ?? '', strip, now)}\n`)
+    }
+    // An empty line comes after each set. It is no question.
+  }
+}
+
+function oidsOf(kind: Kind): readonly string[] {
+  const columns = [...new Set([kind.order, kind.name, kind.state, ...(kind.pending === undefined ? [] : [kind.pending])])].toSorted((one, other) => (isBehind(one, other) ? 1 : -1))
+  return columns.flatMap((column) => outlets.map((outlet) => `${column}.${outlet - 1 + kind.first}`))
+}
+
+function isBehind(oid: string, other: string): boolean {
+  const [one, two] = [numbersOf(oid), numbersOf(other)]
+  const at = one.findIndex((number, index) => number !== two[index])
+  return at !== -1 && (one[at] ?? 0) > (two[at] ?? -1)
+}
+
+function numbersOf(oid: string): readonly number[] {
+  return oid.trim().replace(/^\./, '').split('.').map(Number)
+}
+
+function placeOf(oid: string | undefined, { kind, feeds }: Strip): { readonly column: string; readonly outlet: number; readonly feed: Feed | undefined } {
+  const at = oid?.lastIndexOf('.') ?? 0
+  const outlet = Number(oid?.slice(at + 1)) + 1 - kind.first
+  return { column: oid?.slice(0, at) ?? '', outlet, feed: feeds.get(outlet) }
+}
+
+function answerOf(oid: string | undefined, strip: Strip): string {
+  const { column, outlet, feed } = placeOf(oid, strip)
+  const { kind } = strip
+  if (feed === undefined) return 'NONE\n'
+  if (column === kind.order || column === kind.state) return `${oid}\ninteger\n${feed.on() ? kind.on : kind.off}\n`
+  if (column === kind.name) return `${oid}\nstring\noutlet-${outlet}\n`
+  return column === kind.pending ? `${oid}\ninteger\n2\n` : 'NONE\n'
+}
+
+async function ordered(oid: string, value: string, strip: Strip, fault: StripFault | undefined): Promise<string> {
+  const { column, feed } = placeOf(oid, strip)
+  const { kind } = strip
+  if (feed === undefined || column !== kind.order) return 'not-writable'
+  const number = Number(/^integer (\d)$/.exec(value.trim())?.[1] ?? Number.NaN)
+  if (![kind.on, kind.off, kind.reboot].includes(number)) return 'wrong-value'
+  const obey = async () => {
+    if (number === kind.reboot) await feed.switchTo(false)
+    await feed.switchTo(number !== kind.off)
+  }
+  if (typeof fault === 'object' && 'late' in fault) void fault.late.then(obey)
+  else if (fault !== 'ignores') await obey()
+  return 'DONE'
+}

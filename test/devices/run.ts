@@ -1,0 +1,30 @@
+// `npm run test:devices`: installs what is missing, then runs every test of this folder against real device protocols and a
+// machine that really dies, two files at a time: most of their time they wait for machines to boot. Words behind `--` choose
+// files.
+import { spawnSync } from 'node:child_process'
+import { globSync } from 'node:fs'
+import { argv, env, exit } from 'node:process'
+import { runFiles } from '../run.ts'
+
+const fileDeadline = 900_000
+const noGo = 3
+const filesAtOnce = 2
+/** Run where time is no matter (HOLDFAST_ALL), or by name. */
+const longOnes = ['test/devices/aws.test.ts', 'test/devices/conformance.test.ts']
+
+const wanted = argv.slice(2)
+const files = wanted.length > 0 ? wanted.flatMap((pattern) => globSync(pattern)) : globSync('test/devices/*.test.ts').filter((file) => env['HOLDFAST_ALL'] !== undefined || !isLong(file)).toSorted()
+const installed = spawnSync('bash', ['test/devices/install.sh', ...(files.some(isLong) ? ['all'] : [])], { encoding: 'utf8', stdio: ['ignore', 'inherit', 'pipe'] })
+if (installed.status !== 0) {
+  const said = installed.stderr.trim()
+  console.log(installed.status === noGo ? `real devices cannot be had here: ${said.replace(/^install\.sh: /, '')}` : `real devices could not be installed: ${said}`)
+  console.log(`0 passed, ${installed.status === noGo ? '0 failed, 1 skipped' : '1 failed'}`)
+  exit(1)
+}
+const tally = await runFiles(files, filesAtOnce, fileDeadline)
+console.log(`${tally.passed} passed, ${tally.failed} failed${tally.skipped > 0 ? `, ${tally.skipped} skipped` : ''}`)
+exit(tally.failed > 0 || tally.passed === 0 ? 1 : 0)
+
+function isLong(file: string): boolean {
+  return longOnes.includes(file)
+}

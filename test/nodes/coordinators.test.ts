@@ -1,0 +1,66 @@
+// The coordinator on machines that die too: its own node, the leader together with the node of the workload, all at once.
+import { suite } from 'uvu'
+import * as assert from 'uvu/assert'
+import { names, usualValues } from '../../deploy/values.ts'
+import { machineClock as clock } from '../../edge/clock.ts'
+import { until } from './cluster.ts'
+import type { Machine } from './machine.ts'
+import { say } from './room.ts'
+import { startStage, writes, type Stage } from './stage.ts'
+import { begin, comesBack, ended, movedAway, neverTwoWriters, tell, writtenAgain } from './story.ts'
+import { volumes } from './workload.ts'
+
+const test = suite('coordinators')
+let stage: Stage
+
+async function leader(): Promise<Machine> {
+  const { namespace } = usualValues
+  const lease = await stage.cluster.api.get<{ spec?: { holderIdentity?: string } }>(`/apis/coordination.k8s.io/v1/namespaces/${namespace}/leases/${names.coordinator}`)
+  const holder = lease.ok ? lease.value.spec?.holderIdentity ?? '' : ''
+  const pod = (await stage.pods(namespace)).find(({ metadata: { name } }) => holder.startsWith(`${name}-`))
+  return stage.cluster.machine(pod?.spec.nodeName ?? '')
+}
+
+test('the stage is set', async () => {
+  stage = await startStage(say)
+})
+
+test('the leader and the node of the workload die together: what is proven is moved, and both come back', async () => {
+  const story = await begin(stage)
+  const other = await leader()
+  // On a fresh stage the workload is where no replica is.
+  assert.is.not(other.name, story.machine.name)
+  await Promise.all([story.machine.powerOff(), other.powerOff()])
+  await movedAway(story)
+  await stage.peace()
+  say(`leader and worker: ${writtenAgain(story)}`)
+  neverTwoWriters(story)
+})
+
+test('the leader dies with its node: the other replica finds it off, and it comes back', async () => {
+  const story = await begin(stage, await leader())
+  await story.machine.powerOff()
+  const incident = await ended(story)
+  tell('the leader\'s node', story, incident)
+  assert.is(incident.status.proof?.kind, 'found-off')
+  await comesBack(story, incident)
+  assert.is.not((await leader()).name, story.machine.name)
+})
+
+test('all machines lose their power and get it back: the cluster comes up by itself', async () => {
+  const story = await begin(stage)
+  const machines = [...stage.cluster.machines.values()]
+  await Promise.all(machines.map((machine) => machine.powerOff()))
+  await clock.wait(5_000)
+  await Promise.all(machines.map((machine) => machine.powerOn()))
+  const back = clock.now()
+  await until('the workload writes again', () => volumes.every((volume) => writes(stage, volume) && stage.turns(volume).at(-1)?.boot !== story.bootId), 240_000)
+  say(`all machines: written again ${((clock.now() - back) / 1_000).toFixed(1)} s after power on`)
+  neverTwoWriters(story)
+  await stage.peace()
+  neverTwoWriters(story)
+})
+
+test('the stage is left', async () => await stage.stop())
+
+test.run()

@@ -1,0 +1,168 @@
+// A machine of the lab: processes in namespaces of their own with a disk that outlives them. Its power is its process 1: that
+// killed, the kernel ends everything in it at once, containers and all, and its network cable is gone.
+import { randomUUID } from 'node:crypto'
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { kill } from 'node:process'
+import { fileURLToPath } from 'node:url'
+import type { Ms } from '../../core/model.ts'
+import { machineClock as clock } from '../../edge/clock.ts'
+import { startComponent, type Component } from '../control-plane/component.ts'
+import { createGroups, type Groups } from './cgroups.ts'
+import { command } from './command.ts'
+import { addressOf, plugIn, setCable } from './network.ts'
+
+export interface Machine {
+  readonly name: string
+  readonly index: number
+  readonly address: string
+  readonly machineId: string
+  /** Its root disk, as seen from outside. */
+  readonly disk: string
+  /** A frozen machine is on, and a power controller says so. */
+  power(): 'on' | 'off'
+  /** Of this boot, or of the last one while it is off. */
+  bootId(): string
+  /** The same disk, another boot. */
+  powerOn(): Promise<void>
+  /** Resolves when nothing of it runs any more. What was not written is lost with it, but for what went through the file cache of
+   *  this computer. */
+  powerOff(): Promise<void>
+  /** Its kernel stands still: nothing in it runs, and nobody gets an answer. */
+  freeze(): Promise<void>
+  thaw(): Promise<void>
+  /** Cut, its containers run on. */
+  cutCable(): Promise<void>
+  mendCable(): Promise<void>
+  /** As root on the machine. */
+  run(words: readonly string[], deadline?: Ms): Promise<string>
+  /** SIGKILL to a service that its init keeps, and whether init may start it again. */
+  killService(service: 'kubelet' | 'containerd', then: 'starts again' | 'stays away'): Promise<void>
+  startService(service: 'kubelet' | 'containerd'): Promise<void>
+}
+
+export interface MachineSettings {
+  readonly name: string
+  readonly index: number
+  readonly machineId: string
+  /** Names the lab's control groups. */
+  readonly lab: string
+  readonly disk: string
+  readonly binaries: string
+  readonly images: string
+  readonly storage: string
+  readonly logFile: string
+}
+
+const init = fileURLToPath(new URL('machine-init.sh', import.meta.url))
+/** Joins the machine's groups and becomes what is named after `--`. */
+const enterGroups = 'while [ "$1" != -- ]; do echo $$ > "$1"; shift; done; shift; exec "$@"'
+/** Its child is the machine's process 1 and dies with it. */
+const namespaces = ['--mount', '--pid', '--net', '--uts', '--ipc', '--cgroup', '--fork', '--kill-child', '--propagation', 'private']
+const goneWithin: Ms = 20_000
+
+interface Running {
+  readonly component: Component
+  readonly groups: Groups
+  /** Of its process 1, as we see it. */
+  readonly pid: number
+}
+
+export function createMachine(settings: MachineSettings): Machine {
+  const { name, index, disk } = settings
+  const address = addressOf(index)
+  let bootId = ''
+  let running: Running | undefined
+  let frozen = false
+  let cut = false
+
+  const now = (): Running => {
+    if (running === undefined) throw new Error(`${name} is off`)
+    return running
+  }
+  const run = (words: readonly string[], deadline?: Ms): Promise<string> => {
+    const path = 'PATH=/opt/lab:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin'
+    const enter = ['nsenter', '--target', String(now().pid), '--all', 'env', '-i', path, 'HOME=/root', 'CONTAINERD_NAMESPACE=k8s.io', ...words]
+    return command('sh', ['-c', enterGroups, 'sh', ...now().groups.doors, '--', ...enter], deadline)
+  }
+  const powerOff = async (): Promise<void> => {
+    if (running === undefined) return
+    const { component, groups, pid } = running
+    if (component.end() === undefined) kill(pid, 'SIGKILL')
+    if (frozen) {
+      // Nothing frozen dies, and what thaws first would run on until init is dead: each gets its own death before.
+      for (const other of groups.pids()) kill(other, 'SIGKILL')
+      groups.thaw()
+      frozen = false
+    }
+    await component.ended
+    await emptied(name, groups)
+    groups.remove()
+    running = undefined
+  }
+  const carrier = (): Promise<void> => setCable(name, frozen || cut ? 'down' : 'up')
+
+  return {
+    name, index, address, disk, run,
+    machineId: settings.machineId,
+    power: () => (running !== undefined && running.component.end() === undefined ? 'on' : 'off'),
+    bootId: () => bootId,
+    async powerOn() {
+      if (running !== undefined && running.component.end() === undefined) return
+      await powerOff()
+      bootId = randomUUID()
+      const groups = createGroups(settings.lab, name)
+      const words = [name, address, bootId, disk, settings.binaries, settings.images, settings.storage]
+      const component = await startComponent({
+        name, file: 'sh', args: ['-c', enterGroups, 'sh', ...groups.doors, '--', 'unshare', ...namespaces, 'bash', init, ...words], logFile: settings.logFile,
+      })
+      const pid = await childOf(component)
+      running = { component, groups, pid }
+      await plugIn(name, index, pid)
+      if (cut) await carrier()
+    },
+    powerOff,
+    async freeze() {
+      now().groups.freeze()
+      frozen = true
+      // The freezer stops processes; the kernel, which is everybody's, would go on shaking hands in their name.
+      await carrier()
+    },
+    async thaw() {
+      now().groups.thaw()
+      frozen = false
+      await carrier()
+    },
+    async cutCable() {
+      cut = true
+      if (running !== undefined) await carrier()
+    },
+    async mendCable() {
+      cut = false
+      if (running !== undefined) await carrier()
+    },
+    async killService(service, then) {
+      const pid = readFileSync(join('/proc', String(now().pid), 'root/run', `${service}.pid`), 'utf8').trim()
+      if (then === 'stays away') await run(['touch', `/run/${service}.off`])
+      await run(['kill', '-KILL', pid])
+    },
+    startService: async (service) => void await run(['rm', '-f', `/run/${service}.off`]),
+  }
+}
+
+async function childOf(component: Component): Promise<number> {
+  for (const limit = clock.now() + goneWithin; clock.now() < limit; await clock.wait(10)) {
+    if (component.end() !== undefined) break
+    const children = readFileSync(`/proc/${component.pid}/task/${component.pid}/children`, 'utf8').trim()
+    if (/^\d+$/.test(children)) return Number(children)
+  }
+  throw new Error(`${component.name} did not start: ${component.end() ?? 'no process 1'}\n${component.lastWords()}`)
+}
+
+async function emptied(name: string, groups: Groups): Promise<void> {
+  const limit = clock.now() + goneWithin
+  while (groups.pids().length > 0) {
+    if (clock.now() > limit) throw new Error(`${name} has no power, and still runs ${groups.pids().join(', ')}`)
+    await clock.wait(10)
+  }
+}

@@ -1,0 +1,47 @@
+// The lab's network: one switch, to which every machine has a cable, with the control plane and the management controllers at
+// its first address. Pods are routed by their machine's address, without translation. It exists in the room's network namespace
+// and ends with it; nothing of it can be reached from outside.
+import { writeFileSync } from 'node:fs'
+import { command } from './command.ts'
+
+/** The control plane, the management controllers and the way out of the machines. */
+export const gateway = '10.99.0.1'
+/** The first address of the control plane's service range: what pods take for the API server. */
+export const serviceAddress = '10.0.0.1'
+
+export const addressOf = (index: number): string => `10.99.0.${11 + index}`
+export const podRangeOf = (index: number): string => `10.244.${1 + index}.0/24`
+
+const bridge = 'switch'
+const cableOf = (machine: string): string => `to-${machine}`
+
+/** Once a room. */
+export async function openNetwork(): Promise<void> {
+  await ip('link', 'set', 'lo', 'up')
+  // Left to itself a bridge takes the lowest address of its ports, and with the machine of that port everybody would lose it.
+  await ip('link', 'add', bridge, 'address', '02:00:00:00:00:01', 'type', 'bridge')
+  await ip('address', 'add', `${gateway}/24`, 'dev', bridge)
+  await ip('address', 'add', `${serviceAddress}/32`, 'dev', bridge)
+  await ip('link', 'set', bridge, 'up')
+  writeFileSync('/proc/sys/net/ipv4/ip_forward', '1')
+}
+
+/** From the switch into the network namespace of the machine's process 1; it goes when that does. */
+export async function plugIn(machine: string, index: number, pid: number): Promise<void> {
+  const cable = cableOf(machine)
+  // The kernel takes a network apart a moment after its last process: the cable of the last boot may hang there still, or not.
+  await ip('link', 'delete', cable).catch(() => undefined)
+  await ip('link', 'add', cable, 'type', 'veth', 'peer', 'name', 'eth0', 'netns', String(pid))
+  await ip('link', 'set', cable, 'master', bridge)
+  await ip('link', 'set', cable, 'up')
+  await ip('route', 'replace', podRangeOf(index), 'via', addressOf(index))
+}
+
+/** As if the plug were pulled: both ends see that there is no carrier. */
+export async function setCable(machine: string, state: 'up' | 'down'): Promise<void> {
+  await ip('link', 'set', cableOf(machine), state)
+}
+
+function ip(...words: string[]): Promise<string> {
+  return command('ip', words)
+}

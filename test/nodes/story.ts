@@ -1,0 +1,119 @@
+// What the stories share: a victim, the times of what happened to it, and what is asked of every story once it is told.
+import * as assert from 'uvu/assert'
+import type { Incident } from '../../core/incident.ts'
+import type { Ms } from '../../core/model.ts'
+import { machineClock as clock } from '../../edge/clock.ts'
+import { until } from './cluster.ts'
+import { secondWriters } from './judge.ts'
+import type { Machine } from './machine.ts'
+import { say } from './room.ts'
+import { nodesOf, ourTaint, uptime, type Pod, type Stage } from './stage.ts'
+import { volumes, workNamespace } from './workload.ts'
+
+export interface Story {
+  readonly stage: Stage
+  /** The victim. */
+  readonly machine: Machine
+  readonly bootId: string
+  /** Of the workload, on this machine. */
+  readonly pods: readonly Pod[]
+  /** Names of the incidents that were there before. */
+  readonly before: ReadonlySet<string>
+  /** In the words of the writers, and of the incidents. */
+  readonly beganAt: number
+  readonly beganWall: number
+  /** Orders to the victim's controller that were there before. */
+  readonly orders: number
+}
+
+const movedWithin: Ms = 120_000
+const endedWithin: Ms = 240_000
+/** Longer than every profile's patience and every hold of an agent that starts anew. */
+const quietFor: Ms = 20_000
+
+/** The machine of the workload is the victim, unless another is named. */
+export async function begin(stage: Stage, victim?: Machine): Promise<Story> {
+  await stage.peace()
+  const pods = await stage.pods(workNamespace)
+  const nodes = new Set(pods.map(({ spec }) => spec.nodeName ?? ''))
+  assert.is(nodes.size, 1, `the workload is on ${[...nodes].join(' and ')}`)
+  const machine = victim ?? stage.cluster.machine([...nodes][0] ?? '')
+  return {
+    stage, machine, pods: pods.filter(({ spec }) => spec.nodeName === machine.name), bootId: machine.bootId(), before: new Set((await stage.incidents()).map(({ name }) => name)),
+    beganAt: uptime(), beganWall: clock.wall(), orders: stage.management.of.get(machine.name)?.orders.length ?? 0,
+  }
+}
+
+const incidentsOf = async ({ stage, before }: Story): Promise<readonly Incident[]> => (await stage.incidents()).filter(({ name }) => !before.has(name))
+
+/** Another boot, which is on another machine or later, writes every volume. */
+export async function movedAway(story: Story): Promise<void> {
+  await until('the workload writes elsewhere', () => volumes.every((volume) => story.stage.turns(volume).at(-1)?.boot !== story.bootId), movedWithin)
+    .catch(async (error: unknown) => { throw new Error(`${String(error)}\n${(await incidentsOf(story)).map(transcript).join('\n')}`, { cause: error }) })
+}
+
+export async function ended(story: Story): Promise<Incident> {
+  let found: readonly Incident[] = []
+  await until('one incident, and that is Final', async () => (found = await incidentsOf(story)).length > 0 && found.every(({ status }) => status.phase === 'Final'), endedWithin)
+    .catch((error: unknown) => { throw new Error(`${String(error)}\n${found.map(transcript).join('\n')}`, { cause: error }) })
+  const [incident, ...others] = found
+  assert.equal(others.map(transcript), [])
+  if (incident === undefined) throw new Error('no incident') // the wait above saw one
+  return incident
+}
+
+export function transcript({ name, status }: Incident): string {
+  return [name, ...status.timeline.map(({ at, what, detail }) => `${at} ${what} | ${detail}`), JSON.stringify(status.holds)].join('\n')
+}
+
+/** The product's own moments, each when it first came, and that of the file: when somebody wrote again. */
+export function tell(what: string, story: Story, incident: Incident): void {
+  const moments = new Map<string, string>()
+  for (const { what: moment, at } of incident.status.timeline) if (!moments.has(moment)) moments.set(moment, ((Date.parse(at) - story.beganWall) / 1_000).toFixed(1))
+  say(`${what}: ${[...moments].map(([moment, at]) => `${moment} ${at}`).join(', ')}; ${writtenAgain(story)}`)
+}
+
+/** When another boot first wrote, volume by volume; nothing where the victim's was not the last to write. */
+export function writtenAgain({ stage, bootId, beganAt }: Story): string {
+  return volumes.flatMap((volume) => {
+    const found = stage.turns(volume)
+    const last = found.findLastIndex(({ boot }) => boot === bootId)
+    const after = last === -1 ? undefined : found[last + 1]
+    return after === undefined ? [] : [`${volume} written again ${(after.first - beganAt).toFixed(1)}`]
+  }).join(', ')
+}
+
+export function neverTwoWriters({ stage }: Story): void {
+  assert.equal(volumes.flatMap((volume) => secondWriters(stage.turns(volume))), [])
+}
+
+/** Nothing was lost and nothing done twice: the machine in another boot, and nothing of ours left on any node. */
+export async function comesBack(story: Story, incident: Incident): Promise<void> {
+  assert.is(incident.status.outcome, 'Recovered', transcript(incident))
+  neverTwoWriters(story)
+  await story.stage.peace()
+  assert.is.not(story.machine.bootId(), story.bootId)
+  assert.equal((await nodesOf(story.stage)).flatMap(({ spec }) => spec?.taints?.filter(ourTaint) ?? []), [])
+  const freed = incident.status.pods.filter(({ fate }) => fate === 'freed').map(({ uid }) => uid)
+  assert.equal(story.pods.map(({ metadata: { uid = '' } }) => uid).filter((uid) => !freed.includes(uid)), [], 'each pod of the workload was freed')
+  neverTwoWriters(story)
+}
+
+/** The reasons for which its incident does not go on, once there is one. */
+export async function holding(story: Story): Promise<string> {
+  let reasons = ''
+  await until('a hold', async () => (reasons = (await incidentsOf(story)).flatMap(({ status }) => status.holds.map(({ because }) => because)).join(', ')) !== '', movedWithin)
+  return reasons
+}
+
+/** No incident but the one that is known of, nothing cut, every pod where it was. */
+export async function untouched(story: Story, known?: Incident): Promise<void> {
+  await clock.wait(quietFor)
+  assert.equal((await incidentsOf(story)).filter(({ name }) => name !== known?.name).map(transcript), [])
+  assert.equal(story.stage.management.of.get(story.machine.name)?.orders.slice(story.orders).filter((order) => order === 'ForceOff'), [])
+  const pods = (await story.stage.pods(workNamespace)).filter(({ spec }) => spec.nodeName === story.machine.name)
+  assert.equal(pods.map(({ metadata: { uid } }) => uid).toSorted(), story.pods.map(({ metadata: { uid } }) => uid).toSorted())
+  assert.is(story.machine.bootId(), story.bootId)
+  neverTwoWriters(story)
+  await story.stage.peace()
+}
