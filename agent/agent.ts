@@ -1,10 +1,12 @@
 // The agent of one node: it beats to every replica, says what the machine is and whether it is clean, answers challenges and
 // peers, and remembers where the replicas are. It decides nothing and writes nothing to the API server.
-import type { Check, Goodbye, Hello, ReplicaWord } from '../core/beat.ts'
+import type { Beat, Check, Goodbye, Hello, ReplicaWord } from '../core/beat.ts'
 import { mostPods, mostReplicas } from '../core/frame.ts'
 import type { Boot, Ms } from '../core/model.ts'
 import { sealOf } from '../edge/link-seal.ts'
+import { markBoot, type BootMark } from './boot-mark.ts'
 import { watchCleanliness } from './cleanliness.ts'
+import { keepGate, type GateOptions } from './gate.ts'
 import { watchKubelet } from './kubelet.ts'
 import type { AgentHost } from './host.ts'
 import { readMachine, type Machine } from './machine.ts'
@@ -20,6 +22,8 @@ export interface AgentSettings {
   readonly kubeletRoot: string
   /** 0: any free one. */
   readonly whisperPort: number
+  /** Undefined: the operator wants no gate on this node. */
+  readonly gate?: { readonly exemptNamespaces: readonly string[] }
 }
 
 export interface Agent {
@@ -45,13 +49,18 @@ export function startAgent(host: AgentHost, settings: AgentSettings): Agent {
   const { clock, log } = host
   const stopping = new AbortController()
   let machine: Machine | undefined
+  let mark: BootMark | undefined
   let whispers: { port: number; close(): void } | undefined
   let count = 0
 
   const links = keepLinks({ host, hello, opened: greet, heard })
   const replicas = recallReplicas({ host, linked: () => links.open().length > 0, found: (addresses) => links.setWanted(addresses), signal: stopping.signal })
   const kubelet = watchKubelet(host, stopping.signal)
-  const cleanliness = watchCleanliness(host, settings.kubeletRoot, (report) => links.say({ say: 'clean', report }))
+  const gate = settings.gate === undefined ? undefined : keepGate({ host, ...settings.gate, known })
+  const cleanliness = watchCleanliness(host, settings.kubeletRoot, (report) => {
+    gate?.found(report)
+    links.say({ say: 'clean', report })
+  })
   const witness = createWitness(host)
   const started = start()
 
@@ -65,8 +74,10 @@ export function startAgent(host: AgentHost, settings: AgentSettings): Agent {
       stopping.abort()
       links.say({ say: 'goodbye', why })
       links.close()
+      gate?.stop()
       cleanliness.stop()
       await started
+      if (why !== 'restart') await mark?.shutDown()
       whispers?.close()
     },
   }
@@ -79,14 +90,25 @@ export function startAgent(host: AgentHost, settings: AgentSettings): Agent {
       await clock.wait(machineAgainAfter, stopping.signal)
     }
     if (machine === undefined || stopping.signal.aborted) return
-    log.info({ boot: machine.boot, machine: machine.id }, 'agent started')
+    mark = await markBoot(host, machine.boot)
+    log.info({ boot: machine.boot, machine: machine.id, before: mark.before }, 'agent started')
     whispers = await answerWhispers(host, settings.whisperPort, machine.boot, (replica) => links.keyOf(replica))
     if (stopping.signal.aborted) return
     void replicas.run()
     keepRhythm(clock, beatEvery, host.chance() * beatEvery, stopping.signal, () => {
-      count += 1
-      links.beat({ say: 'beat', count, kubelet: kubelet.word() })
+      links.beat(beat())
     })
+  }
+
+  function beat(): Beat {
+    count += 1
+    return { say: 'beat', count, kubelet: kubelet.word(), gate: gate?.word() ?? 'off' }
+  }
+
+  function known(): ReturnType<GateOptions['known']> {
+    const lines = links.open()
+    const leaders = lines.filter((line) => line.leads).map((line) => line.gate ?? (line.gates ? 'silent' : 'older'))
+    return { boot: machine?.boot, node: lines[0]?.node ?? '', leaders }
   }
 
   async function hello(): Promise<Hello | undefined> {
@@ -94,14 +116,13 @@ export function startAgent(host: AgentHost, settings: AgentSettings): Agent {
     if (machine === undefined || token === undefined || token === '') return undefined
     return {
       say: 'hello', version: 1, token, agent: settings.version, boot: machine.boot, uptime: Math.max(0, Math.round(machine.uptime(clock.now()))),
-      machine: machine.id, whisperPort: whispers?.port ?? 0,
+      machine: machine.id, whisperPort: whispers?.port ?? 0, ...(mark?.before === undefined ? {} : { before: mark.before }),
     }
   }
 
   /** The first beat follows the welcome at once; a report counts only after it. */
   function greet(line: Line): void {
-    count += 1
-    line.send({ say: 'beat', count, kubelet: kubelet.word() })
+    line.send(beat())
     line.send({ say: 'clean', report: cleanliness.report() })
   }
 
@@ -118,6 +139,10 @@ export function startAgent(host: AgentHost, settings: AgentSettings): Agent {
         return
       case 'check':
         return check(line, word)
+      case 'gate':
+        line.gate = word
+        gate?.told()
+        return
       case 'welcome':
       case 'refused':
         return // the keeper of the links has seen to it

@@ -1,8 +1,8 @@
 // Whether the node is clean, looked at when somebody asks and until the answer is settled. What belongs is known for the
 // moment of the question only, so an old list must not go on calling newer pods leftovers.
-import type { CleanReport } from '../core/beat.ts'
+import type { CleanReport, Leftover } from '../core/beat.ts'
 import type { Ms } from '../core/model.ts'
-import { cleanReport } from '../core/mounts.ts'
+import { cleanReport, stagedName } from '../core/mounts.ts'
 import { withDeadline } from '../edge/clock.ts'
 import type { AgentHost } from './host.ts'
 
@@ -19,12 +19,14 @@ const settledAfter: Ms = 30_000
 /** While not clean. A later question begins anew. */
 const watchedFor: Ms = 1_800_000
 const readWithin: Ms = 3_000
+/** Sooner, so that the report says who did not answer. */
+const runtimeWithin: Ms = 2_000
 
 export function watchCleanliness(
-  host: Pick<AgentHost, 'clock' | 'log' | 'read' | 'podFolders'>, kubeletRoot: string, told: (report: CleanReport) => void,
+  host: Pick<AgentHost, 'clock' | 'log' | 'read' | 'podFolders' | 'containers' | 'mountTables' | 'loopDevices' | 'stagedVolume'>, kubeletRoot: string, told: (report: CleanReport) => void,
 ): Cleanliness {
   const { clock, log } = host
-  let latest = cleanReport({ mountinfo: undefined, podFolders: undefined, kubeletRoot, belonging: undefined })
+  let latest: CleanReport = { state: 'unknown', reason: 'no list of the pods that belong here was received' }
   let said = JSON.stringify(latest)
   let round = new AbortController()
   let reading: Promise<CleanReport> | undefined
@@ -76,10 +78,22 @@ export function watchCleanliness(
 
   async function read(belonging: ReadonlySet<string>): Promise<CleanReport> {
     try {
-      const [mountinfo, podFolders] = await Promise.all([host.read('mounts'), host.podFolders()])
-      return cleanReport({ mountinfo, podFolders, kubeletRoot, belonging })
+      const [mountinfo, podFolders, containers, mountTables, loopDevices] = await Promise.all([
+        host.read('mounts'), host.podFolders(), host.containers(runtimeWithin), host.mountTables(), host.loopDevices(),
+      ])
+      return await named(cleanReport({ mountinfo, podFolders, containers, mountTables, loopDevices, kubeletRoot, belonging }), host)
     } catch (error) {
       return { state: 'unknown', reason: `the host's tables could not be read: ${String(error).slice(0, 200)}` }
     }
   }
+}
+
+/** A staging mount bears its volume's name only in a digest; a person knows it by the storage's own. */
+async function named(report: CleanReport, { stagedVolume }: Pick<AgentHost, 'stagedVolume'>): Promise<CleanReport> {
+  if (report.state !== 'dirty') return report
+  const leftovers = await Promise.all(report.leftovers.map(async (leftover): Promise<Leftover> => {
+    const text = leftover.kind === 'staging' ? await stagedVolume(leftover.path) : undefined
+    return text === undefined ? leftover : { ...leftover, ...stagedName(text) }
+  }))
+  return { state: 'dirty', leftovers }
 }

@@ -1,5 +1,6 @@
 // All that an agent gets from outside itself: the machine it runs on, or a simulated one.
 import type { Ms } from '../core/model.ts'
+import type { ContainerSeen, LoopDevice, MountTable } from '../core/mounts.ts'
 import type { Clock } from '../edge/clock.ts'
 import type { LinkDialer, Whispers } from '../edge/link.ts'
 import type { Log } from '../edge/log.ts'
@@ -16,10 +17,33 @@ export interface AgentHost {
   read(file: HostFile): Promise<string | undefined>
   /** Names in the kubelet's pods folder (pod uids), undefined when it cannot be read. */
   podFolders(): Promise<readonly string[] | undefined>
+  /** What the runtime has of pods, by its CRI socket, read-only. */
+  containers(span: Ms): Promise<RuntimeAnswer>
+  /** The mount tables of the other mount namespaces, each once. Undefined: they cannot be read. */
+  mountTables(): Promise<readonly MountTable[] | undefined>
+  /** Loop devices that have something behind them, and what. Undefined: they cannot be read. */
+  loopDevices(): Promise<readonly LoopDevice[] | undefined>
+  /** Text of the `vol_data.json` beside a CSI driver's staging mount: never a look into a mount. */
+  stagedVolume(stagingPath: string): Promise<string | undefined>
   /** GET on loopback with a deadline: the kubelet's healthz. */
   kubeletHealth(span: Ms): Promise<'ok' | 'ill' | 'unknown'>
+  /** To the container runtime's NRI socket. Rejects with a sentence where nothing listens within the span. */
+  connectNri(span: Ms): Promise<ByteStream>
   /** Addresses of replicas by name (the headless Service). */
   resolveReplicas(): Promise<readonly string[]>
+}
+
+/** `failed`: it could not be asked, or did not answer whole and within the span. */
+export type RuntimeAnswer = readonly ContainerSeen[] | { readonly failed: string }
+
+/** Bytes in order, both ways, to a peer on this machine. */
+export interface ByteStream {
+  /** Never throws; what is sent on a closed stream is lost. */
+  send(bytes: Uint8Array): void
+  /** Called once, before anything can arrive (synchronously after the stream was handed over). */
+  listen(ears: { bytes(bytes: Uint8Array): void; closed(reason: string): void }): void
+  /** Idempotent. */
+  close(): void
 }
 
 export type HostFile = 'boot-id' | 'pid-1-stat' | 'uptime' | 'machine' | 'mounts' | 'token'

@@ -1,5 +1,5 @@
 // The agent's links: one to every replica, dialled again with patience whenever it ends.
-import type { AgentWord, Beat, ReplicaWord } from '../core/beat.ts'
+import type { AgentWord, Beat, GateWord, ReplicaWord } from '../core/beat.ts'
 import { frameOf, mostReplicas, readReplicaWord } from '../core/frame.ts'
 import type { Ms } from '../core/model.ts'
 import type { Link } from '../edge/link.ts'
@@ -9,8 +9,13 @@ import type { AgentHost } from './host.ts'
 export interface Line {
   readonly address: string
   readonly replica: string
+  /** What that replica calls our node, by our token. */
+  readonly node: string
   leads: boolean
   permittedUntil?: Ms
+  /** Whether it says the gate's words at all, and the latest of them. */
+  readonly gates: boolean
+  gate?: GateWord
   /** Of a list of pods that comes in parts: what has come so far. It ends with the link. */
   pods: readonly string[]
   send(word: AgentWord): void
@@ -184,12 +189,12 @@ export function keepLinks({ host, hello, opened, heard }: LinksOptions): Links {
     if (keeping.line !== undefined) heard(keeping.line, word)
   }
 
-  function welcomed(address: string, keeping: Keeping, link: Link, { replica, key, node }: ReplicaWord & { say: 'welcome' }): void {
+  function welcomed(address: string, keeping: Keeping, link: Link, { replica, key, node, gates }: ReplicaWord & { say: 'welcome' }): void {
     remember(replica, key)
     keeping.replica = replica
     // The replica keeps the newer of two links of one node, and so do we.
     for (const other of kept.values()) if (other !== keeping && other.line?.replica === replica) other.link?.close('a newer link to this replica took its place')
-    const line: Line = { address, replica, leads: false, pods: [], send: (word) => link.send(frameOf(word)) }
+    const line: Line = { address, replica, node, gates: gates === true, leads: false, pods: [], send: (word) => link.send(frameOf(word)) }
     keeping.line = line
     log.info({ address, replica, node }, 'linked')
     opened(line)

@@ -1,15 +1,19 @@
 // The agent's host on a machine: the kernel's own text files, UDP whispers, TLS links, a folder of its own for what it remembers.
-import { mkdir, readFile, readdir, rename, writeFile } from 'node:fs/promises'
+import { access, mkdir, readFile, readdir, rename, writeFile } from 'node:fs/promises'
 import { resolve4, resolve6 } from 'node:dns/promises'
 import { connect, isIP } from 'node:net'
 import { dirname, join } from 'node:path'
 import type { Ms } from '../core/model.ts'
+import { isStaged } from '../core/mounts.ts'
 import { machineClock } from '../edge/clock.ts'
 import type { Log } from '../edge/log.ts'
 import { tlsDialer } from '../edge/tls-link.ts'
 import { machineWhispers } from '../edge/whisper.ts'
+import { listContainers } from './cri.ts'
 import type { AgentHost, Disk, HostFile } from './host.ts'
+import { readLoopDevices, readMountTables } from './proc-tables.ts'
 import type { AgentEnvironment } from './settings.ts'
+import { connectUnix } from './unix-stream.ts'
 
 export function machineHost(settings: AgentEnvironment, log: Log): AgentHost {
   const clock = machineClock
@@ -26,6 +30,16 @@ export function machineHost(settings: AgentEnvironment, log: Log): AgentHost {
     disk: diskIn(settings.state),
     // What cannot be read is undefined: whoever asked knows what that means for him.
     read: (file) => readFile(files[file], 'utf8').catch(() => undefined),
+    containers: async (span) => {
+      const socket = await firstOf(settings.runtimeSockets)
+      if (socket === undefined) return { failed: `none of ${settings.runtimeSockets.join(', ')} is there` }
+      const answer = await listContainers((within) => connectUnix(socket, within), clock, span)
+      return 'failed' in answer ? { failed: `${socket}: ${answer.failed}` } : answer
+    },
+    mountTables: () => readMountTables(proc),
+    loopDevices: () => readLoopDevices(settings.sys),
+    stagedVolume: async (path) => (isStaged(path) ? readFile(join(dirname(path), 'vol_data.json'), 'utf8').catch(() => undefined) : undefined),
+    connectNri: (span) => connectUnix(settings.nriSocket, span),
     podFolders: () => readdir(settings.podsFolder).catch(() => undefined),
     kubeletHealth: (span) => askHealth(settings.kubeletHealth, span),
     resolveReplicas: async () => [...await resolveAll(settings.replicas), ...await publishedIn(settings.authorityFile)],
@@ -68,6 +82,12 @@ function askHealth(url: string, span: Ms): Promise<'ok' | 'ill' | 'unknown'> {
     // Refused: nothing listens where kubelet tells its health; it may be set up otherwise, and nothing follows from it.
     socket.on('error', (error) => end('code' in error && error.code === 'ECONNREFUSED' ? 'unknown' : 'ill'))
   })
+}
+
+/** Asked anew each time: a runtime may start after us, and on another path than before. */
+async function firstOf(paths: readonly string[]): Promise<string | undefined> {
+  for (const path of paths) if (await access(path).then(() => true, () => false)) return path
+  return undefined
 }
 
 const longestStatusLine = 1_000

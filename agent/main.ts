@@ -4,6 +4,7 @@ import pino from 'pino'
 import { startAgent } from './agent.ts'
 import { machineHost } from './machine-host.ts'
 import { readEnvironment } from './settings.ts'
+import { shuttingDown } from './shutdown.ts'
 
 /** Its goodbye is on the wire long before; whoever does not end by then is ended. */
 const stopWithin = 5_000
@@ -18,11 +19,11 @@ if (!read.ok) {
 const { settings } = read
 const log = pino({ level: settings.logLevel, base: {} }, pino.destination({ sync: true }))
 const host = machineHost(settings, log)
-const agent = startAgent(host, { version: '0.1.0', kubeletRoot: settings.kubeletRoot, whisperPort: settings.whisperPort })
+const agent = startAgent(host, { version: '0.1.0', kubeletRoot: settings.kubeletRoot, whisperPort: settings.whisperPort, ...(settings.gate === undefined ? {} : { gate: settings.gate }) })
 
 const stop = (): void => {
   host.clock.after(stopWithin, () => exit(1))
-  void agent.stop('restart').then(() => host.clock.after(lastWords, () => exit(0)))
+  void shuttingDown(settings).then((down) => agent.stop(down ? 'shutdown' : 'restart')).then(() => host.clock.after(lastWords, () => exit(0)))
 }
 process.on('SIGTERM', stop)
 process.on('SIGINT', stop)

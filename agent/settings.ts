@@ -9,6 +9,12 @@ export interface AgentEnvironment {
   /** The folder of kubelet's pods as this process sees it. */
   readonly podsFolder: string
   readonly proc: string
+  readonly sys: string
+  /** Where the runtime's CRI may be; the first that is there is asked. */
+  readonly runtimeSockets: readonly string[]
+  readonly nriSocket: string
+  /** Undefined: no gate on this node. */
+  readonly gate: { readonly exemptNamespaces: readonly string[] } | undefined
   readonly machineFile: string
   readonly state: string
   readonly tokenFile: string
@@ -18,6 +24,12 @@ export interface AgentEnvironment {
 }
 
 export type ReadEnvironment = { readonly ok: true; readonly settings: AgentEnvironment } | { readonly ok: false; readonly faults: readonly string[] }
+
+/** Below the host's /run: kubeadm's containerd, that of k3s and RKE2, CRI-O. Kubelet's root is the same for all of them. */
+const usualRuntimes = ['containerd/containerd.sock', 'k3s/containerd/containerd.sock', 'crio/crio.sock']
+const usualNri = 'nri/nri.sock'
+/** What a cluster that starts cold needs before anybody can release a node, the coordinator among it. */
+const usualExempt = 'kube-system,holdfast-system,holdfast-agents'
 
 const levels = ['debug', 'info', 'warn', 'error'] as const
 
@@ -41,11 +53,18 @@ export function readEnvironment(variables: Readonly<Record<string, string | unde
   const logLevel = levels.find((level) => level === wanted)
   if (logLevel === undefined) faults.push(`HOLDFAST_LOG_LEVEL is none of ${levels.join(', ')}`)
   const bind = text('BIND', '*')
+  const gateWord = text('GATE', 'off')
+  if (gateWord !== 'on' && gateWord !== 'off') faults.push('HOLDFAST_GATE is neither on nor off')
+  const exemptNamespaces = text('GATE_EXEMPT_NAMESPACES', usualExempt).split(',').map((name) => name.trim())
+  for (const name of exemptNamespaces) if (!/^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$/.test(name)) faults.push(`HOLDFAST_GATE_EXEMPT_NAMESPACES: ${name} is no namespace`)
+  const run = path('RUN', '/run')
+  const runtimeSockets = text('RUNTIME_SOCKET', '') === '' ? usualRuntimes.map((usual) => `${run}/${usual}`) : [path('RUNTIME_SOCKET', run)]
   const kubeletRoot = path('KUBELET_ROOT', '/var/lib/kubelet')
   const kubeletHealth = text('KUBELET_HEALTH', 'http://127.0.0.1:10248/healthz')
   if (!kubeletHealth.startsWith('http://') || !URL.canParse(kubeletHealth)) faults.push('HOLDFAST_KUBELET_HEALTH is no http:// URL')
   const settings: AgentEnvironment = {
-    replicas, whisperPort, bind: bind === '*' ? undefined : bind, kubeletRoot, podsFolder: path('PODS', `${kubeletRoot}/pods`), proc: path('PROC', '/host/proc'),
+    replicas, whisperPort, bind: bind === '*' ? undefined : bind, kubeletRoot, podsFolder: path('PODS', `${kubeletRoot}/pods`), proc: path('PROC', '/host/proc'), sys: path('SYS', '/sys'), runtimeSockets, nriSocket: path('NRI_SOCKET', `${run}/${usualNri}`),
+    gate: gateWord === 'on' ? { exemptNamespaces } : undefined,
     machineFile: path('MACHINE_FILE', '/sys/class/dmi/id/product_uuid'), state: path('STATE', '/var/lib/holdfast'),
     tokenFile: path('TOKEN_FILE', '/var/run/secrets/holdfast/token'), authorityFile: path('AUTHORITY_FILE', '/etc/holdfast/ca.crt'),
     kubeletHealth, logLevel: logLevel ?? 'info',

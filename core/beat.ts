@@ -10,11 +10,15 @@ export type CleanReport =
   | { readonly state: 'dirty'; readonly leftovers: readonly Leftover[] }
   | { readonly state: 'unknown'; readonly reason: string }
 
+/** `container`: still known to the runtime, and not over. `leaked mount`: a copy that another mount namespace kept. `other`: of a kind
+ *  that a newer agent knows and this replica does not; it is left over all the same. */
 export interface Leftover {
-  readonly kind: 'mount' | 'staging' | 'pod directory' | 'block volume'
+  readonly kind: 'mount' | 'staging' | 'pod directory' | 'block volume' | 'container' | 'leaked mount' | 'loop device' | 'other'
   readonly path: string
   readonly pod?: string
   readonly volume?: string
+  /** The CSI driver that staged it. */
+  readonly driver?: string
 }
 
 /** Agent → replica. */
@@ -56,12 +60,22 @@ export interface Hello {
   readonly machine: string
   /** Where peers may whisper to this agent. 0: nowhere. */
   readonly whisperPort: number
+  /** How this machine's boot before this one ended, by the mark that an agent leaves in an orderly shutdown. Undefined: no disk tells,
+   *  or the agent is of before there was such a mark. */
+  readonly before?: BootEnd
 }
+
+export type BootEnd = 'shut down' | 'cut off'
+
+/** What holds workloads on the node itself. `absent`: it is wanted, and the runtime does not ask us now, so nothing is held. */
+export type GateState = 'off' | 'shut' | 'open' | 'absent'
 
 export interface Beat {
   readonly say: 'beat'
   readonly count: number
   readonly kubelet: 'ok' | 'ill' | 'unknown'
+  /** Undefined: an agent of before there was a gate. */
+  readonly gate?: GateState
 }
 
 /** Replica → agent. */
@@ -73,6 +87,20 @@ export type ReplicaWord =
   /** Ask the node behind `address` whether it hears you, with this nonce. */
   | { readonly say: 'ask'; readonly id: number; readonly node: NodeName; readonly address: string; readonly nonce: string }
   | Check
+  | GateWord
+
+/** Whether workloads may start on the node in this boot: said by every replica to its agents after the first beat of a link, and whenever it
+ *  changes. An agent goes by the word of those that lead. */
+export interface GateWord {
+  readonly say: 'gate'
+  /** The boot that is meant: a word about the one before must not open this one. */
+  readonly boot: Boot
+  readonly accepted: boolean
+  /** Where it is not accepted: why, as a sentence's end for people. */
+  readonly reason: string
+  /** Uids of pods that tolerate the quarantine. */
+  readonly tolerating: readonly string[]
+}
 
 /** The pods that belong on this node, by the names of their folders, so that what else is found is a leftover; and a wish to be
  *  told at once. A long list comes in parts, of which only the last one wishes anything: half a list would accuse the other half. */
@@ -90,6 +118,8 @@ export interface Welcome {
   readonly node: NodeName
   readonly replica: string
   readonly key: string
+  /** This replica says the gate's words. One that does not would keep a gate shut for ever. */
+  readonly gates?: true
 }
 
 /** Said last, before the link is closed. */

@@ -3,7 +3,7 @@
 // a frame is a word, or a word this version does not know (ignored, so that neighbours of the next minor version can
 // speak), or garbage with the reason. Bytes and fields beyond the known ones are ignored for the same reason.
 import type {
-  AgentWord, Answer, Beat, Check, CleanReport, Goodbye, Leftover, PeerWord, Permit, Refused, ReplicaWord, Welcome, Whisper, WhisperAnswer, Witness,
+  AgentWord, Answer, Beat, BootEnd, Check, CleanReport, GateState, GateWord, Goodbye, Leftover, PeerWord, Permit, Refused, ReplicaWord, Welcome, Whisper, WhisperAnswer, Witness,
 } from './beat.ts'
 
 /** Of what is not whole yet a link keeps so much, and a replica has five thousand links. A full list of leftovers must fit. */
@@ -70,20 +70,27 @@ const permitKind = 2
 const brace = 0x7b
 
 const kubeletWords = ['unknown', 'ok', 'ill'] as const
+const gateStates = ['off', 'shut', 'open', 'absent'] as const satisfies readonly GateState[]
 
-/** kind, kubelet, count (4). */
+/** kind, kubelet, count (4), and the gate where there is one to tell of, counted from 1. */
 function beatFrame(beat: Beat): Uint8Array {
-  const frame = new Uint8Array(6)
+  const frame = new Uint8Array(beat.gate === undefined ? beatHead : beatHead + 1)
   frame[0] = beatKind
   frame[1] = kubeletWords.indexOf(beat.kubelet)
   writeWhole(frame, 2, beat.count)
+  if (beat.gate !== undefined) frame[beatHead] = gateStates.indexOf(beat.gate) + 1
   return frame
 }
 
+const beatHead = 6
+
 function readBeat(frame: Uint8Array): Read<Beat> {
-  if (frame.length < 6) return { garbage: `a beat of ${frame.length} bytes` }
+  if (frame.length < beatHead) return { garbage: `a beat of ${frame.length} bytes` }
   const kubelet = kubeletWords[frame[1] ?? 0]
-  return kubelet === undefined ? { garbage: `a beat with kubelet word ${frame[1]}` } : { word: { say: 'beat', count: readWhole(frame, 2), kubelet } }
+  // A state that this version does not know is one of a newer agent: its beat counts as ever.
+  const gate = gateStates[(frame[beatHead] ?? 0) - 1]
+  if (kubelet === undefined) return { garbage: `a beat with kubelet word ${frame[1]}` }
+  return { word: { say: 'beat', count: readWhole(frame, 2), kubelet, ...(gate === undefined ? {} : { gate }) } }
 }
 
 /** kind, flags, count (4), span (4), then each replica's address with its length before it, counted by one byte. */
@@ -185,6 +192,7 @@ function agentWord(say: string, fields: Fields): AgentWord | undefined {
       return {
         say, version: version(fields), token: text(fields, 'token', longestToken), agent: text(fields, 'agent'), boot: text(fields, 'boot'),
         uptime: whole(fields, 'uptime'), machine: text(fields, 'machine'), whisperPort: whole(fields, 'whisperPort', 65_535),
+        ...maybeOneOf(fields, 'before', bootEnds),
       }
     case 'clean':
       return { say, report: cleanReport(fields) }
@@ -211,6 +219,8 @@ function replicaWord(say: string, fields: Fields): ReplicaWord | undefined {
       return { say, id: whole(fields, 'id'), node: text(fields, 'node'), address: text(fields, 'address'), nonce: text(fields, 'nonce') }
     case 'check':
       return check(fields)
+    case 'gate':
+      return gateWord(fields)
     default: // not a union: what the other end said
       return undefined
   }
@@ -236,7 +246,8 @@ function peerWord(say: string, fields: Fields): PeerWord | undefined {
 const goodbyes = ['restart', 'reboot', 'shutdown'] as const satisfies readonly Goodbye[]
 const hearings = ['hears', 'deaf'] as const
 const states = ['clean', 'dirty', 'unknown'] as const
-const leftoverKinds = ['mount', 'staging', 'pod directory', 'block volume'] as const satisfies readonly Leftover['kind'][]
+const leftoverKinds = ['mount', 'staging', 'pod directory', 'block volume', 'container', 'leaked mount', 'loop device'] as const satisfies readonly Leftover['kind'][]
+const bootEnds = ['shut down', 'cut off'] as const satisfies readonly BootEnd[]
 
 const longestToken = 16_384
 /** A uid, or a static pod's hash. */
@@ -250,7 +261,16 @@ export const mostPods = 15_000
 export const mostLeftovers = 100
 
 function welcome(fields: Fields): Welcome {
-  return { say: 'welcome', node: text(fields, 'node'), replica: text(fields, 'replica'), key: text(fields, 'key') }
+  return {
+    say: 'welcome', node: text(fields, 'node'), replica: text(fields, 'replica'), key: text(fields, 'key'), ...(fields.of['gates'] === true ? { gates: true } : {}),
+  }
+}
+
+function gateWord(fields: Fields): GateWord {
+  return {
+    say: 'gate', boot: text(fields, 'boot'), accepted: flag(fields, 'accepted'), reason: text(fields, 'reason', 1_024),
+    tolerating: list(fields, 'tolerating', podsAFrame).map((pod) => (typeof pod === 'string' && pod.length <= 64 ? pod : wrong(fields, 'tolerating', 'uids', ''))),
+  }
 }
 
 function check(fields: Fields): Check {
@@ -290,7 +310,9 @@ function reportOf(report: Fields): CleanReport {
 function leftover(report: Fields, of: unknown): Leftover {
   const fields: Fields = { of: isFields(of) ? of : {} }
   const read: Leftover = {
-    kind: oneOf(fields, 'kind', leftoverKinds), path: text(fields, 'path', 4_096), ...maybeText(fields, 'pod'), ...maybeText(fields, 'volume'),
+    // What a newer agent finds that this version has no word for is left over all the same; its link must not end over that.
+    kind: leftoverKinds.find((kind) => kind === text(fields, 'kind', 64)) ?? 'other',
+    path: text(fields, 'path', 4_096), ...maybeText(fields, 'pod'), ...maybeText(fields, 'volume'), ...maybeText(fields, 'driver'),
   }
   if (fields.fault !== undefined) report.fault ??= `leftovers: ${fields.fault}`
   return read
@@ -306,6 +328,11 @@ function maybeText<N extends string>(fields: Fields, name: N): { readonly [K in 
   return fields.of[name] === undefined ? {} : { [name]: text(fields, name) } as { readonly [K in N]?: string }
 }
 
+function flag(fields: Fields, name: string): boolean {
+  const value = fields.of[name]
+  return typeof value === 'boolean' ? value : wrong(fields, name, 'yes or no', false)
+}
+
 function whole(fields: Fields, name: string, most = Number.MAX_SAFE_INTEGER): number {
   const value = fields.of[name]
   return typeof value === 'number' && Number.isInteger(value) && value >= 0 && value <= most ? value : wrong(fields, name, `a whole number up to ${most}`, 0)
@@ -313,6 +340,13 @@ function whole(fields: Fields, name: string, most = Number.MAX_SAFE_INTEGER): nu
 
 function oneOf<const T extends string>(fields: Fields, name: string, words: readonly [T, ...T[]]): T {
   return words.find((word) => word === fields.of[name]) ?? wrong(fields, name, `one of ${words.join(', ')}`, words[0])
+}
+
+/** A word that this version does not know is as good as none. */
+function maybeOneOf<N extends string, const T extends string>(fields: Fields, name: N, words: readonly T[]): { readonly [K in N]?: T } {
+  const word = words.find((one) => one === fields.of[name])
+  // A computed key loses its name to the compiler; it is the one given.
+  return word === undefined ? {} : { [name]: word } as { readonly [K in N]?: T }
 }
 
 function list(fields: Fields, name: string, most: number): readonly unknown[] {

@@ -1,10 +1,16 @@
-// Is anything left on this node of pods that do not belong there? Read from text alone: the host's mount table and the names
-// of the pod folders. Nothing here touches a mount, because a dead server behind one would hang whoever does.
+// Is anything left on this node of pods that do not belong there? Read from text alone: the host's mount table and those of the other
+// mount namespaces, the names of the pod folders, the loop devices, and what the runtime says it runs. Nothing here touches a mount,
+// because a dead server behind one would hang whoever does. What could not be read makes the whole answer unknown: half a look finds
+// half of what is left.
 //
 // What kubelet leaves behind, all under its root: a pod's own mounts (pods/<uid>/volumes, pods/<uid>/volume-subpaths), its
 // folder, the staging mount that the pods of one node share (plugins/kubernetes.io/csi/<driver>/<hash>/globalmount: kubelet
 // forgets it after a crash at the wrong moment), and for block volumes bind mounts of the device (volumeDevices).
 // A staging mount belongs while a pod that belongs has the same device mounted; the device's number tells.
+//
+// A copy leaks where a container was started with kubelet's folder, or a volume, in its own mount namespace, and the host let go of it
+// since: the device stays busy and can be written to. It is told by its path under kubelet's root, or, elsewhere, by a disk or a server
+// that the host itself does not know any more, unless the process is of a pod that belongs: what that one mounts is its own.
 import type { CleanReport, Leftover } from './beat.ts'
 import { mostLeftovers } from './frame.ts'
 
@@ -15,29 +21,136 @@ export interface HostTables {
   readonly podFolders: readonly string[] | undefined
   /** As the host's mount table spells it. */
   readonly kubeletRoot: string
+  readonly containers: readonly ContainerSeen[] | { readonly failed: string }
+  readonly mountTables: readonly MountTable[] | undefined
+  readonly loopDevices: readonly LoopDevice[] | undefined
   /** Undefined: nobody told yet which pods belong. */
   readonly belonging: ReadonlySet<string> | undefined
 }
 
-export function cleanReport({ mountinfo, podFolders, kubeletRoot, belonging }: HostTables): CleanReport {
+/** A container, or the sandbox of a pod, that the runtime does not call over. */
+export interface ContainerSeen {
+  readonly id: string
+  /** For people: `namespace/pod`, and the container where it is one. */
+  readonly name: string
+  /** Uid of its pod; empty where the runtime does not tell. */
+  readonly pod: string
+}
+
+/** Of one mount namespace, as one of its processes sees it. */
+export interface MountTable {
+  readonly process: number
+  /** Uid of the pod whose cgroup the process is in. */
+  readonly pod?: string
+  readonly mountinfo: string
+}
+
+export interface LoopDevice {
+  /** `loop7`. */
+  readonly name: string
+  /** The file behind it. */
+  readonly file: string
+}
+
+export function cleanReport(tables: HostTables): CleanReport {
+  const { mountinfo, podFolders, containers, mountTables, loopDevices, belonging } = tables
   if (belonging === undefined) return { state: 'unknown', reason: 'no list of the pods that belong here was received' }
   if (mountinfo === undefined) return { state: 'unknown', reason: 'the mount table of the host cannot be read' }
   if (podFolders === undefined) return { state: 'unknown', reason: 'the folder of pods cannot be read' }
+  if ('failed' in containers) return { state: 'unknown', reason: `the container runtime did not say what it runs: ${containers.failed}` }
+  if (mountTables === undefined) return { state: 'unknown', reason: 'the mount tables of the containers cannot be read' }
+  if (loopDevices === undefined) return { state: 'unknown', reason: 'the loop devices cannot be read' }
   const mounts = readMounts(mountinfo)
   if ('fault' in mounts) return { state: 'unknown', reason: mounts.fault }
-  const places = mounts.mounts.flatMap((mount) => placed(mount, kubeletRoot.replace(/\/+$/, '')))
+  const kubeletRoot = tables.kubeletRoot.replace(/\/+$/, '')
+  const places = mounts.mounts.flatMap((mount) => placed(mount, kubeletRoot))
   const alive = new Set(places.filter((place) => place.pod !== undefined && belonging.has(place.pod)).map((place) => place.device))
+  const left = (place: Place): boolean => (place.pod === undefined ? !alive.has(place.device) : !belonging.has(place.pod))
+  const known = new Set(mounts.mounts.map(({ device }) => device))
+  const leaks = mountTables.map((table) => leaked(table, { kubeletRoot, belonging, left, known }))
+  const unread = leaks.find((leak) => 'fault' in leak)
+  if (unread !== undefined) return { state: 'unknown', reason: unread.fault }
   const leftovers = [
-    ...places.filter((place) => (place.pod === undefined ? !alive.has(place.device) : !belonging.has(place.pod))).map(leftoverOf),
+    // In the order in which they have to go: what runs holds the mounts, and those hold the devices.
+    ...containers.filter(({ pod }) => !belonging.has(pod)).map(({ id, name, pod }): Leftover => ({ kind: 'container', path: `${name} ${id.slice(0, 13)}`, ...owner(pod === '' ? undefined : pod) })),
+    ...places.filter(left).map(leftoverOf),
+    ...leaks.flatMap((leak) => ('fault' in leak ? [] : leak.leftovers)),
+    ...loopDevices.flatMap((device) => looped(device, kubeletRoot, belonging)),
     ...podFolders.filter((pod) => !belonging.has(pod)).map((pod): Leftover => ({ kind: 'pod directory', path: `${kubeletRoot}/pods/${pod}`, pod })),
   ]
-  return leftovers.length === 0 ? { state: 'clean' } : { state: 'dirty', leftovers: leftovers.slice(0, mostLeftovers) }
+  return leftovers.length === 0 ? { state: 'clean' } : { state: 'dirty', leftovers: told(leftovers) }
 }
+
+/** Paths of pods are as long as their owners like, and a report that fits no frame would end the link: the node would be silent over it. */
+const longestPath = 512
+const longestReport = 48_000
+/** What is read beside a staging mount comes to its leftover afterwards. */
+const longestName = 512
+
+/** As many as fit, one in any case; the rest is found when these are gone. */
+function told(leftovers: readonly Leftover[]): readonly Leftover[] {
+  let size = 0
+  const cut = leftovers.slice(0, mostLeftovers).map((leftover) => ({ ...leftover, path: leftover.path.slice(0, longestPath) }))
+  const fits = cut.findIndex((leftover, index) => {
+    size += sizeOf(leftover) + (leftover.kind === 'staging' ? longestName : 0)
+    return index > 0 && size > longestReport
+  })
+  return fits === -1 ? cut : cut.slice(0, fits)
+}
+
+function sizeOf(value: object): number {
+  return utf8.encode(JSON.stringify(value)).length
+}
+
+const utf8 = new TextEncoder()
+
+interface Around {
+  readonly kubeletRoot: string
+  readonly belonging: ReadonlySet<string>
+  left(place: Place): boolean
+  /** Devices in the host's own table. */
+  readonly known: ReadonlySet<string>
+}
+
+function leaked({ process, pod, mountinfo }: MountTable, { kubeletRoot, belonging, left, known }: Around): { readonly leftovers: readonly Leftover[] } | { readonly fault: string } {
+  const mounts = readMounts(mountinfo)
+  if ('fault' in mounts) return { fault: `of process ${process}: ${mounts.fault}` }
+  const own = pod !== undefined && belonging.has(pod)
+  const copies = mounts.mounts.flatMap((mount): readonly Leftover[] => {
+    const places = placed({ ...mount, path: asOnHost(mount.path, kubeletRoot) }, kubeletRoot)
+    if (places.length > 0) return places.filter(left).map(leftoverOf)
+    return own || known.has(mount.device) || !lasting(mount) ? [] : [{ kind: 'leaked mount', path: mount.path, ...owner(pod) }]
+  })
+  return { leftovers: copies.map((copy) => ({ ...copy, kind: 'leaked mount', path: `${copy.path} in process ${process}` })) }
+}
+
+/** A container may have the host's folders anywhere: `/host/var/lib/kubelet/pods/...`. */
+function asOnHost(path: string, kubeletRoot: string): string {
+  const [, below] = /(\/pods\/[^/]+\/(?:volumes|volume-subpaths|volumeDevices)\/.*|\/plugins\/kubernetes\.io\/.*)$/.exec(path) ?? []
+  return below === undefined ? path : `${kubeletRoot}${below}`
+}
+
+/** Kubelet keeps a loop device on the file through which a pod has a block volume, so that nobody else may have it meanwhile. */
+function looped({ name, file }: LoopDevice, kubeletRoot: string, belonging: ReadonlySet<string>): readonly Leftover[] {
+  return placed({ device: name, path: file.replace(/ \(deleted\)$/, ''), type: '' }, kubeletRoot)
+    .filter(({ pod }) => pod !== undefined && !belonging.has(pod))
+    .map(({ pod, volume }) => ({ kind: 'loop device', path: `${name} on ${file}`, ...owner(pod), ...named(volume) }))
+}
+
+/** What other machines could write to as well: a block device, or a server. All else ends with its namespace. */
+function lasting({ device, type }: Mount): boolean {
+  return !device.startsWith('0:') || servers.test(type)
+}
+
+/** Of the many that stand on fuse a few are known to be of this machine alone. */
+const servers = /^(nfs4?|cifs|smb3|ceph|9p|glusterfs|lustre|beegfs|gpfs|afs|fuse(\.(?!fuse-overlayfs$|lxcfs$|portal$|gvfsd-fuse$|squashfuse$|snapfuse$).+)?)$/
 
 export interface Mount {
   /** `major:minor`. */
   readonly device: string
   readonly path: string
+  /** The file system, `ext4`; empty where the table does not say. */
+  readonly type: string
 }
 
 /** One line that cannot be read could be the one that matters: then nothing is known. */
@@ -45,12 +158,14 @@ export function readMounts(mountinfo: string): { readonly mounts: readonly Mount
   const mounts: Mount[] = []
   for (const line of mountinfo.split('\n')) {
     if (line === '') continue
-    // id, parent, major:minor, root, mount point, ...
-    const [, , device, , path] = line.split(' ')
+    // id, parent, major:minor, root, mount point, options, tags of any number, a dash, file system, ...
+    const parts = line.split(' ')
+    const [, , device, , path] = parts
+    const dash = parts.indexOf('-', 6)
     if (device === undefined || path === undefined || !/^\d+:\d+$/.test(device) || !path.startsWith('/')) {
       return { fault: `a line of the mount table cannot be read: ${line.slice(0, 200)}` }
     }
-    mounts.push({ device, path: unescaped(path) })
+    mounts.push({ device, path: unescaped(path), type: dash === -1 ? '' : parts[dash + 1] ?? '' })
   }
   return mounts.length === 0 ? { fault: 'the mount table is empty' } : { mounts }
 }
@@ -115,9 +230,29 @@ function named(volume: string | undefined): { readonly volume?: string } {
 }
 
 function owner(pod: string | undefined): { readonly pod?: string } {
-  return pod === undefined ? {} : { pod }
+  return pod === undefined ? {} : { pod: pod.slice(0, 128) }
 }
 
 function leftoverOf({ kind, path, pod, volume }: Place): Leftover {
   return { kind, path, ...owner(pod), ...named(volume) }
+}
+
+/** A CSI driver's staging mount itself, whose folder is kubelet's own. What is mounted below it may belong to a server that is dead. */
+export function isStaged(path: string): boolean {
+  return /\/plugins\/kubernetes\.io\/csi\/[^/]+\/[^/]+\/globalmount$/.test(path)
+}
+
+/** The driver and its name of a volume, as kubelet wrote them beside the staging mount. Undefined: nothing that names one. */
+export function stagedName(volData: string): Pick<Leftover, 'driver' | 'volume'> | undefined {
+  let value: unknown
+  try {
+    value = JSON.parse(volData)
+  } catch {
+    return undefined // cut short by a crash: the folder's own name is said
+  }
+  if (typeof value !== 'object' || value === null || !('driverName' in value) || !('volumeHandle' in value)) return undefined
+  const { driverName, volumeHandle } = value
+  if (typeof driverName !== 'string' || typeof volumeHandle !== 'string') return undefined
+  const name = { driver: driverName.slice(0, 64), volume: volumeHandle.slice(0, 128) }
+  return sizeOf(name) > longestName ? undefined : name
 }

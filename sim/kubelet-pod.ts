@@ -60,6 +60,7 @@ export function startPodWorker(ground: PodGround, first: PodObject, atStart: boo
   let refused = false
   let calledOverAt: Ms | undefined
   let ring: (() => void) | undefined
+  let refusals = 0
   let restarts = first.status?.containerStatuses?.[0]?.restartCount ?? 0
 
   void live()
@@ -111,6 +112,7 @@ export function startPodWorker(ground: PodGround, first: PodObject, atStart: boo
       while (!ending() && runtime.fault !== undefined) await wait(runtimeLook)
       if (ending()) return
       const container = runtime.containers.get(uid) ?? (await startContainer(list))
+      if (container === undefined) continue
       const began = clock.now()
       void patchStatus(runningStatus(container))
       await until(() => ending() || container.ended())
@@ -145,8 +147,10 @@ export function startPodWorker(ground: PodGround, first: PodObject, atStart: boo
     return list
   }
 
-  async function startContainer(list: readonly KubeletVolume[]): Promise<Container> {
+  /** Undefined: a plugin of the runtime refused it, and it is tried again. */
+  async function startContainer(list: readonly KubeletVolume[]): Promise<Container | undefined> {
     await clock.wait(chance.between(...containerStart))
+    if (runtime.asksPlugins() && await refusedByPlugins()) return undefined
     const container = runtime.run(
       { namespace: first.metadata.namespace ?? '', name: first.metadata.name, uid, identity: first.metadata.ownerReferences?.some(({ kind }) => kind === 'StatefulSet') ?? false },
       first.spec.containers[0]?.image ?? '',
@@ -154,6 +158,16 @@ export function startPodWorker(ground: PodGround, first: PodObject, atStart: boo
     )
     container.process.onEnd(() => process.deliver(() => ring?.()))
     return container
+  }
+
+  /** Kubelet tries again after a second, then every 10 to 15 (measured). */
+  async function refusedByPlugins(): Promise<boolean> {
+    const { namespace = '', name, annotations } = first.metadata
+    const refusal = await process.hold(runtime.askPlugins({ namespace, name, uid, annotations: { ...annotations, 'kubernetes.io/config.source': 'api' } }))
+    if (refusal === undefined) return false
+    refusals += 1
+    await wait(refusals === 1 ? 1_000 : chance.between(10_000, 15_000))
+    return true
   }
 
   /** A token for the first projected volume that asks for one, bound to this pod; renewed at four fifths of its life. */

@@ -1,12 +1,15 @@
 // The container runtime of a machine: what runs there, whether or not a kubelet still knows of it. Containers outlive their
 // kubelet, as behind a real shim; they end with the machine.
 import type { Ms } from '../core/model.ts'
+import type { ByteStream } from '../agent/host.ts'
+import type { PodAsked } from '../core/gate.ts'
 import type { Clock } from '../edge/clock.ts'
 import type { Chance } from './chance.ts'
 import type { Running } from './judges.ts'
 import type { Machine } from './machine.ts'
 import { tokenPath } from './mounts.ts'
 import type { Process } from './process.ts'
+import { createRuntimeNri } from './runtime-nri.ts'
 import type { Storage } from './storage.ts'
 import type { Writers } from './writers.ts'
 
@@ -51,6 +54,11 @@ export interface PodVolume {
 }
 
 export interface Runtime {
+  /** Whether plugins are asked before a pod starts, and what they say: why it may not. Undefined: it may. */
+  asksPlugins(): boolean
+  askPlugins(pod: PodAsked): Promise<string | undefined>
+  /** The plugin's end of a connection; rejects where nobody listens. */
+  connectNri(plugin: Process, span: Ms): Promise<ByteStream>
   run(pod: PodIdentity, image: string, volumes: readonly PodVolume[]): Container
   /** What runs now, by pod uid. */
   readonly containers: ReadonlyMap<string, Container>
@@ -80,11 +88,28 @@ export function createRuntime(
     fault = undefined
   }
   machine.atBoot(mend)
+  const nri = createRuntimeNri(world)
   return {
     containers, mend,
+    asksPlugins: nri.asks,
+    askPlugins: nri.ask,
+    async connectNri(plugin, span) {
+      if (fault?.how === 'hangs') await plugin.clock.wait(span)
+      if (fault !== undefined) throw new Error('the runtime does not answer')
+      const stream = nri.connect()
+      plugin.onEnd(stream.close)
+      return {
+        ...stream,
+        listen: ({ bytes, closed }) => stream.listen({
+          bytes: (piece) => plugin.deliver(() => bytes(piece)),
+          closed: (reason) => plugin.deliver(() => closed(reason)),
+        }),
+      }
+    },
     get fault() { return fault },
     fail(how) {
       fault = { how, since: world.now() }
+      if (how === 'dead') nri.drop()
       note('runtime failed', { node: machine.name, how })
     },
     run(pod, image, volumes) {

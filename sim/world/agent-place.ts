@@ -5,7 +5,7 @@ import type { Chance } from '../chance.ts'
 import type { Kubelet } from '../kubelet.ts'
 import { simulatedDialer } from '../links.ts'
 import type { Network } from '../network.ts'
-import type { ContainerRun } from '../runtime.ts'
+import type { ContainerRun, Runtime } from '../runtime.ts'
 import { simulatedWhispers, type WhisperPorts } from '../whispers.ts'
 
 export interface AgentPlace {
@@ -14,6 +14,7 @@ export interface AgentPlace {
   readonly chance: Chance
   readonly log: Log
   kubelet(): Kubelet | undefined
+  runtime(): Runtime
   /** What the headless Service would say, if the name server can be asked from there. */
   resolveReplicas(): readonly string[]
 }
@@ -34,6 +35,16 @@ export function agentHost({ machine, process, token }: ContainerRun, place: Agen
     },
     read: (file) => now(() => (file === 'token' ? token() : machine.read(file))),
     podFolders: () => now(() => [...machine.podFolders]),
+    containers: async (span) => {
+      if (place.runtime().fault?.how === 'hangs') await process.clock.wait(span)
+      if (place.runtime().fault !== undefined) return { failed: 'it does not answer' }
+      return [...place.runtime().containers.values()].map(({ pod }) => ({ id: pod.uid, name: `${pod.namespace}/${pod.name}`, pod: pod.uid }))
+    },
+    // Nothing keeps copies of mounts on these machines, and they have no block volumes.
+    mountTables: () => now(() => []),
+    loopDevices: () => now(() => []),
+    stagedVolume: () => now(() => undefined),
+    connectNri: (span) => place.runtime().connectNri(process, span),
     kubeletHealth: async (span) => {
       const kubelet = place.kubelet()
       if (kubelet !== undefined && kubelet.process.alive() && !kubelet.process.running()) await process.clock.wait(span)

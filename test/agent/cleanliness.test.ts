@@ -1,9 +1,10 @@
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
 import { watchCleanliness, type Cleanliness } from '../../agent/cleanliness.ts'
+import type { CleanReport } from '../../core/beat.ts'
 import { silentLog } from '../../edge/log.ts'
 import { virtualClock, type VirtualClock } from '../../sim/clock.ts'
-import { emptyMounts } from '../coordinator/beats-world.ts'
+import { emptyMounts, idleMachine } from '../coordinator/beats-world.ts'
 
 const test = suite('cleanliness')
 
@@ -12,7 +13,7 @@ function slow(): { clock: VirtualClock; told: string[]; cleanliness: Cleanliness
   const clock = virtualClock()
   const told: string[] = []
   const cleanliness = watchCleanliness({
-    clock, log: silentLog, read: async () => emptyMounts,
+    ...idleMachine, clock, log: silentLog, read: async () => emptyMounts,
     podFolders: async () => {
       await clock.wait(1_000)
       return ['new']
@@ -39,6 +40,46 @@ test('after the stop nothing is told of what was still being read', async () => 
   cleanliness.stop()
   await clock.runFor(10_000)
   assert.equal([told, clock.pending()], [[], 0])
+})
+
+/** A machine that tells what it is told to tell. */
+async function reported(change: Partial<Parameters<typeof watchCleanliness>[0]>): Promise<CleanReport | undefined> {
+  const clock = virtualClock()
+  let told: CleanReport | undefined
+  const cleanliness = watchCleanliness({ ...idleMachine, clock, log: silentLog, read: async () => emptyMounts, podFolders: async () => [], ...change }, '/var/lib/kubelet', (report) => { told = report })
+  cleanliness.check(['mine'])
+  await clock.runFor(5_000)
+  cleanliness.stop()
+  return told
+}
+
+test('one question that is not answered, in time or at all, makes the whole report unknown, and says which', async () => {
+  const never = new Promise<never>(() => undefined)
+  const cases: [Partial<Parameters<typeof watchCleanliness>[0]>, RegExp][] = [
+    [{ containers: async () => ({ failed: '/run/containerd/containerd.sock: ENOENT' }) }, /did not say what it runs: .*ENOENT/],
+    [{ mountTables: async () => undefined }, /mount tables of the containers/],
+    [{ loopDevices: async () => undefined }, /loop devices/],
+    [{ containers: () => never }, /could not be read within 3000 ms/],
+    [{ mountTables: () => never }, /could not be read within 3000 ms/],
+    [{ loopDevices: async () => Promise.reject(new Error('EIO')) }, /EIO/],
+  ]
+  for (const [change, wanted] of cases) {
+    const report = await reported(change)
+    assert.match(report?.state === 'unknown' ? report.reason : JSON.stringify(report), wanted)
+  }
+  assert.equal(await reported({}), { state: 'clean' })
+})
+
+test('a container of a pod that does not belong, and a staged volume by its own name, are in the report', async () => {
+  const staging = '/var/lib/kubelet/plugins/kubernetes.io/csi/disk.example/ff/globalmount'
+  const report = await reported({
+    containers: async () => [{ id: 'c1', name: 'work/db-0 main', pod: 'gone' }, { id: 'c2', name: 'work/web', pod: 'mine' }],
+    read: async () => `${emptyMounts}40 22 8:32 / ${staging} rw - ext4 /dev/sdc rw\n`,
+    stagedVolume: async (path) => (path === staging ? '{"driverName":"disk.example","volumeHandle":"vol-7"}' : undefined),
+  })
+  assert.equal(report, { state: 'dirty', leftovers: [
+    { kind: 'container', path: 'work/db-0 main c1', pod: 'gone' }, { kind: 'staging', path: staging, volume: 'vol-7', driver: 'disk.example' },
+  ] })
 })
 
 test.run()

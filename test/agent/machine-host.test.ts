@@ -60,6 +60,57 @@ test('replicas come from the name and from what is published beside the authorit
   one.end()
 })
 
+test('the first runtime that is there is asked, and where none is the answer says where it was looked for', async () => {
+  const one = host({ HOLDFAST_RUN: '/nowhere' })
+  assert.equal(await one.host.containers(1_000), { failed: 'none of /nowhere/containerd/containerd.sock, /nowhere/k3s/containerd/containerd.sock, /nowhere/crio/crio.sock is there' })
+  mkdirSync(join(one.folder, 'k3s', 'containerd'), { recursive: true })
+  const server = createServer((socket) => {
+    socket.on('error', () => undefined) // it hangs up on us
+    socket.resume().end()
+  })
+  server.listen(join(one.folder, 'k3s', 'containerd', 'containerd.sock'))
+  await once(server, 'listening')
+  const other = host({ HOLDFAST_RUN: one.folder })
+  const told = await other.host.containers(20_000)
+  assert.match('failed' in told ? told.failed : '', /the connection ended/)
+  server.close()
+  other.end()
+  one.end()
+})
+
+test('a stream to a socket carries bytes both ways, and tells when the other end goes', async () => {
+  const one = host({ HOLDFAST_NRI_SOCKET: '/nowhere/nri.sock' })
+  assert.match(await one.host.connectNri(1_000).then(() => '', String), /\/nowhere\/nri.sock: .*ENOENT/)
+  const path = join(one.folder, 'nri.sock')
+  const server = createServer((socket) => socket.on('data', (bytes) => socket.end(bytes)))
+  server.listen(path)
+  await once(server, 'listening')
+  const other = host({ HOLDFAST_NRI_SOCKET: path })
+  const stream = await other.host.connectNri(20_000)
+  const heard: number[] = []
+  const ended = new Promise<string>((resolve) => stream.listen({ bytes: (bytes) => heard.push(...bytes), closed: resolve }))
+  stream.send(Uint8Array.of(1, 2, 3))
+  assert.is(await ended, 'the other end closed it')
+  assert.equal(heard, [1, 2, 3])
+  stream.send(Uint8Array.of(4))
+  stream.close()
+  server.close()
+  other.end()
+  one.end()
+})
+
+test('a staged volume is read beside its mount, and never in it', async () => {
+  const one = host()
+  const staging = join(one.folder, 'plugins', 'kubernetes.io', 'csi', 'disk.example', 'ff')
+  mkdirSync(join(staging, 'globalmount'), { recursive: true })
+  assert.is(await one.host.stagedVolume(join(staging, 'globalmount')), undefined)
+  writeFileSync(join(staging, 'vol_data.json'), '{"driverName":"disk.example"}')
+  writeFileSync(join(staging, 'globalmount', 'vol_data.json'), 'of the volume itself')
+  assert.is(await one.host.stagedVolume(join(staging, 'globalmount')), '{"driverName":"disk.example"}')
+  assert.is(await one.host.stagedVolume(join(staging, 'globalmount', 'below')), undefined)
+  one.end()
+})
+
 test('kubelet is ok when it says 200, ill when it says anything else or nothing, unknown when nobody listens', async () => {
   let answer: number | undefined = 200
   const server = createHttpServer((_, response) => { if (answer !== undefined) response.writeHead(answer).end('ok') })

@@ -10,11 +10,31 @@ test('only where the replicas are must be said', () => {
   assert.equal(read.ok && [read.settings.kubeletRoot, read.settings.podsFolder, read.settings.whisperPort, read.settings.bind], ['/var/lib/kubelet', '/var/lib/kubelet/pods', 7_416, undefined])
 })
 
+function settings(variables: Readonly<Record<string, string>> = {}) {
+  const read = readEnvironment({ HOLDFAST_REPLICAS: 'c:1', ...variables })
+  if (!read.ok) throw new Error(read.faults.join())
+  return read.settings
+}
+
+test('the runtime is looked for where the common installers have it, and the gate is off unless it is wanted', () => {
+  const usual = settings()
+  assert.equal(usual.runtimeSockets, ['/run/containerd/containerd.sock', '/run/k3s/containerd/containerd.sock', '/run/crio/crio.sock'])
+  assert.equal([usual.nriSocket, usual.sys, usual.gate], ['/run/nri/nri.sock', '/sys', undefined])
+  const elsewhere = settings({ HOLDFAST_RUN: '/host/run/', HOLDFAST_GATE: 'on' })
+  assert.equal([elsewhere.runtimeSockets[1], elsewhere.nriSocket], ['/host/run/k3s/containerd/containerd.sock', '/host/run/nri/nri.sock'])
+  assert.equal(elsewhere.gate, { exemptNamespaces: ['kube-system', 'holdfast-system', 'holdfast-agents'] })
+  const named = settings({ HOLDFAST_RUNTIME_SOCKET: '/run/k0s/containerd.sock', HOLDFAST_NRI_SOCKET: '/x/nri.sock', HOLDFAST_GATE: 'on', HOLDFAST_GATE_EXEMPT_NAMESPACES: 'net, storage' })
+  assert.equal([named.runtimeSockets, named.nriSocket, named.gate], [['/run/k0s/containerd.sock'], '/x/nri.sock', { exemptNamespaces: ['net', 'storage'] }])
+})
+
 test('every fault is named at once', () => {
-  const read = readEnvironment({ HOLDFAST_WHISPER_PORT: 'seventy', HOLDFAST_KUBELET_ROOT: 'kubelet', HOLDFAST_LOG_LEVEL: 'loud', HOLDFAST_KUBELET_HEALTH: 'https://127.0.0.1:10248' })
+  const read = readEnvironment({
+    HOLDFAST_WHISPER_PORT: 'seventy', HOLDFAST_KUBELET_ROOT: 'kubelet', HOLDFAST_LOG_LEVEL: 'loud', HOLDFAST_KUBELET_HEALTH: 'https://127.0.0.1:10248',
+    HOLDFAST_GATE: 'ajar', HOLDFAST_GATE_EXEMPT_NAMESPACES: 'a,B_', HOLDFAST_RUNTIME_SOCKET: 'containerd.sock', HOLDFAST_NRI_SOCKET: 'nri', HOLDFAST_RUN: 'run', HOLDFAST_SYS: 'sys',
+  })
   assert.ok(!read.ok)
   const faults = read.ok ? [] : read.faults
-  for (const name of ['REPLICAS', 'WHISPER_PORT', 'KUBELET_ROOT', 'LOG_LEVEL', 'KUBELET_HEALTH']) assert.ok(faults.some((fault) => fault.includes(`HOLDFAST_${name}`)), name)
+  for (const name of ['REPLICAS', 'WHISPER_PORT', 'KUBELET_ROOT', 'LOG_LEVEL', 'KUBELET_HEALTH', 'GATE is', 'GATE_EXEMPT_NAMESPACES: B_', 'RUNTIME_SOCKET', 'NRI_SOCKET', 'RUN is', 'SYS']) assert.ok(faults.some((fault) => fault.includes(`HOLDFAST_${name}`)), name)
 })
 
 test.run()

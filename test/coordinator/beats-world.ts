@@ -1,6 +1,6 @@
 // A small world for beats: replicas and agents as they are, a network in memory, an API server that knows its tokens, and
 // a clock turned by hand.
-import { startAgent, type Agent } from '../../agent/agent.ts'
+import { startAgent, type Agent, type AgentSettings } from '../../agent/agent.ts'
 import type { AgentHost, HostFile } from '../../agent/host.ts'
 import type { Answer } from '../../coordinator/api.ts'
 import { serveBeats, type BeatChange, type Beats } from '../../coordinator/beats.ts'
@@ -45,9 +45,17 @@ export interface AgentChange {
   readonly disk: Map<string, string>
   readonly mounts: string
   readonly kubelet: 'ok' | 'ill' | 'unknown'
+  readonly gate: AgentSettings['gate']
+  readonly connectNri: AgentHost['connectNri']
 }
 
 export const emptyMounts = '22 1 8:1 / / rw,relatime shared:1 - ext4 /dev/sda1 rw\n'
+
+/** A machine whose runtime runs nothing and knows no plugins. */
+export const idleMachine: Pick<AgentHost, 'containers' | 'mountTables' | 'loopDevices' | 'stagedVolume' | 'connectNri'> = {
+  containers: async () => [], mountTables: async () => [], loopDevices: async () => [], stagedVolume: async () => undefined,
+  connectNri: async () => Promise.reject(new Error('nothing listens')),
+}
 
 export function beatsWorld(): World {
   const clock = virtualClock()
@@ -104,9 +112,10 @@ export function beatsWorld(): World {
         clock, chance, log, dialer: network.dialer(node), whispers: network.whispers(node),
         disk: { load: async (name) => disk.get(name), save: async (name, text) => { disk.set(name, text) } },
         read: async (file) => files[file], podFolders: async () => made.podFolders, kubeletHealth: async () => made.kubelet,
-        resolveReplicas: async () => change.replicas ?? addresses,
+        resolveReplicas: async () => change.replicas ?? addresses, ...idleMachine, ...(change.connectNri === undefined ? {} : { connectNri: change.connectNri }),
       }
-      return Object.assign(made, { agent: startAgent(host, { version: 'test', kubeletRoot: '/var/lib/kubelet', whisperPort: 7_000 }) })
+      const gate = change.gate === undefined ? {} : { gate: change.gate }
+      return Object.assign(made, { agent: startAgent(host, { version: 'test', kubeletRoot: '/var/lib/kubelet', whisperPort: 7_000, ...gate }) })
     },
   }
   return world

@@ -19,6 +19,7 @@ import { virtualClock, type VirtualClock } from '../../sim/clock.ts'
 import { boot, policy } from '../core/world.ts'
 import { memoryNetwork } from '../edge/link-pair.ts'
 import { happened, peace, programs as programsRun } from '../stories/play.ts'
+import { idleMachine } from './beats-world.ts'
 import { turned } from './edge-world.ts'
 
 const test = suite('coordinator')
@@ -106,7 +107,7 @@ function cluster(): Cluster {
         clock, chance: () => 0.5, log: silentLog, dialer: network.dialer(node), whispers: network.whispers(node),
         disk: { load: async (name) => disk.get(name), save: async (name, text) => void disk.set(name, text) },
         read: async (file) => ({ 'boot-id': `b007-000${node.slice(-1)}\n`, 'pid-1-stat': '1 (init) S 0 1 1 0 -1 4194560 1 2 3 4 5 6 7 8 20 0 1 0 4711 9 9', uptime: '100.00 200.00\n', machine: `${node}\n`, mounts: '22 1 8:1 / / rw - ext4 /dev/sda1 rw\n', token: `agent ${node} ${podUid}` }[file]),
-        podFolders: async () => [], kubeletHealth: async () => 'ok', resolveReplicas: async () => [...addresses],
+        podFolders: async () => [], kubeletHealth: async () => 'ok', resolveReplicas: async () => [...addresses], ...idleMachine,
       }, { version: 'test', kubeletRoot: '/var/lib/kubelet', whisperPort: 7_000 })
     },
     watches() {

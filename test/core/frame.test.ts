@@ -22,15 +22,20 @@ const report: fc.Arbitrary<CleanReport> = fc.oneof(
   fc.record({ state: say('unknown'), reason: text }),
   fc.record({
     state: say('dirty'),
-    leftovers: fc.array(fc.record({ kind: fc.constantFrom('mount' as const, 'staging' as const, 'pod directory' as const, 'block volume' as const), path: text, pod: text, volume: text }, { requiredKeys: ['kind', 'path'] }), { maxLength: 5 }),
+    leftovers: fc.array(fc.record({ kind: fc.constantFrom('mount' as const, 'staging' as const, 'pod directory' as const, 'block volume' as const, 'container' as const, 'leaked mount' as const, 'loop device' as const), path: text, pod: text, volume: text, driver: text }, { requiredKeys: ['kind', 'path'] }), { maxLength: 5 }),
   }),
 )
 
-const hello = fc.record({ say: say('hello'), version: fc.constant(1 as const), token: text, agent: text, boot: text, uptime: whole, machine: text, whisperPort: fc.integer({ min: 0, max: 65_535 }) })
+const hello = fc.record({ say: say('hello'), version: fc.constant(1 as const), token: text, agent: text, boot: text, uptime: whole, machine: text, whisperPort: fc.integer({ min: 0, max: 65_535 }), before: fc.constantFrom('shut down' as const, 'cut off' as const) }, {
+  requiredKeys: ['say', 'version', 'token', 'agent', 'boot', 'uptime', 'machine', 'whisperPort'],
+})
 
 const agentWord: fc.Arbitrary<AgentWord> = fc.oneof(
   hello,
-  fc.record({ say: say('beat'), count, kubelet: fc.constantFrom('ok' as const, 'ill' as const, 'unknown' as const) }),
+  fc.record({
+    say: say('beat'), count, kubelet: fc.constantFrom('ok' as const, 'ill' as const, 'unknown' as const),
+    gate: fc.constantFrom('off' as const, 'shut' as const, 'open' as const, 'absent' as const),
+  }, { requiredKeys: ['say', 'count', 'kubelet'] }),
   fc.record({ say: say('clean'), report }),
   fc.record({ say: say('goodbye'), why: fc.constantFrom('restart' as const, 'reboot' as const, 'shutdown' as const) }),
   fc.tuple(fc.record({ say: say('answer'), nonce: text, boot: text }), seal).map(([word, more]) => ({ ...word, ...more })),
@@ -38,7 +43,8 @@ const agentWord: fc.Arbitrary<AgentWord> = fc.oneof(
 )
 
 const replicaWord: fc.Arbitrary<ReplicaWord> = fc.oneof(
-  fc.record({ say: say('welcome'), node: text, replica: text, key: text }),
+  fc.record({ say: say('welcome'), node: text, replica: text, key: text, gates: fc.constant(true as const) }, { requiredKeys: ['say', 'node', 'replica', 'key'] }),
+  fc.record({ say: say('gate'), boot: text, accepted: fc.boolean(), reason: text, tolerating: fc.array(text.filter((pod) => pod.length <= 64), { maxLength: 5 }) }),
   fc.record({ say: say('refused'), reason: text }),
   fc.record({ say: say('permit'), count, leads: fc.boolean(), span: count, replicas: fc.array(address, { maxLength: mostReplicas }) }),
   fc.record({ say: say('challenge'), nonce: text }),
@@ -93,6 +99,14 @@ test('fields and bytes that a later version adds are passed over', () => {
   assert.equal(readReplicaWord(Uint8Array.of(...permit, 9)), { word: { say: 'permit', count: 7, leads: true, span: 20_000, replicas: ['a:1'] } })
 })
 
+test('what a neighbour of the next minor version names, and this one does not know, ends no link', () => {
+  assert.equal(readAgentWord(json({ say: 'clean', report: { state: 'dirty', leftovers: [{ kind: 'dust', path: '/' }] } })), {
+    word: { say: 'clean', report: { state: 'dirty', leftovers: [{ kind: 'other', path: '/' }] } },
+  })
+  assert.equal(readAgentWord(json({ ...goodHello, before: 'hibernated' })), { word: goodHello })
+  assert.equal(readAgentWord(Uint8Array.of(...frameOf({ say: 'beat', count: 1, kubelet: 'ok' }), 200)), { word: { say: 'beat', count: 1, kubelet: 'ok' } })
+})
+
 test('a hello of another major version is garbage that says so', () => {
   assert.equal(readAgentWord(json({ ...goodHello, version: 2 })), { garbage: 'hello: version is not 1' })
 })
@@ -102,9 +116,10 @@ test('garbage is told by field', () => {
   assert.equal(readAgentWord(json({ ...goodHello, uptime: -1 })), { garbage: `hello: uptime is not a whole number up to ${Number.MAX_SAFE_INTEGER}` })
   assert.equal(readAgentWord(json({ say: 'goodbye', why: 'boredom' })), { garbage: 'goodbye: why is not one of restart, reboot, shutdown' })
   assert.equal(readAgentWord(json({ say: 'clean' })), { garbage: 'clean: report is not a report' })
-  assert.equal(readAgentWord(json({ say: 'clean', report: { state: 'dirty', leftovers: [{ kind: 'dust', path: '/' }] } })), {
-    garbage: 'clean: report: leftovers: kind is not one of mount, staging, pod directory, block volume',
+  assert.equal(readAgentWord(json({ say: 'clean', report: { state: 'dirty', leftovers: [{ path: '/' }] } })), {
+    garbage: 'clean: report: leftovers: kind is not a text of at most 64 characters',
   })
+  assert.equal(readReplicaWord(json({ say: 'gate', boot: 'b', accepted: 'yes', reason: '', tolerating: [] })), { garbage: 'gate: accepted is not yes or no' })
   assert.equal(readReplicaWord(json({ say: 'check', pods: [1] })), { garbage: 'check: pods is not uids' })
   assert.equal(readAgentWord(new Uint8Array()), { garbage: 'an empty frame' })
   assert.equal(readAgentWord(Uint8Array.of(0x7b, 0xff)), { garbage: 'neither a known kind nor JSON' })
@@ -164,6 +179,7 @@ test('a whisper and its answer are read as they were said, and neither is taken 
 
 test('a beat weighs six bytes', () => {
   assert.is(frameOf({ say: 'beat', count: 4_000_000_000, kubelet: 'ok' }).length, 6)
+  assert.is(frameOf({ say: 'beat', count: 4_000_000_000, kubelet: 'ok', gate: 'open' }).length, 7)
 })
 
 test.run()

@@ -2,7 +2,8 @@ import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
 import fc from 'fast-check'
 import type { CleanReport } from '../../core/beat.ts'
-import { cleanReport, readMounts, type HostTables } from '../../core/mounts.ts'
+import { frameLimit, frameOf, mostLeftovers, readAgentWord } from '../../core/frame.ts'
+import { cleanReport, isStaged, readMounts, stagedName, type HostTables } from '../../core/mounts.ts'
 
 const test = suite('mounts')
 
@@ -17,7 +18,9 @@ function mount(path: string, device = '8:16', type = 'ext4'): string {
 }
 
 function report(lines: readonly string[], change: Partial<HostTables> = {}): CleanReport {
-  return cleanReport({ mountinfo: [mount('/', '8:1'), ...lines, ''].join('\n'), podFolders: [mine], kubeletRoot: root, belonging: new Set([mine]), ...change })
+  return cleanReport({
+    mountinfo: [mount('/', '8:1'), ...lines, ''].join('\n'), podFolders: [mine], kubeletRoot: root, belonging: new Set([mine]), containers: [], mountTables: [], loopDevices: [], ...change,
+  })
 }
 
 function found(lines: readonly string[], change: Partial<HostTables> = {}): readonly string[] {
@@ -91,15 +94,59 @@ test('another kubelet root is looked at where it is', () => {
 })
 
 test('escaped characters of a path are read as the kernel meant them', () => {
-  assert.equal(readMounts(mount('/mnt/with\\040space\\011tab\\134backslash')), { mounts: [{ device: '8:16', path: '/mnt/with space\ttab\\backslash' }] })
+  assert.equal(readMounts(mount('/mnt/with\\040space\\011tab\\134backslash')), { mounts: [{ device: '8:16', path: '/mnt/with space\ttab\\backslash', type: 'ext4' }] })
   const path = `${root}/pods/${gone}/volumes/kubernetes.io~csi/my volume/mount`
   assert.equal(found([mount(path.replace(' ', '\\040'))]), [`mount ${path}`])
+})
+
+test('a container that the runtime keeps is left over unless its pod belongs', () => {
+  const containers = [{ id: 'aaaabbbbccccdddd', name: 'work/db-0 main', pod: gone }, { id: 'eeee', name: 'work/web', pod: mine }, { id: 'ffff', name: 'nobody', pod: '' }]
+  assert.equal(report([], { containers }), { state: 'dirty', leftovers: [
+    { kind: 'container', path: 'work/db-0 main aaaabbbbccccd', pod: gone }, { kind: 'container', path: 'nobody ffff' },
+  ] })
+})
+
+test('a copy in another mount namespace is left over when the host has let go of it, and is its own when its pod belongs', () => {
+  const csi = (pod: string) => `${root}/pods/${pod}/volumes/kubernetes.io~csi/pvc-2/mount`
+  const table = (pod: string | undefined, ...lines: string[]) => ({ mountTables: [{ process: 71, ...(pod === undefined ? {} : { pod }), mountinfo: [mount('/', '0:99', 'overlay'), ...lines].join('\n') }] })
+  const cases: [string, Partial<HostTables>, readonly string[]][] = [
+    ['a volume of a pod that is gone, below kubelet\'s root', table(mine, mount(csi(gone), '8:32')), [`leaked mount ${csi(gone)} in process 71`]],
+    ['the same where a container has the host\'s folders', table(mine, mount(`/host${csi(gone)}`, '8:32')), [`leaked mount ${csi(gone)} in process 71`]],
+    ['a volume of a pod that belongs', table(mine, mount(csi(mine), '8:16')), ['clean']],
+    ['the API\'s own data of a pod that is gone', table(mine, mount(`${root}/pods/${gone}/volumes/kubernetes.io~projected/x`, '0:70', 'tmpfs')), ['clean']],
+    ['a disk that the host does not know any more, in a container of a pod that is gone', table(gone, mount('/data', '8:32')), ['leaked mount /data in process 71']],
+    ['the same in a service of the host', table(undefined, mount('/data', '8:32')), ['leaked mount /data in process 71']],
+    ['the same in a pod that belongs: it mounted it itself', table(mine, mount('/data', '8:32')), ['clean']],
+    ['a disk of the host', table(undefined, mount('/etc/hosts', '8:1')), ['clean']],
+    ['a server that the host does not know any more', table(undefined, mount('/data', '0:60', 'nfs4'), mount('/more', '0:61', 'fuse.s3fs')), ['leaked mount /data in process 71', 'leaked mount /more in process 71']],
+    ['file systems on fuse that are of this machine alone', table(undefined, mount('/', '0:63', 'fuse.fuse-overlayfs'), mount('/proc/meminfo', '0:64', 'fuse.lxcfs')), ['clean']],
+    ['what every container has', table(undefined, mount('/proc', '0:61', 'proc'), mount('/dev/shm', '0:62', 'tmpfs'), mount('/sys/fs/cgroup', '0:30', 'cgroup2')), ['clean']],
+  ]
+  for (const [what, tables, wanted] of cases) assert.equal(found([], tables), wanted, what)
+})
+
+const file = (pod: string) => `${root}/plugins/kubernetes.io/csi/volumeDevices/pvc-3/dev/${pod}`
+
+test('a loop device that kubelet keeps on a block volume is left over unless its pod belongs', () => {
+  assert.equal(report([], { loopDevices: [{ name: 'loop7', file: file(gone) }, { name: 'loop8', file: file(mine) }, { name: 'loop0', file: '/var/lib/snapd/snaps/core.snap' }] }), {
+    state: 'dirty', leftovers: [{ kind: 'loop device', path: `loop7 on ${file(gone)}`, pod: gone, volume: 'pvc-3' }],
+  })
+  assert.equal(found([], { loopDevices: [{ name: 'loop8', file: `${file(mine)} (deleted)` }] }), ['clean'])
+})
+
+test('a staged volume is named by what kubelet wrote beside it, or not at all', () => {
+  assert.equal(stagedName('{"driverName":"disk.example","volumeHandle":"vol-1","attachmentID":"csi-x"}'), { driver: 'disk.example', volume: 'vol-1' })
+  for (const text of ['', '{', 'null', '[]', '{"driverName":5,"volumeHandle":"v"}', '{"driverName":"d"}']) assert.is(stagedName(text), undefined)
 })
 
 test('whatever cannot be known is unknown and never clean', () => {
   assert.is(report([], { belonging: undefined }).state, 'unknown')
   assert.is(report([], { mountinfo: undefined }).state, 'unknown')
   assert.is(report([], { podFolders: undefined }).state, 'unknown')
+  assert.equal(report([], { containers: { failed: 'nobody listens' } }), { state: 'unknown', reason: 'the container runtime did not say what it runs: nobody listens' })
+  assert.is(report([], { mountTables: undefined }).state, 'unknown')
+  assert.is(report([], { loopDevices: undefined }).state, 'unknown')
+  assert.equal(report([], { mountTables: [{ process: 7, mountinfo: 'garbage' }] }), { state: 'unknown', reason: 'of process 7: a line of the mount table cannot be read: garbage' })
   assert.is(report([], { mountinfo: '' }).state, 'unknown')
   assert.is(report(['a line that is none']).state, 'unknown')
 })
@@ -114,8 +161,31 @@ test('no text makes it throw, and a leftover among any other lines is found', ()
   const folders = fc.array(fc.constantFrom('pods', 'volumes', mine, 'kubernetes.io~csi', 'plugins', 'kubernetes.io', 'volumeDevices', 'csi', '..', 'x'), { maxLength: 8 })
   fc.assert(fc.property(fc.array(folders), fc.string(), (paths, noise) => {
     assert.ok(found([...paths.map((parts) => mount(`${root}/${parts.join('/')}`, '8:99')), mount(path)]).includes(`mount ${path}`))
-    report([noise])
+    report([noise], { mountTables: [{ process: 1, mountinfo: noise }], loopDevices: [{ name: noise, file: noise }], containers: [{ id: noise, name: noise, pod: noise }] })
+    stagedName(noise)
   }))
+})
+
+test('whatever pods, their owners and their volumes are called, a report fits a frame that a replica reads', () => {
+  const odd = fc.string({ unit: 'binary', minLength: 1, maxLength: 4_000 }).map((text) => text.replaceAll(/[\s/\\]/g, '_'))
+  fc.assert(fc.property(odd, odd, (name, handle) => {
+    const lines = Array.from({ length: 60 }, (_, index) => mount(`${root}/pods/${index}${name}/volumes/kubernetes.io~csi/${name}/mount`))
+    const stagings = Array.from({ length: 60 }, (_, index) => mount(`${root}/plugins/kubernetes.io/csi/${name}/${index}/globalmount`, '8:99'))
+    const told = report([...stagings, ...lines], { containers: [{ id: name, name, pod: name }] })
+    assert.is(told.state, 'dirty')
+    const leftovers = told.state === 'dirty' ? told.leftovers : []
+    assert.ok(leftovers.length > 10 && leftovers.length <= mostLeftovers)
+    const named = leftovers.map((one) => (one.kind === 'staging' ? { ...one, ...stagedName(JSON.stringify({ driverName: handle, volumeHandle: handle })) } : one))
+    const frame = frameOf({ say: 'clean', report: { state: 'dirty', leftovers: named } })
+    assert.ok(frame.length <= frameLimit, String(frame.length))
+    assert.ok('word' in readAgentWord(frame))
+  }), { numRuns: 50 })
+})
+
+test('only the staging mount of a CSI driver has its volume\'s name beside it; what is mounted below it is never looked into', () => {
+  const staging = `${root}/plugins/kubernetes.io/csi/disk.example/${hash}/globalmount`
+  assert.is(isStaged(staging), true)
+  for (const path of [`${staging}/share`, `${staging}/share/globalmount`, `${root}/plugins/kubernetes.io/nfs/mounts/globalmount`, `${root}/pods/${mine}/volumes/kubernetes.io~csi/globalmount`]) assert.is(isStaged(path), false, path)
 })
 
 test.run()

@@ -1,0 +1,163 @@
+// The gate of this node: what core/gate.ts decides, kept in memory, put before the runtime, and remembered on disk for an agent that is
+// started again in the same boot.
+import type { CleanReport, GateState } from '../core/beat.ts'
+import { admit, gateOf, type Admission, type Gate, type GateFacts, type PodAsked } from '../core/gate.ts'
+import type { Boot, Ms } from '../core/model.ts'
+import type { AgentHost, ByteStream } from './host.ts'
+import { speakNri } from './nri.ts'
+
+export interface GateKeeper {
+  /** For the beat. */
+  word(): GateState
+  judge(pod: PodAsked | undefined): Admission
+  found(report: CleanReport): void
+  /** A leader's word came. Two may come within a beat, and the first must not go unnoticed. */
+  told(): void
+  stop(): void
+}
+
+export interface GateOptions {
+  readonly host: Pick<AgentHost, 'clock' | 'chance' | 'log' | 'disk' | 'connectNri'>
+  readonly exemptNamespaces: readonly string[]
+  /** What is known now; asked each time, so that nothing here can be out of date. */
+  known(): Pick<GateFacts, 'boot' | 'node' | 'leaders'>
+}
+
+/** A runtime that was started again is back in a second or two, and until it is asked again its pods pass. */
+const firstAgain: Ms = 200
+const lastAgain: Ms = 5_000
+const connectWithin: Ms = 3_000
+/** A plugin that served so long begins with the short wait again. */
+const stood: Ms = 10_000
+const memory = 'gate.json'
+const notLookedAt: CleanReport = { state: 'unknown', reason: 'nobody has looked since its gate was shut' }
+
+export function keepGate({ host, exemptNamespaces, known }: GateOptions): GateKeeper {
+  const { clock, log } = host
+  const namespaces = new Set(exemptNamespaces)
+  const stopping = new AbortController()
+  let gate: Gate | undefined
+  let held = false
+  let clean: CleanReport = notLookedAt
+  let opened: Boot | undefined
+  let runtime: 'asks' | 'away' = 'away'
+  let away = ''
+  let leave: ((reason: string) => void) | undefined
+  let saved = recall()
+
+  const keeper: GateKeeper = {
+    word: () => (turn().gate.open ? asked('open') : asked('shut')),
+    judge(pod) {
+      const { gate: now, leaders } = turn()
+      const tolerating = new Set(now.open ? [] : leaders.flatMap((leader) => (typeof leader === 'string' ? [] : leader.tolerating)))
+      const admission = admit(now, pod, { namespaces, tolerating })
+      if (!admission.admit) log.debug({ pod: pod && `${pod.namespace}/${pod.name}`, reason: admission.reason }, 'pod refused')
+      return admission
+    },
+    found(report) { clean = report },
+    told: () => void turn(),
+    stop() {
+      stopping.abort()
+      leave?.('the agent stops')
+    },
+  }
+  void serve()
+  return keeper
+
+  function asked(word: 'open' | 'shut'): GateState {
+    return runtime === 'asks' ? word : 'absent'
+  }
+
+  function turn(): { readonly gate: Gate; readonly leaders: GateFacts['leaders'] } {
+    const now = known()
+    holdBack(now)
+    const next = gateOf(gate, { ...now, clean, opened })
+    if (next.open !== gate?.open) {
+      if (next.open) {
+        log.info({ boot: next.boot }, 'gate open')
+        remember(next.boot, 'open')
+      } else log.info({ reason: next.reason }, 'gate shut')
+    }
+    gate = next
+    return { gate: next, leaders: now.leaders }
+  }
+
+  /** What was found, or open, before the leader held this boot says nothing of the time after. */
+  function holdBack({ boot, leaders }: Pick<GateFacts, 'boot' | 'leaders'>): void {
+    const before = held
+    held = leaders.some((leader) => typeof leader !== 'string' && leader.boot === boot && !leader.accepted)
+    if (!held || before) return
+    clean = notLookedAt
+    opened = undefined
+    if (boot !== undefined) remember(boot, 'shut')
+  }
+
+  async function recall(): Promise<void> {
+    const text = await host.disk.load(memory).catch(() => undefined) // a disk that cannot be read remembers nothing
+    const boot = openedIn(text)
+    if (boot !== undefined && !held) opened = boot
+  }
+
+  /** One after the other, so that the last word is what stays. A disk that is full or read-only keeps an older word: an agent that is
+   *  started again opens by the leader's word alone, whatever its disk says. */
+  function remember(boot: Boot, state: 'open' | 'shut'): void {
+    saved = saved.then(() => host.disk.save(memory, JSON.stringify({ boot, gate: state })))
+      .catch((error: unknown) => log.warn({ reason: String(error) }, 'the state of the gate could not be remembered on disk'))
+  }
+
+  async function serve(): Promise<void> {
+    let again = firstAgain
+    while (!stopping.signal.aborted) {
+      if (await once() > stood) again = firstAgain
+      await clock.wait(again * (0.5 + host.chance()), stopping.signal)
+      again = Math.min(again * 2, lastAgain)
+    }
+  }
+
+  /** From the connection to its end; answers how long the runtime asked. */
+  async function once(): Promise<Ms> {
+    let stream: ByteStream
+    try {
+      stream = await host.connectNri(connectWithin)
+    } catch (error) {
+      return missed(String(error))
+    }
+    if (stopping.signal.aborted) {
+      stream.close()
+      return 0
+    }
+    return new Promise((resolve) => {
+      let since: Ms | undefined
+      leave = speakNri(stream, {
+        clock, log, judge: (pod) => keeper.judge(pod),
+        serving(name) {
+          since = clock.now()
+          runtime = 'asks'
+          away = ''
+          log.info({ runtime: name }, 'the runtime asks the gate')
+        },
+        ended(reason) {
+          runtime = 'away'
+          resolve(missed(reason, since))
+        },
+      }).close
+    })
+  }
+
+  function missed(reason: string, since?: Ms): Ms {
+    if (reason !== away && !stopping.signal.aborted) log.warn({ reason }, 'the runtime does not ask the gate: pods start unasked')
+    away = reason
+    return since === undefined ? 0 : clock.now() - since
+  }
+}
+
+/** The boot for which a text from disk says that the gate was open. */
+function openedIn(text: string | undefined): Boot | undefined {
+  try {
+    const value: unknown = JSON.parse(text ?? 'null')
+    if (typeof value !== 'object' || value === null || !('gate' in value) || value.gate !== 'open') return undefined
+    return 'boot' in value && typeof value.boot === 'string' ? value.boot : undefined
+  } catch {
+    return undefined // cut short, or not ours: it remembers nothing
+  }
+}
