@@ -1,5 +1,6 @@
 // The agent in a cluster: one on every node, whatever taints it bears, because a quarantined node returns by its word alone.
-// It looks and does not touch: no capability, no privilege, the host's folders read-only but for one of its own.
+// It looks and does not touch: no capability, no privilege, the host's folders read-only but for one of its own. That keeps faults of
+// ours small; it does not hold whoever has taken the agent over, because the runtime's socket alone is as much as root on that node.
 import type { Manifest } from './manifest.ts'
 import { names, type Values } from './values.ts'
 
@@ -37,7 +38,8 @@ function podSpec(values: Values): object {
     containers: [container(values)],
     volumes: [
       { name: 'proc', hostPath: { path: '/proc', type: 'Directory' } },
-      { name: 'pods', hostPath: { path: `${kubeletRoot}/pods`, type: 'Directory' } },
+      { name: 'kubelet', hostPath: { path: kubeletRoot, type: 'Directory' } },
+      { name: 'run', hostPath: { path: '/run', type: 'Directory' } },
       { name: 'state', hostPath: { path: '/var/lib/holdfast', type: 'DirectoryOrCreate' } },
       { name: 'token', projected: { sources: [{ serviceAccountToken: { audience: names.audience, expirationSeconds: 3_600, path: 'token' } }] } },
       { name: 'authority', configMap: { name: names.authority } },
@@ -45,7 +47,7 @@ function podSpec(values: Values): object {
   }
 }
 
-function container({ image, namespace, beatsPort, whisperPort, kubeletRoot }: Values): object {
+function container({ image, namespace, agentNamespace, beatsPort, whisperPort, kubeletRoot, gate, gateExemptNamespaces }: Values): object {
   return {
     name: 'agent', image,
     command: ['/holdfast/node', '/holdfast/agent.mjs'],
@@ -55,6 +57,10 @@ function container({ image, namespace, beatsPort, whisperPort, kubeletRoot }: Va
       { name: 'HOLDFAST_WHISPER_PORT', value: String(whisperPort) },
       { name: 'HOLDFAST_KUBELET_ROOT', value: kubeletRoot },
       { name: 'HOLDFAST_PROC', value: '/host/proc' },
+      { name: 'HOLDFAST_RUN', value: '/host/run' },
+      { name: 'HOLDFAST_GATE', value: gate },
+      // Whoever accepts a boot must be able to start on one that nobody has accepted.
+      { name: 'HOLDFAST_GATE_EXEMPT_NAMESPACES', value: [...gateExemptNamespaces, namespace, agentNamespace].join(',') },
       { name: 'HOLDFAST_STATE', value: '/var/lib/holdfast' },
       { name: 'HOLDFAST_TOKEN_FILE', value: '/var/run/secrets/holdfast/token' },
       { name: 'HOLDFAST_AUTHORITY_FILE', value: '/etc/holdfast/ca.crt' },
@@ -62,13 +68,19 @@ function container({ image, namespace, beatsPort, whisperPort, kubeletRoot }: Va
     ports: [{ name: 'whispers', containerPort: whisperPort, hostPort: whisperPort, protocol: 'UDP' }],
     // No limit on the processor: a throttled beat is a silence.
     resources: { requests: { cpu: '10m', memory: '64Mi' }, limits: { memory: '128Mi' } },
-    // Root, for two files that only root may read (the machine's UUID, kubelet's folder of pods), and without any capability.
+    // Root, for what only root may open (the machine's UUID, kubelet's folder, the runtime's two sockets), and without any capability.
+    // Mount tables of other processes may be read by anybody who sees their numbers, so the host's process table need not be ours.
     securityContext: { runAsUser: 0, allowPrivilegeEscalation: false, readOnlyRootFilesystem: true, capabilities: { drop: ['ALL'] } },
     volumeMounts: [
       { name: 'proc', mountPath: '/host/proc', readOnly: true, mountPropagation: 'HostToContainer' },
-      // The volumes of pods are mounted below. Without propagation this container would keep its own copies of those mounts,
-      // and with them the devices busy, after the host had let go.
-      { name: 'pods', mountPath: `${kubeletRoot}/pods`, readOnly: true, mountPropagation: 'HostToContainer' },
+      // Pods' volumes and staging mounts are mounted below. Without propagation this container would keep its own copies of those
+      // mounts, and with them the devices busy, after the host had let go. The whole folder, because what is read there (the names
+      // of pod folders, vol_data.json beside a staging mount, kubelet's word that the machine shuts down) is written by renaming,
+      // and a mount of one file would go on showing the old one.
+      { name: 'kubelet', mountPath: kubeletRoot, readOnly: true, mountPropagation: 'HostToContainer' },
+      // The sockets of the runtime's CRI and NRI. The folder, because a runtime that is started again makes new ones; containers'
+      // file systems are mounted below, and must go when the host lets go of them. A socket is connected to on a read-only mount.
+      { name: 'run', mountPath: '/host/run', readOnly: true, mountPropagation: 'HostToContainer' },
       { name: 'state', mountPath: '/var/lib/holdfast' },
       { name: 'token', mountPath: '/var/run/secrets/holdfast', readOnly: true },
       { name: 'authority', mountPath: '/etc/holdfast', readOnly: true },

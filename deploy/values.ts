@@ -5,7 +5,7 @@ import { replicaName } from '../edge/tls-link.ts'
 export interface Values {
   /** Of the coordinator, the fence ConfigMaps and their Secrets. Restricted in the words of Pod Security. */
   readonly namespace: string
-  /** Of the agents, which need the host's network and two of its folders: more than even `baseline` allows. */
+  /** Of the agents, which need the host's network and some of its folders: more than even `baseline` allows. */
   readonly agentNamespace: string
   /** Holds `/holdfast/node` and the bundles beside it (`npm run build`). */
   readonly image: string
@@ -18,6 +18,10 @@ export interface Values {
   readonly whisperPort: number
   /** As kubelet's --root-dir says. */
   readonly kubeletRoot: string
+  /** Whether agents hold pods on a node until its boot is accepted, where the runtime knows NRI. */
+  readonly gate: 'on' | 'off'
+  /** Pods of these start on a node that is not accepted yet; those of ours do anyway. */
+  readonly gateExemptNamespaces: readonly string[]
   /** The namespace whose pods may read metrics. */
   readonly monitoringNamespace: string
 }
@@ -31,6 +35,8 @@ export const usualValues: Values = {
   httpPort: 7_415,
   whisperPort: 7_416,
   kubeletRoot: '/var/lib/kubelet',
+  gate: 'off',
+  gateExemptNamespaces: ['kube-system'],
   monitoringNamespace: 'monitoring',
 }
 

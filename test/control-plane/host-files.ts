@@ -1,5 +1,5 @@
 // What an agent reads of the host, as files of a folder: the kernel's own few, the mount table, the kubelet's pods. They follow
-// the simulated machine.
+// the simulated machine. It has no loop device, and no process keeps a mount that the host has let go of.
 import { mkdirSync, readdirSync, renameSync, rmdirSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import type { Ms } from '../../core/model.ts'
@@ -12,6 +12,9 @@ export interface HostFiles {
   readonly machine: string
   readonly pods: string
   readonly state: string
+  readonly sys: string
+  /** For the runtime's sockets. */
+  readonly run: string
   /** At a boot: what does not change until the next one. */
   boot(): void
   /** Whatever the agent is to find beside the host's own. Whole or not at all, as a kubelet writes. */
@@ -23,14 +26,14 @@ export interface HostFiles {
 const followEvery: Ms = 100
 
 export function hostFiles(root: string, machine: Machine): HostFiles {
-  const [proc, pods, state] = ['proc', 'pods', 'state'].map((name) => join(root, name)) as [string, string, string] // three in, three out
-  const productUuid = join(root, 'sys/class/dmi/id/product_uuid')
-  for (const folder of [proc, pods, state]) mkdirSync(folder, { recursive: true })
+  const [proc, pods, state, sys, run] = ['proc', 'pods', 'state', 'sys', 'run'].map((name) => join(root, name)) as [string, string, string, string, string] // five in, five out
+  const productUuid = join(sys, 'class/dmi/id/product_uuid')
+  for (const folder of [proc, pods, state, join(sys, 'block'), run]) mkdirSync(folder, { recursive: true })
   let mounts: string | undefined
   let cancel = machineClock.after(followEvery, follow)
 
   return {
-    proc, pods, state, machine: productUuid,
+    proc, pods, state, sys, run, machine: productUuid,
     boot() {
       put(join(proc, 'sys/kernel/random/boot_id'), machine.read('boot-id'))
       put(join(proc, '1/stat'), machine.read('pid-1-stat'))

@@ -5,9 +5,11 @@ import { join } from 'node:path'
 import type { AgentHost } from '../../agent/host.ts'
 import type { Machine } from '../../sim/machine.ts'
 import type { Process } from '../../sim/process.ts'
+import type { Runtime } from '../../sim/runtime.ts'
 import type { TruthEntry } from '../../sim/truth.ts'
 import { hostFiles } from './host-files.ts'
 import { kubeletPort, type KubeletPort } from './kubelet-port.ts'
+import { labRuntime } from './lab-runtime.ts'
 import { startProduct, type ProductProcess } from './product-process.ts'
 
 export interface LabNode {
@@ -30,12 +32,14 @@ export interface LabNode {
 
 export interface LabNodeOptions {
   readonly machine: Machine
+  readonly runtime: Runtime
   readonly folder: string
   readonly kubeletPort: number
   readonly healthPort: number
   readonly whisperPort: number
   readonly authorityFile: string
   readonly replicas: readonly string[]
+  readonly exemptNamespaces: readonly string[]
   readonly logLevel: string
   /** A process could not be started, or a port not be silenced: the lab is not to be trusted any more. */
   broke(error: unknown): void
@@ -49,6 +53,7 @@ export function createLabNode(options: LabNodeOptions): LabNode {
   const { machine, folder, broke } = options
   const { name, host: { address } } = machine
   const files = hostFiles(folder, machine)
+  const runtime = labRuntime(join(files.run, 'containerd/containerd.sock'), join(files.run, 'nri/nri.sock'), options.runtime)
   const port = kubeletPort({ name, host: address, port: options.kubeletPort, healthPort: options.healthPort, logFile: join(folder, 'kubelet-port.log') })
   const mutes = new Set<Mute>()
   let agent: ProductProcess | undefined
@@ -87,6 +92,7 @@ export function createLabNode(options: LabNodeOptions): LabNode {
         // Of a machine without power nothing reaches the wire, not even the end of a connection: it goes with the next boot.
         if (own !== undefined && machine.state() !== 'off') carefully(own.kill())
       })
+      runtime.serve(host)
       startAgain = start
       carefully(start())
       return { stop: async () => await own?.stop() }
@@ -98,7 +104,8 @@ export function createLabNode(options: LabNodeOptions): LabNode {
           name: `agent of ${name}`, program: 'agent/main.ts', logFile: join(folder, 'agent.log'),
           environment: {
             HOLDFAST_NODE: name, HOLDFAST_REPLICAS: options.replicas.join(','), HOLDFAST_WHISPER_PORT: String(options.whisperPort),
-            HOLDFAST_PODS: files.pods, HOLDFAST_PROC: files.proc, HOLDFAST_MACHINE_FILE: files.machine, HOLDFAST_STATE: files.state,
+            HOLDFAST_PODS: files.pods, HOLDFAST_PROC: files.proc, HOLDFAST_SYS: files.sys, HOLDFAST_RUN: files.run, HOLDFAST_MACHINE_FILE: files.machine,
+            HOLDFAST_STATE: files.state, HOLDFAST_GATE: 'on', HOLDFAST_GATE_EXEMPT_NAMESPACES: options.exemptNamespaces.join(','),
             HOLDFAST_TOKEN_FILE: tokenFile, HOLDFAST_AUTHORITY_FILE: options.authorityFile, HOLDFAST_KUBELET_HEALTH: `http://${address}:${options.healthPort}/healthz`,
             HOLDFAST_LOG_LEVEL: options.logLevel,
           },
@@ -155,6 +162,7 @@ export function createLabNode(options: LabNodeOptions): LabNode {
       files.close()
       await Promise.all(spawned)
       await agent?.kill()
+      runtime.close()
       await port.close()
     },
   }

@@ -115,12 +115,12 @@ export async function startLab(wanted: Partial<LabSettings> = {}): Promise<Lab> 
   })
   const authorityFile = join(folder, 'ca.crt')
   writeFileSync(authorityFile, '')
-  for (const [name, { machine }] of world.nodes) {
+  for (const [name, { machine, runtime }] of world.nodes) {
     const device = world.devices.get(`bmc-${name}`)
     if (device !== undefined) controllers.wire(name, machine, device)
     nodes.set(name, createLabNode({
-      machine, folder: join(folder, name), kubeletPort: portOf('kubelet'), healthPort: portOf('health'), whisperPort: portOf(`whispers ${name}`),
-      authorityFile, replicas: replicas.addresses, logLevel: settings.logLevel,
+      machine, runtime, folder: join(folder, name), kubeletPort: portOf('kubelet'), healthPort: portOf('health'), whisperPort: portOf(`whispers ${name}`),
+      authorityFile, replicas: replicas.addresses, exemptNamespaces: [values.agentNamespace], logLevel: settings.logLevel,
       broke(error) {
         broke ??= error
         console.log(`${name}: ${String(error)}`)

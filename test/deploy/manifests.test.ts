@@ -3,6 +3,7 @@ import { resolve } from 'node:path'
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
 import { parseAllDocuments } from 'yaml'
+import { readEnvironment } from '../../agent/settings.ts'
 import type { KubeObject } from '../../coordinator/api.ts'
 import { resolveParameters, type SecretLookup } from '../../coordinator/fence-config-secret.ts'
 import { readFenceConfigs, sentenceOf } from '../../coordinator/fence-config.ts'
@@ -94,7 +95,25 @@ test('of the host the agent may write one folder of its own only', () => {
 
 test('the agent lets go of the mounts of volumes when the host does', () => {
   const mounts = agent.containers[0].volumeMounts
-  for (const name of ['pods', 'proc']) assert.is(mounts.find((mount: { name: string }) => mount.name === name).mountPropagation, 'HostToContainer')
+  for (const name of ['kubelet', 'proc', 'run']) assert.is(mounts.find((mount: { name: string }) => mount.name === name).mountPropagation, 'HostToContainer')
+})
+
+test('every file that the agent reads of the host lies in a folder that it is given', () => {
+  const [container] = agent.containers
+  const read = readEnvironment(Object.fromEntries(container.env.map(({ name, value }: { name: string; value?: string }) => [name, value])))
+  assert.ok(read.ok)
+  const { settings: { proc, podsFolder, kubeletRoot, runtimeSockets, nriSocket, state, tokenFile, authorityFile } } = read
+  const folders: string[] = container.volumeMounts.map((mount: { mountPath: string }) => `${mount.mountPath}/`)
+  for (const path of [`${proc}/1/mountinfo`, podsFolder, `${kubeletRoot}/graceful_node_shutdown_state`, ...runtimeSockets, nriSocket, `${state}/boot.json`, tokenFile, authorityFile]) {
+    assert.ok(folders.some((folder) => path.startsWith(folder)), path)
+  }
+})
+
+test('the namespaces of the product pass the gate whatever they are called', () => {
+  const renamed = manifests({ ...usualValues, namespace: 'hf', agentNamespace: 'hf-agents', gate: 'on' }).find(({ kind }) => kind === 'DaemonSet')
+  const [container] = Object(renamed)['spec'].template.spec.containers
+  const read = readEnvironment(Object.fromEntries(container.env.map(({ name, value }: { name: string; value?: string }) => [name, value])))
+  assert.equal(read.ok && read.settings.gate, { exemptNamespaces: ['kube-system', 'hf', 'hf-agents'] })
 })
 
 test('both sides bear tokens for one audience, bound to their pods', () => {
@@ -128,7 +147,7 @@ test('every container says how much memory it may have, and none is throttled', 
 test('other values go wherever they belong', () => {
   const text = yamlOf(manifests({ ...usualValues, namespace: 'hf', agentNamespace: 'hf-agents', image: 'registry.example/hf:1', kubeletRoot: '/data/kubelet' }))
   assert.not.match(text, /holdfast-system|holdfast-agents|holdfast:0|\/var\/lib\/kubelet/)
-  assert.match(text, /\/data\/kubelet\/pods/)
+  assert.match(text, /path: "?\/data\/kubelet"?\n/)
 })
 
 const examples = globSync('deploy/examples/*.yaml').toSorted()
