@@ -89,18 +89,20 @@ async function ipmitool(given: Given, command: readonly string[]): Promise<strin
   throw failureOf(`${errors}\n${output}`)
 }
 
+/** The first that is found counts: whatever kept a session from being made, the tool says in the end that it could not make one. */
 const causes: readonly (readonly [RegExp, Reason, string])[] = [
   [/RAKP 2 HMAC is invalid|RAKP 2 message indicates an error : invalid/i, 'auth', 'wrong password'],
   [/unauthorized name/i, 'auth', 'unknown user'],
   [/insufficient (privilege|role)|privilege level (cannot|insufficient)/i, 'privilege', 'the user may not do that'],
-  [/Get Auth Capabilities error|Unable to establish (IPMI|LAN)/i, 'unreachable', 'the controller does not answer'],
-  [/no matching cipher suite|invalid authentication algorithm/i, 'config', 'the controller does not know this cipher suite'],
+  [/no matching cipher suite|invalid (authentication|integrity|confidentiality) algorithm/i, 'config', 'the controller does not know this cipher suite'],
   [/Node busy/i, 'busy', 'the controller is busy'],
+  [/Get Auth Capabilities error|Unable to establish (IPMI|LAN)/i, 'unreachable', 'the controller does not answer'],
 ]
 
 function failureOf(text: string): Failure {
+  const lines = text.split('\n').map((line) => line.trim())
   const cause = causes.find(([pattern]) => pattern.test(text))
-  const said = text.split('\n').map((line) => line.trim()).findLast((line) => /error|fail|unable|invalid/i.test(line)) ?? 'no reason given'
+  const said = lines.find((line) => cause?.[0].test(line)) ?? lines.findLast((line) => /error|fail|unable|invalid/i.test(line)) ?? 'no reason given'
   return cause === undefined ? new Failure('device', `ipmitool: ${said}`) : new Failure(cause[1], `${cause[2]} (ipmitool: ${said})`)
 }
 

@@ -47,6 +47,7 @@ for (const [name, status, reason] of [
   ['a wrong password', 'echo "> RAKP 2 HMAC is invalid" >&2; exit 1', /^auth \(wrong password/],
   ['an unknown user', 'echo "RAKP 2 message indicates an error : unauthorized name" >&2; exit 1', /^auth \(unknown user/],
   ['a silent controller', 'echo "Get Auth Capabilities error" >&2; echo "Error: Unable to establish IPMI v2 / RMCP+ session" >&2; exit 1', /^unreachable/],
+  ['a cipher suite that is not known', 'echo "Error in open session response message : invalid authentication algorithm" >&2; echo "Error: Unable to establish IPMI v2 / RMCP+ session" >&2; exit 1', /^config \(the controller does not know this cipher suite \(ipmitool: Error in open session/],
   ['a privilege too low', 'echo "Set Session Privilege Level to ADMINISTRATOR failed: insufficient privilege" >&2; exit 1', /^privilege/],
   ['an answer that is neither on nor off', 'echo "Chassis Power is unknown"', /^device \(Chassis Power is unknown\)/],
   ['no answer, well ended', 'exit 0', /^device \(ipmitool told no chassis power\)/],
