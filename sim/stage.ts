@@ -51,16 +51,13 @@ export async function stage(settings: StageSettings = {}): Promise<Stage> {
     objects: [...(customResourceDefinitions() as unknown as KubeObject[]), thePolicy(settings.policy), ...fenceObjects(namespace, settings.power ?? 'bmc', placed), ...settings.objects ?? []],
   })
   settings.before?.(world)
+  const read = readOnce()
   return {
     world, coordinators,
     leader: () => [...coordinators].find(([, coordinator]) => coordinator.leads() !== undefined)?.[0],
     async incidents() {
-      const answer = await settled(world, world.api.get<{ items: KubeObject[] }>('/apis/holdfast.dev/v1alpha1/nodefences'))
-      if (!answer.ok) throw new Error(answer.error.message)
-      return answer.value.items.flatMap((object) => {
-        const read = readIncident(object)
-        return read.ok ? [read.incident] : []
-      })
+      if (world.server === undefined) throw new Error('a stage stands in a world of its own')
+      return world.server.peek('nodefences.holdfast.dev').flatMap((object) => read(object) ?? [])
     },
     async until(what, so, within) {
       const end = world.clock.now() + within
@@ -70,6 +67,18 @@ export async function stage(settings: StageSettings = {}): Promise<Stage> {
       }
     },
     run: (span) => world.turn().runFor(span),
+  }
+}
+
+/** Whoever waits for something asks twenty times a second, and what is asked of changes seldom. */
+function readOnce(): (object: KubeObject) => Incident | undefined {
+  const known = new WeakMap<KubeObject, Incident | 'unreadable'>()
+  return (object) => {
+    const before = known.get(object)
+    if (before !== undefined) return before === 'unreadable' ? undefined : before
+    const read = readIncident(object)
+    known.set(object, read.ok ? read.incident : 'unreadable')
+    return read.ok ? read.incident : undefined
   }
 }
 
