@@ -1,8 +1,9 @@
 // The beats server: every agent's open link to this replica, and what was heard over it. Its hot path is one number written
 // for each beat; whatever is worth a decision is told through `changed`. It judges nothing.
-import type { AgentWord, Answer, Beat, CleanReport, Hello, Witness } from '../core/beat.ts'
+import { tolerating, type Acceptance } from '../core/acceptance.ts'
+import type { AgentWord, Answer, Beat, BootEnd, CleanReport, Hello, Witness } from '../core/beat.ts'
 import { checkFrames, frameOf, mostPods, readAgentWord } from '../core/frame.ts'
-import type { BeatSeen, Boot, Ms, NodeName } from '../core/model.ts'
+import type { BeatSeen, Boot, Ms, NodeName, PodsSeen } from '../core/model.ts'
 import { sealHolds } from '../edge/link-seal.ts'
 import type { Link, LinkEars } from '../edge/link.ts'
 import type { Api } from './api.ts'
@@ -30,7 +31,7 @@ export interface BeatsOptions {
 }
 
 /** `boot`: the first beat of a boot; `back`: the first beat after a goodbye. */
-export type BeatChange = 'boot' | 'back' | 'kubelet' | 'report' | 'goodbye' | 'answer'
+export type BeatChange = 'boot' | 'back' | 'kubelet' | 'gate' | 'report' | 'goodbye' | 'answer'
 
 export interface Beats {
   /** For `host.listen`: agents and other replicas come in here. */
@@ -58,6 +59,8 @@ export interface Beats {
   /** Asks for a clean report at once. `podUids` are all pods that belong on the node, by the name of their folder there
    *  (of a static pod: its config hash). False: no link, or more pods than can be told, which then stands as the report. */
   check(node: NodeName, podUids: readonly string[]): boolean
+  /** Tells the node's gate, unless its link was told the same; a reason alone that changes is told now and then. */
+  gate(node: NodeName, word: Acceptance, pods: PodsSeen | undefined): void
   /** The agent pod ended: its link is closed and its token believed no more. What was heard stays. */
   drop(podUid: string): void
   /** The Node was deleted and nothing of it is of interest any more. */
@@ -93,6 +96,7 @@ export interface Testimony {
 
 /** A permit runs twenty seconds and is renewed at every fifth beat: three in a row may get lost. */
 const permitSpan: Ms = 20_000
+const longestReason = 1_024
 const permitEvery = 5
 const challengeSpan: Ms = 1_000
 /** A witness tries thrice, 300 ms each. */
@@ -104,6 +108,10 @@ const recentBeat: Ms = 2_000
 const mostQuestions = 5_000
 /** Shorter gaps between two beats are the network's; no profile suspects sooner. */
 const lapseFrom: Ms = 1_500
+/** Reasons with a number in them change with every tick. */
+const reasonEvery: Ms = 5_000
+/** So many uids fit a frame, and no node runs more pods. */
+const mostTolerating = 500
 /** A link without a beat for so long belongs to nobody. */
 const silentLinkEnds: Ms = 60_000
 const sweepEvery: Ms = 10_000
@@ -123,8 +131,11 @@ interface Row {
 interface Line {
   readonly link: Link
   readonly boot: Boot
+  readonly before: BootEnd | undefined
   untilPermit: number
   heardAt: Ms
+  /** What its gate was told last. */
+  gate?: { readonly at: Ms; readonly accepted: boolean; readonly reason: string; readonly tolerating: string }
 }
 
 export function serveBeats(options: BeatsOptions): Beats {
@@ -173,6 +184,20 @@ export function serveBeats(options: BeatsOptions): Beats {
       for (const frame of checkFrames(podUids)) line.link.send(frame)
       return true
     },
+    gate(node, { accepted, reason }, pods) {
+      const row = rows.get(node)
+      const line = row?.line
+      // Nothing is said of a boot before its first beat: the core has not seen it.
+      if (row?.seen === undefined || line === undefined || row.seen.boot !== line.boot) return
+      const told = line.gate
+      if (told?.accepted === true && accepted && row.seen.gate !== 'shut') return
+      const now = clock.now()
+      const uids = tolerating(pods).slice(0, mostTolerating)
+      const key = uids.join()
+      if (told?.accepted === accepted && ((told.reason === reason && told.tolerating === key) || now - told.at < reasonEvery)) return
+      line.gate = { at: now, accepted, reason, tolerating: key }
+      line.link.send(frameOf({ say: 'gate', boot: line.boot, accepted, reason: reason.slice(0, longestReason), tolerating: uids }))
+    },
     drop(podUid) {
       reviews.forget(podUid)
       for (const row of rows.values()) if (row.facts.podUid === podUid) row.line?.link.close('its agent pod ended')
@@ -203,7 +228,7 @@ export function serveBeats(options: BeatsOptions): Beats {
     const { node } = caller
     const key = Buffer.from(host.secret(32)).toString('base64url')
     const before = rows.get(node)
-    const line: Line = { link, boot: hello.boot, untilPermit: 1, heardAt: clock.now() }
+    const line: Line = { link, boot: hello.boot, before: hello.before, untilPermit: 1, heardAt: clock.now() }
     const whisperAddress = hello.whisperPort === 0 ? {} : { whisperAddress: `${hostOf(link.remote)}:${hello.whisperPort}` }
     const facts = {
       nodeUid: caller.nodeUid, pod: caller.pod, podUid: caller.podUid, agent: hello.agent, boot: hello.boot, machine: hello.machine,
@@ -212,7 +237,7 @@ export function serveBeats(options: BeatsOptions): Beats {
     const replaced = before?.line
     const row: Row = Object.assign(before ?? { seen: undefined }, { line, facts, keys: [key, ...(before?.keys.slice(0, 1) ?? [])] })
     rows.set(node, row)
-    link.send(frameOf({ say: 'welcome', node, replica, key }))
+    link.send(frameOf({ say: 'welcome', node, replica, key, gates: true }))
     log.info({ node, remote: link.remote, boot: hello.boot, pod: caller.pod }, 'agent welcomed')
     replaced?.link.close('a newer link of this node took its place')
     return { frame: (frame) => hear(node, row, line, frame), closed: (reason) => farewell(node, row, line, reason) }
@@ -251,19 +276,25 @@ export function serveBeats(options: BeatsOptions): Beats {
     }
   }
 
-  function beat(node: NodeName, row: Row, line: Line, { count, kubelet }: Beat): void {
+  function beat(node: NodeName, row: Row, line: Line, { count, kubelet, gate }: Beat): void {
     const now = clock.now()
     const { seen } = row
     const from = hostOf(line.link.remote).replace(/^\[|\]$/g, '').toLowerCase()
     line.heardAt = now
     if (seen === undefined || seen.boot !== line.boot) {
-      row.seen = { boot: line.boot, since: now, at: now, from, kubelet }
+      const { before } = line
+      row.seen = { boot: line.boot, since: now, at: now, from, kubelet, ...(gate === undefined ? {} : { gate }), ...(before === undefined ? {} : { before }) }
       changed(node, 'boot')
     } else {
       if (now - seen.at >= lapseFrom && seen.goodbye === undefined) seen.lapse = { from: seen.at, to: now }
       seen.at = now
       seen.from = from
       if (seen.kubelet !== kubelet) tell(node, seen, { kubelet }, 'kubelet')
+      if (seen.gate !== gate) {
+        if (gate === undefined) delete seen.gate
+        else seen.gate = gate
+        changed(node, 'gate')
+      }
       if (seen.goodbye !== undefined) {
         delete seen.goodbye
         changed(node, 'back')

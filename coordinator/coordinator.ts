@@ -9,6 +9,7 @@ import { doer } from './deed.ts'
 import { recorder as createRecorder } from './events.ts'
 import { fencePaths } from './fence-paths.ts'
 import { fenceRunner } from './fence.ts'
+import { tellGates } from './gates.ts'
 import { holdKeeper } from './hold.ts'
 import type { CoordinatorHost } from './host.ts'
 import { incidentWriter, takeIncident } from './incident.ts'
@@ -136,6 +137,7 @@ export async function startCoordinator(host: CoordinatorHost, settings: Coordina
     holds: holds.now, refresh,
     decided: (span, actions) => {
       wanted = actions
+      tellGates(observation, beats, clock.now())
       settings.decided?.(span)
     },
   })

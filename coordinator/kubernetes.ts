@@ -1,5 +1,6 @@
 // What is kept of Kubernetes' objects: only what a decision or a person needs. Five thousand nodes with their image lists
 // are a hundred megabytes; without them, five.
+import { ownValue, quarantineKey } from '../core/clear.ts'
 import type { PodSeen, Taint, VolumeSeen } from '../core/model.ts'
 import type { KubeObject, Meta } from './api.ts'
 import { probeAddress } from './probe.ts'
@@ -87,8 +88,15 @@ export function keepAttachment(object: KubeObject): KeptAttachment {
   }
 }
 
+interface Toleration {
+  readonly key?: string
+  readonly operator?: string
+  readonly value?: string
+  readonly effect?: string
+}
+
 interface PodObject extends KubeObject {
-  spec?: { priority?: number; volumes?: { name: string; persistentVolumeClaim?: { claimName: string }; ephemeral?: object }[] }
+  spec?: { priority?: number; tolerations?: readonly Toleration[]; volumes?: { name: string; persistentVolumeClaim?: { claimName: string }; ephemeral?: object }[] }
   status?: { phase?: string }
 }
 
@@ -105,9 +113,16 @@ export function readPod(object: KubeObject): PodSeen {
     finalizers: metadata.finalizers ?? [],
     claims: (spec?.volumes ?? []).flatMap((volume) => claimOf(volume, metadata)).map((claim) => `${namespace}/${claim}`),
     ...(exempt === undefined ? {} : { exempt }),
+    ...(spec?.tolerations?.some(toleratesQuarantine) === true ? { tolerates: true } : {}),
     // Kubelet names a static pod's folder by the hash of its file; the mirror pod's uid is another.
     ...(hash === undefined ? {} : { folder: hash }),
   }
+}
+
+/** As the scheduler reads it: no key is every key, no effect is every effect, no operator is Equal. */
+function toleratesQuarantine({ key = '', operator = 'Equal', value = '', effect = '' }: Toleration): boolean {
+  if (effect !== '' && effect !== 'NoSchedule') return false
+  return operator === 'Exists' ? key === '' || key === quarantineKey : key === quarantineKey && value === ownValue
 }
 
 const ownerKinds = ['StatefulSet', 'ReplicaSet', 'DaemonSet', 'Job', 'Node'] as const

@@ -5,6 +5,7 @@
 // The order of questions on an incident is the order of the promises. Is this still the machine the incident is about? Are
 // we allowed to act at all? Was the proof shown false? Is there one? Only then: what would free something, what would cut
 // something off, what gives it back.
+import { askShut } from './acceptance.ts'
 import { keyOf, type Action, type Look } from './action.ts'
 import { audits } from './audit.ts'
 import { blind, handsOff, noOrders, paused, theirPause, type Brake } from './brake.ts'
@@ -37,7 +38,7 @@ export function decide(seen: Observed, now: Ms, policies: readonly Policy[]): re
     const node = seen.nodes.get(name)
     if (node !== undefined && !on.open.has(name)) actions.push(...begin(on, node))
   }
-  actions.push(...headStart(on))
+  actions.push(...headStart(on), ...askShut(on))
   const asked = new Set(actions.map(keyOf))
   // A device that an incident asks is not asked by an audit beside it: the answer is the same.
   actions.push(...strays(on), ...audits(on).filter((action) => !asked.has(keyOf(action))))

@@ -1,7 +1,7 @@
 // What the core sees: one snapshot of the cluster as this replica knows it, with the age of each word on it. Everything is
 // plain data. Instants are this replica's own monotonic clock; wall time stands only in records, as text, for people.
 import type { Incident } from './incident.ts'
-import type { CleanReport, Goodbye } from './beat.ts'
+import type { BootEnd, CleanReport, GateState, Goodbye } from './beat.ts'
 
 export type Ms = number
 export type NodeName = string
@@ -117,6 +117,10 @@ export interface BeatSeen {
   /** The latest silence of this boot that ended by itself, no goodbye before it. */
   readonly lapse?: { readonly from: Ms; readonly to: Ms }
   readonly kubelet: 'ok' | 'ill' | 'unknown'
+  /** Undefined: its agent is of before there was a gate. */
+  readonly gate?: GateState
+  /** How the boot before this one ended, as its agent tells. */
+  readonly before?: BootEnd
   readonly clean?: CleanSeen
   readonly goodbye?: { readonly at: Ms; readonly why: Goodbye }
   /** The latest challenge that was answered: when it was issued, and the boot that sealed the answer. */
@@ -245,6 +249,8 @@ export interface PodSeen {
   readonly claims: readonly string[]
   /** Excused from clear: mirror pods, DaemonSet pods, ours. */
   readonly exempt?: string
+  /** It tolerates our quarantine, and may start under it. */
+  readonly tolerates?: true
 }
 
 /** A VolumeAttachment of the node. */

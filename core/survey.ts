@@ -1,5 +1,6 @@
 // One look over all nodes: who has which policy, what the verdict on each is, which incidents are open, what fell silent
 // together, who holds a fencing slot. Five thousand nodes that beat cost a comparison each.
+import { isShut } from './acceptance.ts'
 import { storm, type Silent, type Storm } from './brake.ts'
 import { hasTaint, quarantineKey } from './clear.ts'
 import { given, type Incident } from './incident.ts'
@@ -26,6 +27,8 @@ export interface Survey {
   readonly storms: Storm
   /** Nodes that bear our quarantine. */
   readonly quarantined: readonly NodeSeen[]
+  /** Nodes that beat while their gate keeps pods from starting. */
+  readonly shut: readonly NodeSeen[]
   /** What runs here: programs of every kind, those of audits among them, port probes and writes of records of nodes that beat. */
   readonly running: Running
   /** Nodes that beat, a few of each zone: whom to ask about another. */
@@ -39,6 +42,8 @@ export interface Running {
   devices: number
   probes: number
   records: number
+  /** Questions for a clean report, each of which lists the pods of its node. */
+  lists: number
 }
 
 export function survey(seen: Observed, now: Ms, policies: readonly Policy[]): Survey {
@@ -49,7 +54,8 @@ export function survey(seen: Observed, now: Ms, policies: readonly Policy[]): Su
   const quiet: NodeSeen[] = []
   const late: NodeSeen[] = []
   const quarantined: NodeSeen[] = []
-  const running: Running = { programs: 0, devices: 0, probes: 0, records: 0 }
+  const shut: NodeSeen[] = []
+  const running: Running = { programs: 0, devices: 0, probes: 0, records: 0, lists: 0 }
   let agents = 0
   for (const node of seen.nodes.values()) {
     if (node.gone === true) continue
@@ -58,6 +64,7 @@ export function survey(seen: Observed, now: Ms, policies: readonly Policy[]): Su
     if (node.busy.size > 0) count(running, node.busy, beating)
     if (node.taints.length > 0 && hasTaint(node, quarantineKey)) quarantined.push(node)
     if (beat?.lapse !== undefined && recentLapse(node, beat.lapse, seen, policies, now)) lapsed.add(node)
+    if (isShut(beat, now)) shut.push(node)
     if (beating) agents += 1
     else quiet.push(node)
     if (beat === undefined || now - beat.at < soonestLate || open.has(node.name)) continue
@@ -75,13 +82,13 @@ export function survey(seen: Observed, now: Ms, policies: readonly Policy[]): Su
   const present = silent.length < 2 ? [] : [...seen.nodes.values()].filter((node) => node.gone !== true)
   let listeners: readonly (readonly NodeSeen[])[] | undefined
   return {
-    seen, now, peers, policies, open, beside, verdicts, late, storms: storm(present, silent, policies), fencing: slotHolders(seen, open, now), quarantined, running,
+    seen, now, peers, policies, open, beside, verdicts, late, storms: storm(present, silent, policies), fencing: slotHolders(seen, open, now), quarantined, shut, running,
     listeners: () => (listeners ??= listenersOf(seen.nodes.values(), now)),
   }
 }
 
 /** Of several open incidents of one node the one that has come furthest goes on. */
-function openOf(seen: Observed): { open: Map<NodeName, Incident>; beside: Incident[] } {
+export function openOf(seen: Pick<Observed, 'incidents'>): { open: Map<NodeName, Incident>; beside: Incident[] } {
   const open = new Map<NodeName, Incident>()
   const beside: Incident[] = []
   for (const incident of seen.incidents.values()) {
@@ -132,6 +139,7 @@ function count(running: Running, busy: ReadonlySet<string>, beating: boolean): v
   for (const key of busy) {
     const asks = key.startsWith('askDevice ')
     if (asks || key.startsWith('order ')) running.programs += 1
+    if (key.startsWith('askClean ')) running.lists += 1
     if (!beating) continue
     if (asks) running.devices += 1
     else if (key.startsWith('probe ')) running.probes += 1

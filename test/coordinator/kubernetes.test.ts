@@ -70,4 +70,17 @@ test('a Node without an internal address is asked at its external one, and never
   assert.is(askedAt({ type: 'Hostname', address: 'node-1' }, { type: 'InternalDNS', address: 'node-1.internal' }), '')
 })
 
+const tolerates = (...tolerations: object[]): boolean => readPod(object({}, { spec: { tolerations } })).tolerates === true
+
+test('a pod tolerates the quarantine as the scheduler would have it', () => {
+  const key = 'holdfast.dev/quarantine'
+  for (const yes of [{ operator: 'Exists' }, { key, operator: 'Exists' }, { key, value: 'holdfast' }, { key, operator: 'Equal', value: 'holdfast', effect: 'NoSchedule' }, { operator: 'Exists', effect: 'NoSchedule' }]) {
+    assert.is(tolerates({ key: 'other' }, yes), true, JSON.stringify(yes))
+  }
+  for (const no of [{ operator: 'Exists', effect: 'NoExecute' }, { key }, { key, value: 'other' }, { key: 'node.kubernetes.io/unreachable', operator: 'Exists' }, {}]) {
+    assert.is(tolerates(no), false, JSON.stringify(no))
+  }
+  assert.is(tolerates(), false)
+})
+
 test.run()

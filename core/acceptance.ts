@@ -1,0 +1,58 @@
+// May workloads start on a node in the boot that is heard there? Every replica forms this word of what it sees and tells it to the node's
+// gate, which goes by those that lead. Nothing of it is remembered: a quarantine, an open incident and the NodeRecord are in the cluster.
+import type { Look } from './action.ts'
+import { hasTaint, quarantineKey } from './clear.ts'
+import type { Incident } from './incident.ts'
+import { askClean, beatsWithin } from './look.ts'
+import { sameBoot, type BeatSeen, type Boot, type Ms, type NodeSeen, type PodsSeen } from './model.ts'
+import { awaiting } from './return.ts'
+import type { Survey } from './survey.ts'
+
+export interface Acceptance {
+  readonly accepted: boolean
+  /** The end of a sentence for people that begins with "NODE is quarantined: ". */
+  readonly reason: string
+}
+
+const accepts: Acceptance = { accepted: true, reason: '' }
+
+/** `incident`: the open one of this node. */
+export function acceptance(node: NodeSeen, boot: Boot, incident: Incident | undefined, now: Ms): Acceptance {
+  // Of five thousand nodes at each tick: nearly all end here.
+  if (node.taints.length === 0 && incident === undefined) return accepts
+  if (hasTaint(node, quarantineKey)) return refuses(awaiting(incident, node, now)?.detail ?? 'nothing is left over any more, and its taint comes off')
+  // What ran in the boot before may be given to others just now, and its quarantine comes with the first order or with the proof.
+  if (incident !== undefined && !sameBoot(incident.boot, boot)) return refuses(`the incident ${incident.name} of an earlier boot is not over`)
+  return accepts
+}
+
+function refuses(reason: string): Acceptance {
+  return { accepted: false, reason }
+}
+
+/** Pods that tolerate their node's quarantine, by the names that kubelet and the runtime know them by. */
+export function tolerating(pods: PodsSeen | undefined): readonly string[] {
+  return (pods?.items ?? []).filter(({ tolerates }) => tolerates === true).map(({ folder, uid }) => folder ?? uid)
+}
+
+/** A whole cluster may boot at once, and each of these lists the pods of a node. */
+const asksAtOnce = 16
+
+/** A gate opens by its agent's own finding, and for that the agent must be told what belongs on the node. One whose node is quarantined
+ *  is told by whoever waits to lift that. */
+export function askShut(on: Survey): Look[] {
+  const asks = on.shut.filter((node) => !on.open.has(node.name) && !hasTaint(node, quarantineKey)).flatMap((node) => askFirst(node, on.now))
+  return asks.slice(0, Math.max(0, asksAtOnce - on.running.lists))
+}
+
+/** What an agent says before it was told anything is no answer that would be worth a wait. */
+function askFirst(node: NodeSeen, now: Ms): Look[] {
+  const asked = node.pods !== undefined && node.pods.askedAt >= (node.beat?.since ?? now)
+  if (asked || node.busy.has(`askClean ${node.name}`)) return askClean(node, now)
+  return [{ do: 'askClean', node: node.name }]
+}
+
+/** Its agent beats, and its gate keeps pods from starting. */
+export function isShut(beat: BeatSeen | undefined, now: Ms): boolean {
+  return beat?.gate === 'shut' && now - beat.at < beatsWithin
+}
