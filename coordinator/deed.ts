@@ -2,9 +2,9 @@
 // still lead at this instant, is this the incident as we know it, and, where something is freed, was what the proof rests on
 // read just now. Recording comes before touching: no record, no deed.
 import type { Deed } from '../core/action.ts'
-import { hasOurs, hasTaint, isOurs, outOfServiceKey, ownValue, quarantineKey } from '../core/clear.ts'
+import { hasOurs, hasTaint, isOurs, outOfServiceKey, ownValue, quarantineKey, volumesOf } from '../core/clear.ts'
 import type { Attempt, Evidence, Incident, ProofRecord } from '../core/incident.ts'
-import type { Ms, NodeName, NodeRecord, PodSeen, Taint } from '../core/model.ts'
+import type { Ms, NodeName, NodeRecord, PodSeen, Taint, VolumeSeen } from '../core/model.ts'
 import { borneOut, isStrange, strangeness, type Proof } from '../core/proof.ts'
 import { isAnotherMachine } from '../core/situation.ts'
 import * as timeline from '../core/timeline.ts'
@@ -19,6 +19,7 @@ import { keepNode, paths } from './kubernetes.ts'
 import { readRecord, recordBody, recordsPath } from './node-record.ts'
 import type { Observation, Row } from './observe.ts'
 import type { PodRate } from './pod-rate.ts'
+import { releaser } from './release.ts'
 
 export interface DeedOptions {
   readonly api: Api
@@ -50,6 +51,7 @@ export function doer(options: DeedOptions): (deed: Deed) => Promise<boolean> {
   const { clock } = options.host
   const at = (): string => new Date(clock.wall()).toISOString()
   const how = () => ({ deadline: writeDeadline, signal: options.signal() })
+  const release = releaser({ api, observation, how, at })
 
   return async (deed) => {
     // The core goes on with the last copy that could be read, and its facts may be over.
@@ -66,6 +68,7 @@ export function doer(options: DeedOptions): (deed: Deed) => Promise<boolean> {
       case 'taint': return taint(deed)
       case 'untaint': return untaint(deed)
       case 'delete': return free(deed)
+      case 'detach': return detach(deed)
       case 'bury': return bury(deed)
       case 'withdraw': return withdraw(deed)
       case 'close': return close(deed)
@@ -148,7 +151,7 @@ export function doer(options: DeedOptions): (deed: Deed) => Promise<boolean> {
     const proved = timeline.proved(deed.proof, at(), (instant) => new Date(instant + ahead).toISOString())
     // The copy that the change is made from: an abort that came before this write counts.
     const copy = (): Incident | undefined => observation.seen.incidents.get(deed.incident)
-    const change: timeline.Change = (status) => (copy()?.abort === true ? status : timeline.volumesSeen(row.volumes, at())(proved(status)))
+    const change: timeline.Change = (status) => (copy()?.abort === true ? status : timeline.volumesSeen(row.volumes, at(), concern(deed.incident, row))(proved(status)))
     if (!await incidents.change(deed.incident, change) || copy()?.status.proof === undefined) return false
     log.warn({ node: deed.node, incident: deed.incident, proof: deed.proof.kind, methods: deed.proof.methods }, 'proven')
     say(deed.node, deed.incident, 'Proven', 'Prove', `${deed.node} cannot write: ${deed.proof.kind}, ${deed.proof.methods.join(', ') || deed.proof.evidence[0]?.source}`, 'Normal')
@@ -193,8 +196,10 @@ export function doer(options: DeedOptions): (deed: Deed) => Promise<boolean> {
       log.info({ node: deed.node, incident: deed.incident, taint: deed.key, because: deed.because }, 'taint removed')
       say(deed.node, deed.incident, 'TaintRemoved', 'Untaint', `${deed.key}: ${deed.because}`, 'Normal')
     }
-    if (deed.incident === undefined) return true
-    return incidents.change(deed.incident, (status) => timeline.volumesSeen(row.volumes, at())(timeline.untainted(deed.key, deed.because, deed.recovers, at())(status)))
+    const { incident } = deed
+    if (incident === undefined) return true
+    return incidents.change(incident, (status) => timeline.volumesSeen(row.volumes, at(), concern(incident, row))(
+      timeline.leftAlone(deed.left ?? [])(timeline.untainted(deed.key, deed.because, deed.recovers, at())(status))))
   }
 
   /** The whole list is one value to Kubernetes: it is written only over the very version it was read from. */
@@ -216,6 +221,12 @@ export function doer(options: DeedOptions): (deed: Deed) => Promise<boolean> {
     return false
   }
 
+  /** What comes onto the record where nothing is being freed just now. */
+  function concern(name: string, row: Row): readonly VolumeSeen[] {
+    const incident = observation.seen.incidents.get(name)
+    return incident === undefined ? [] : volumesOf(incident, row, [])
+  }
+
   /** Status first (the lethal write: the owner acts on phase Failed at once), then the object, both under uid and version. */
   async function free(deed: Extract<Deed, { do: 'delete' }>): Promise<boolean> {
     const row = observation.row(deed.node)
@@ -224,7 +235,7 @@ export function doer(options: DeedOptions): (deed: Deed) => Promise<boolean> {
     if (row === undefined || incident === undefined || term === undefined) return false
     const pods = deed.pods.slice(0, rate.take(deed.pods.length))
     if (pods.length === 0) return false
-    const written = await incidents.change(deed.incident, (status) => timeline.volumesSeen(row.volumes, at())(timeline.freed(pods, at())(status)))
+    const written = await incidents.change(deed.incident, (status) => timeline.volumesSeen(row.volumes, at(), volumesOf(incident, row, pods))(timeline.freed(pods, at())(status)))
     const startedAt = clock.now()
     const may = (): boolean => leads() === term && clock.now() - startedAt < batchWithin && stillFenced(deed, row, startedAt)
     const queue = written ? [...pods] : []
@@ -246,7 +257,7 @@ export function doer(options: DeedOptions): (deed: Deed) => Promise<boolean> {
   }
 
   /** Asked before each pod: the very proof, the very Node, what its devices said just now, and nothing heard of it since. */
-  function stillFenced({ node, incident, proof }: Extract<Deed, { do: 'delete' }>, row: Row, startedAt: Ms): boolean {
+  function stillFenced({ node, incident, proof }: Extract<Deed, { do: 'delete' | 'detach' }>, row: Row, startedAt: Ms): boolean {
     const known = observation.seen.incidents.get(incident)
     if (known === undefined || observation.row(node) !== row || row.gone === true) return false
     return (row.beat?.at ?? -Infinity) <= startedAt && holds(proof, known, row, startedAt)
@@ -274,6 +285,29 @@ export function doer(options: DeedOptions): (deed: Deed) => Promise<boolean> {
     return await remove(pod, over ? { uid, resourceVersion } : { uid }) || !over
   }
 
+  /** Kubernetes' attach/detach controller lets go of a volume once no pod of the node is said to run on it, and kubelet's last word is
+   *  not that it uses it. Pods that stay are told the first, the node's status the second, and neither says more than the proof. */
+  async function detach(deed: Extract<Deed, { do: 'detach' }>): Promise<boolean> {
+    const row = observation.row(deed.node)
+    const incident = observation.seen.incidents.get(deed.incident)
+    const term = leads()
+    if (row === undefined || incident === undefined || term === undefined) return false
+    const { pods, volumes } = deed
+    const seen = timeline.volumesSeen(row.volumes, at(), volumesOf(incident, row, pods))
+    if (!await incidents.change(deed.incident, (status) => seen(timeline.detached(pods, volumes, at())(status)))) return false
+    const startedAt = clock.now()
+    const may = (): boolean => leads() === term && clock.now() - startedAt < batchWithin && stillFenced(deed, row, startedAt)
+    const released: PodSeen[] = []
+    for (const pod of pods) if (may() && await release.end(pod, incident)) released.push(pod)
+    observation.listed(deed.node, undefined)
+    const struck = volumes.length > 0 && may() && await release.strike(row, new Set(volumes.map(({ attachment }) => attachment)))
+    if (released.length === 0 && !struck) return false
+    log.warn({ node: deed.node, incident: deed.incident, pods: released.length, volumes: struck ? volumes.length : 0 }, 'volumes released')
+    const names = [...released.map((pod) => `${pod.namespace}/${pod.name}`), ...(struck ? volumes.map(({ volume }) => volume) : [])]
+    say(deed.node, deed.incident, 'VolumesReleased', 'Clear', names.join(', '), 'Normal')
+    return true
+  }
+
   /** To the API server all of them are over: no readings and no rate. */
   async function bury({ node, pods }: Extract<Deed, { do: 'bury' }>): Promise<boolean> {
     const term = leads()
@@ -298,8 +332,9 @@ export function doer(options: DeedOptions): (deed: Deed) => Promise<boolean> {
   }
 
   async function close(deed: Extract<Deed, { do: 'close' }>): Promise<boolean> {
-    const volumes = observation.row(deed.node)?.volumes ?? []
-    if (!await incidents.change(deed.incident, (status) => timeline.closed(deed.outcome, deed.because, at())(timeline.volumesSeen(volumes, at())(status)))) return false
+    const row = observation.row(deed.node)
+    const concerned = row === undefined ? [] : concern(deed.incident, row)
+    if (!await incidents.change(deed.incident, (status) => timeline.closed(deed.outcome, deed.because, at())(timeline.volumesSeen(row?.volumes ?? [], at(), concerned)(status)))) return false
     log.info({ node: deed.node, incident: deed.incident, outcome: deed.outcome, because: deed.because }, 'incident closed')
     say(deed.node, deed.incident, 'IncidentClosed', 'Close', `${deed.outcome}: ${deed.because}`, 'Normal')
     return true

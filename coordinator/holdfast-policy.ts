@@ -40,8 +40,19 @@ export const policyFields = {
   }), usual.profile),
   nodeDownPodDeletionPolicy: v.exactOptional(word('What becomes of the pods of a node that is proven unable to write.', {
     DoNothing: 'no device is ordered and no pod is deleted',
+    DeleteStatefulSetPod: 'the node is fenced, and pods of StatefulSets on it are deleted',
+    DeleteDeploymentPod: 'the node is fenced, and pods of ReplicaSets on it are deleted, which is what Deployments have',
+    DeleteBothStatefulsetAndDeploymentPod: 'the node is fenced, and pods of both on it are deleted, and no others',
     DeleteAllPods: 'the node is fenced, and every pod on it is deleted that is not bound to it, whatever owns it',
   }), usual.nodeDownPodDeletionPolicy),
+  onlyTerminating: v.exactOptional(flag('Delete only pods that Kubernetes itself has begun to evict, once their grace is over: six minutes after the death by default, instead of seconds.'), usual.onlyTerminating),
+  provisioners: v.exactOptional(list('Delete only pods with a volume of one of these CSI drivers or provisioners. Empty: whatever their volumes.', text('A driver\'s or provisioner\'s name.', 253), 32), [...usual.provisioners]),
+  volumeAttachmentRecovery: v.exactOptional(word('When the volumes of a ReplicaSet pod that is terminating, and is itself left alone, are released for the pod that replaced it.', {
+    never: '', wait: 'once its grace is over', immediate: 'at once',
+  }), usual.volumeAttachmentRecovery),
+  release: v.exactOptional(word('How volumes are released where every pod is freed. Where some are spared it is always selective.', {
+    outOfService: 'by the taint node.kubernetes.io/out-of-service', selective: 'one by one, without it: where another system reacts badly to that taint',
+  }), usual.release),
   retries: v.exactOptional(whole('Orders to one method before the next level is tried.', 1, 20), usual.retries),
   restAfter: v.exactOptional(duration('After a round in which no level could be proven, the wait before the next round.', 1_000), showDuration(usual.restAfter)),
   bootWithin: v.exactOptional(duration('A node that was switched on and shows no new boot within this span is switched on again.', 1_000), showDuration(usual.bootWithin)),
@@ -152,9 +163,9 @@ function filled(some: Omit<v.InferOutput<typeof spec>, 'selector'>): Omit<Policy
 
 /** As a person would write it, every field named: a policy kept by value must not change its meaning with our defaults. */
 export function specOfPolicy(policy: Policy): v.InferInput<typeof spec> {
-  const { priority, nodeLabels, mode, profile, nodeDownPodDeletionPolicy, retries, powerOnFoundOff, identity, brakes: limits, pause } = policy
+  const { priority, nodeLabels, mode, profile, nodeDownPodDeletionPolicy, onlyTerminating, provisioners, volumeAttachmentRecovery, release, retries, powerOnFoundOff, identity, brakes: limits, pause } = policy
   return {
-    priority, selector: { matchLabels: { ...nodeLabels } }, mode, profile, nodeDownPodDeletionPolicy, retries,
+    priority, selector: { matchLabels: { ...nodeLabels } }, mode, profile, nodeDownPodDeletionPolicy, onlyTerminating, provisioners: [...provisioners], volumeAttachmentRecovery, release, retries,
     restAfter: showDuration(policy.restAfter), bootWithin: showDuration(policy.bootWithin),
     returnPatience: showDuration(policy.returnPatience), clearPatience: showDuration(policy.clearPatience),
     powerOnFoundOff, identity, brakes: { ...limits, stormWindow: showDuration(limits.stormWindow) },

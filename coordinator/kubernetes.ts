@@ -1,7 +1,8 @@
 // What is kept of Kubernetes' objects: only what a decision or a person needs. Five thousand nodes with their image lists
 // are a hundred megabytes; without them, five.
+import { createHash } from 'node:crypto'
 import { ownValue, quarantineKey } from '../core/clear.ts'
-import type { PodSeen, Taint, VolumeSeen } from '../core/model.ts'
+import type { PodSeen, PodVolume, Taint, VolumeSeen } from '../core/model.ts'
 import type { KubeObject, Meta } from './api.ts'
 import { probeAddress } from './probe.ts'
 
@@ -14,6 +15,8 @@ export const paths = {
   podsOf: (node: string, after = ''): string =>
     `/api/v1/pods?fieldSelector=spec.nodeName%3D${encodeURIComponent(node)}&limit=500${after === '' ? '' : `&continue=${encodeURIComponent(after)}`}`,
   pod: (namespace: string, name: string): string => `/api/v1/namespaces/${namespace}/pods/${name}`,
+  claim: (namespace: string, name: string): string => `/api/v1/namespaces/${namespace}/persistentvolumeclaims/${name}`,
+  volume: (name: string): string => `/api/v1/persistentvolumes/${name}`,
   configMaps: (namespace: string): string => `/api/v1/namespaces/${namespace}/configmaps`,
   secrets: (namespace: string): string => `/api/v1/namespaces/${namespace}/secrets`,
   podsIn: (namespace: string): string => `/api/v1/namespaces/${namespace}/pods`,
@@ -29,6 +32,8 @@ export interface KeptNode extends KubeObject {
   /** What the Node says of the machine it runs on. */
   providerID?: string
   ready: { status: 'True' | 'False' | 'Unknown'; heartbeat: string }
+  /** The VolumeAttachments of what kubelet says it uses. */
+  inUse: readonly string[]
 }
 
 /** What the API server may leave out is optional here, whatever the real one always sends. */
@@ -39,6 +44,7 @@ interface NodeObject extends KubeObject {
     nodeInfo?: { bootID?: string; systemUUID?: string }
     daemonEndpoints?: { kubeletEndpoint?: { Port?: number } }
     conditions?: { type: string; status: string; lastHeartbeatTime?: string }[]
+    volumesInUse?: string[]
   }
 }
 
@@ -56,7 +62,17 @@ export function keepNode(object: KubeObject): KeptNode {
     bootId: status?.nodeInfo?.bootID ?? '',
     machine: status?.nodeInfo?.systemUUID ?? '',
     ready: { status: ready?.status === 'True' || ready?.status === 'False' ? ready.status : 'Unknown', heartbeat: ready?.lastHeartbeatTime ?? '' },
+    inUse: (status?.volumesInUse ?? []).flatMap((unique) => attachmentOf(unique, object.metadata.name) ?? []),
   }
+}
+
+const csiPrefix = 'kubernetes.io/csi/'
+
+/** The VolumeAttachment of what a node's status calls a volume. In-tree volumes are called by their CSI translation there. */
+export function attachmentOf(unique: string, node: string): string | undefined {
+  const [driver = '', handle] = unique.startsWith(csiPrefix) ? unique.slice(csiPrefix.length).split(/\^(.*)/s) : []
+  if (handle === undefined) return undefined
+  return `csi-${createHash('sha256').update(`${handle}${driver}${node}`).digest('hex')}`
 }
 
 function keepMeta(meta: Meta): Meta {
@@ -97,10 +113,17 @@ interface Toleration {
 
 interface PodObject extends KubeObject {
   spec?: { priority?: number; tolerations?: readonly Toleration[]; volumes?: { name: string; persistentVolumeClaim?: { claimName: string }; ephemeral?: object }[] }
-  status?: { phase?: string }
+  status?: { phase?: string; containerStatuses?: { state?: { waiting?: object; running?: object; terminated?: object } }[] }
 }
 
-export function readPod(object: KubeObject): PodSeen {
+/** Its claims, `namespace/name`. */
+export function claimsOf(object: KubeObject): readonly string[] {
+  const { metadata, spec } = object as PodObject // as below
+  return (spec?.volumes ?? []).flatMap((volume) => claimOf(volume, metadata)).map((claim) => `${metadata.namespace ?? ''}/${claim}`)
+}
+
+/** `volumes`: where its claims lead. */
+export function readPod(object: KubeObject, volumes: readonly PodVolume[] = []): PodSeen {
   const { metadata, spec, status } = object as PodObject // every field of it is optional and defaulted below
   const namespace = metadata.namespace ?? ''
   const owner = metadata.ownerReferences?.find((reference) => reference.controller === true)
@@ -110,8 +133,9 @@ export function readPod(object: KubeObject): PodSeen {
   return {
     namespace, name: metadata.name, uid: metadata.uid ?? '', resourceVersion: metadata.resourceVersion ?? '', owner: kind,
     priority: spec?.priority ?? 0, terminating: metadata.deletionTimestamp !== undefined, phase: status?.phase ?? 'Unknown',
-    finalizers: metadata.finalizers ?? [],
-    claims: (spec?.volumes ?? []).flatMap((volume) => claimOf(volume, metadata)).map((claim) => `${namespace}/${claim}`),
+    finalizers: metadata.finalizers ?? [], volumes, grace: (metadata.deletionGracePeriodSeconds ?? 0) * 1_000,
+    // As the attach/detach controller looks at it.
+    ended: (status?.containerStatuses ?? []).every(({ state }) => state?.terminated !== undefined || state?.waiting !== undefined),
     ...(exempt === undefined ? {} : { exempt }),
     ...(spec?.tolerations?.some(toleratesQuarantine) === true ? { tolerates: true } : {}),
     // Kubelet names a static pod's folder by the hash of its file; the mirror pod's uid is another.

@@ -12,6 +12,7 @@ import { readingOf } from './fence.ts'
 import type { CoordinatorHost } from './host.ts'
 import { keepNode, paths, readPod } from './kubernetes.ts'
 import type { Observation } from './observe.ts'
+import { podVolumes } from './pod-volumes.ts'
 
 export interface LookOptions {
   readonly api: Pick<Api, 'get'>
@@ -36,6 +37,7 @@ const mostPages = 60
 export function looker(options: LookOptions): (look: Look) => Promise<boolean> {
   const { api, beats, fences, runner, host, observation, stopping } = options
   const { clock } = host
+  const volumes = podVolumes(api)
 
   return async (look) => {
     switch (look.do) {
@@ -113,7 +115,8 @@ export function looker(options: LookOptions): (look: Look) => Promise<boolean> {
       after = answer.value.metadata.continue ?? ''
     }
     if (after !== '' || observation.row(node) !== row) return undefined
-    const items = objects.map(readPod)
+    const items = await Promise.all(objects.map(async (object) => readPod(object, await volumes.of(object))))
+    if (observation.row(node) !== row) return undefined
     observation.listed(node, { askedAt, listedAt: clock.now(), items })
     return items
   }

@@ -30,7 +30,7 @@ const reasons: Record<HoldReason, string> = {
   'proof-void': 'the fenced boot was heard', 'proof-doubted': 'a device reads otherwise now', 'out-of-levels': 'no level is left', finalizer: 'a finalizer keeps a pod',
   'sent-back': 'the scheduler keeps sending pods back', rate: 'the rate of deletions is reached', unreadable: 'a NodeFence of the node cannot be read',
   'foreign-taint': 'somebody else\'s out-of-service is on the node', aborted: 'a person aborted it, and the node is silent still',
-  'abort-refused': 'an abort came after the proof', unvouched: 'an acknowledgement is no proof',
+  'abort-refused': 'an abort came after the proof', unvouched: 'an acknowledgement is no proof', 'not-due': 'Kubernetes has not evicted the pods yet',
 }
 
 const evidence = (says: string) => list(says, v.pipe(

@@ -5,7 +5,7 @@
 // Answers to our own reads and writes run ahead of the watch, which goes on bringing older copies for a moment; and an answer
 // may be longer on its way than the watch. So the newer version counts. Not for ever: a server that has gone back in time
 // (restored from a copy) and insists is believed by the reflectors after a minute, and then here.
-import { goneKey, type FencePath, type LeaseSeen, type Ms, type NodeName, type NodeRecord, type NodeSeen, type Observed, type PodsSeen, type ProbeSeen, type Reading, type Self, type VolumeSeen, type WitnessSeen } from '../core/model.ts'
+import { goneKey, terminatingKey, type FencePath, type LeaseSeen, type Ms, type NodeName, type NodeRecord, type NodeSeen, type Observed, type PodsSeen, type ProbeSeen, type Reading, type Self, type VolumeSeen, type WitnessSeen } from '../core/model.ts'
 import { outOfServiceKey } from '../core/clear.ts'
 import type { Incident } from '../core/incident.ts'
 import { machineKey, speechlessSince } from '../core/proof.ts'
@@ -20,6 +20,9 @@ const readingsKept = 6
 const wordsKept = 32
 /** A watch that is further behind than this is no watch any more. */
 const watchCatchesUp: Ms = 90_000
+
+/** One for all the nodes that use none. */
+const noVolumes: ReadonlySet<string> = new Set()
 
 type Changing<T> = { -readonly [Key in keyof T]: T[Key] }
 
@@ -180,7 +183,10 @@ export function createObservation(clock: Clock, replica: string, beats: Pick<Bea
       const row = rows.get(node)
       if (row === undefined) return
       if (pods === undefined) delete row.pods
-      else row.pods = pods
+      else {
+        row.pods = pods
+        noticeTerminating(row, pods)
+      }
     },
     read(node, reading) {
       const row = rows.get(node)
@@ -207,7 +213,7 @@ export function createObservation(clock: Clock, replica: string, beats: Pick<Bea
     const record = records.get(name)
     return {
       name, uid: kept.metadata.uid ?? '', machine: '', bootId: '', address: '', kubeletPort: 0, heartbeat: kept.ready.heartbeat, zone: '', controlPlane: false,
-      labels: {}, taints: [], resourceVersion: '', ready: { status: 'Unknown', postedAt: -Infinity, since: now, bootId: kept.bootId },
+      labels: {}, taints: [], inUse: noVolumes, resourceVersion: '', ready: { status: 'Unknown', postedAt: -Infinity, since: now, bootId: kept.bootId },
       get beat() { return beats.heard(name) },
       seenAt: now, witnesses: [], readings: [], path: paths.get(name) ?? { levels: [], faults: [] },
       volumes: [...(volumes.get(name)?.values() ?? [])], busy: before?.busy ?? new Set(), firstSeen: new Map(),
@@ -278,6 +284,13 @@ export function createObservation(clock: Clock, replica: string, beats: Pick<Bea
   }
 }
 
+/** A pod's grace is counted from here: the time on its object is of another clock. */
+function noticeTerminating(row: Row, { items, listedAt }: PodsSeen): void {
+  const now = new Set(items.filter((pod) => pod.terminating).map((pod) => terminatingKey(pod.uid)))
+  for (const key of row.firstSeen.keys()) if (key.startsWith(terminatingKey('')) && !now.has(key)) row.firstSeen.delete(key)
+  for (const key of now) if (!row.firstSeen.has(key)) row.firstSeen.set(key, listedAt)
+}
+
 /** What is counted from when it was first seen: each order, its end, each proof, what a person said. */
 function timesOf({ name, abort, acknowledge: word, status }: Incident): string[] {
   const attempts = status.attempts.flatMap(({ id, result }) => (result === 'running' ? [`began ${id}`] : [`began ${id}`, `ended ${id}`]))
@@ -317,6 +330,7 @@ function refresh(row: Row, kept: KeptNode, now: Ms): void {
   row.zone = labels['topology.kubernetes.io/zone'] ?? ''
   row.controlPlane = labels['node-role.kubernetes.io/control-plane'] !== undefined
   row.taints = kept.taints
+  row.inUse = kept.inUse.length === 0 ? noVolumes : new Set(kept.inUse)
   delete row.gone
   row.firstSeen.delete(goneKey)
   const posted = kept.ready.heartbeat !== row.heartbeat

@@ -1,7 +1,7 @@
 // What the core may answer. Looks ask for what the next decision needs and change nothing; deeds change the world; a hold
 // is a decision not to act, with its reason. Every deed is safe to repeat: it says what shall be, not what to do next.
-import type { Attempt, Cause, Evidence, HoldReason, Outcome } from './incident.ts'
-import type { Boot, Method, NodeName, NodeRecord, PodSeen } from './model.ts'
+import type { Attempt, Cause, Evidence, HoldReason, Outcome, PodFate } from './incident.ts'
+import type { Boot, Method, NodeName, NodeRecord, PodSeen, VolumeSeen } from './model.ts'
 import type { Policy } from './policy.ts'
 import type { Proof } from './proof.ts'
 
@@ -40,9 +40,15 @@ export type Deed =
   /** The proof is set aside, since nobody can tell any more whether it is so; what it rests on may prove anew, and so may the next level. */
   | { readonly do: 'lapse'; readonly node: NodeName; readonly incident: string; readonly evidence: string }
   | { readonly do: 'taint'; readonly node: NodeName; readonly incident: string; readonly outOfService: boolean; readonly proof?: Proof }
-  /** `recovers`: with this taint the clear ends, and what follows brings the node back. */
-  | { readonly do: 'untaint'; readonly node: NodeName; readonly incident?: string; readonly key: string; readonly because: string; readonly recovers: boolean }
+  /** `recovers`: with this taint the clear ends, and what follows brings the node back. `left`: pods that the clear spared, and why. */
+  | {
+    readonly do: 'untaint'; readonly node: NodeName; readonly incident?: string; readonly key: string; readonly because: string; readonly recovers: boolean
+    readonly left?: readonly PodFate[]
+  }
   | { readonly do: 'delete'; readonly node: NodeName; readonly incident: string; readonly pods: readonly PodSeen[]; readonly proof: Proof }
+  /** The selective release: pods whose objects stay are told that nothing of them runs, then exactly these volumes are struck from what
+   *  the node is said to use. Kubernetes' attach/detach controller frees them, and nothing else. */
+  | { readonly do: 'detach'; readonly node: NodeName; readonly incident: string; readonly pods: readonly PodSeen[]; readonly volumes: readonly VolumeSeen[]; readonly proof: Proof }
   /** The objects of doomed pods, whose deletion was never made. What they held is free already, so it needs no proof. */
   | { readonly do: 'bury'; readonly node: NodeName; readonly incident: string; readonly pods: readonly PodSeen[] }
   /** The need is over: what was cut is given back. */
@@ -71,7 +77,7 @@ export function keyOf(action: Action): string {
       return `${action.do} ${action.node}`
     case 'record': return `record ${action.node}`
     case 'hold': return `hold ${action.node} ${action.because}${action.incident === undefined ? '' : ` ${action.incident}`}`
-    case 'open': case 'adopt': case 'settle': case 'prove': case 'void': case 'lapse': case 'taint': case 'untaint': case 'delete': case 'bury': case 'withdraw': case 'close':
+    case 'open': case 'adopt': case 'settle': case 'prove': case 'void': case 'lapse': case 'taint': case 'untaint': case 'delete': case 'detach': case 'bury': case 'withdraw': case 'close':
       return `deed ${action.node}`
   }
 }

@@ -1,8 +1,10 @@
 // What of a fenced node is to be freed, and whether all of it is gone. Only what is seen now counts; that a pod was freed
 // before tells nothing but who it was.
 import type { Brake } from './brake.ts'
+import { choose, freesEverything } from './choice.ts'
 import type { Incident } from './incident.ts'
 import type { Ms, NodeSeen, PodSeen, Taint, VolumeSeen } from './model.ts'
+import { isMachineOff, type Proof } from './proof.ts'
 
 export const quarantineKey = 'holdfast.dev/quarantine'
 export const outOfServiceKey = 'node.kubernetes.io/out-of-service'
@@ -24,30 +26,78 @@ export interface Left {
   readonly batch: readonly PodSeen[]
   /** How many more are to be freed, once this batch is through and the rate allows. */
   readonly waiting: number
+  /** To be told that nothing of them runs, so that their volumes go; their objects stay. */
+  readonly release: readonly PodSeen[]
+  /** Chosen, and not due yet. */
+  readonly later: readonly Spared[]
+  /** Left alone by the policy. */
+  readonly alone: readonly Spared[]
   /** Freed already, object still there: a finalizer keeps it. */
   readonly kept: readonly PodSeen[]
   /** Sent back too often by their scheduler. */
   readonly returning: readonly PodSeen[]
+  /** Of freed pods, attached still. */
   readonly volumes: readonly VolumeSeen[]
+  /** Of these, what kubelet's last word keeps attached. */
+  readonly strike: readonly VolumeSeen[]
+}
+
+export interface Spared {
+  readonly pod: PodSeen
+  readonly because: string
 }
 
 /** Undefined: the pods must be listed (again) first. */
 export function left(incident: Incident, node: NodeSeen, budget: number, since: Ms, now: Ms): Left | undefined {
   const pods = node.pods
   if (pods === undefined || pods.askedAt < since || now - pods.listedAt > podsFreshFor) return undefined
-  if (incident.policy.nodeDownPodDeletionPolicy === 'DoNothing') return { batch: [], waiting: 0, kept: [], returning: [], volumes: [] }
+  const choices = pods.items.map((pod) => ({ pod, choice: choose(pod, incident.policy, node, now) }))
   const freed = new Set(incident.status.pods.filter((pod) => pod.fate === 'freed').map((pod) => pod.uid))
-  const chosen = pods.items.filter((pod) => pod.exempt === undefined)
+  const chosen = choices.filter(({ choice }) => choice.is === 'free').map(({ pod }) => pod)
   const kept = chosen.filter((pod) => freed.has(pod.uid) && pod.finalizers.length > 0 && pod.terminating)
   const wanted = chosen.filter((pod) => !kept.includes(pod))
   const returning = wanted.filter((pod) => sentBack(incident, pod))
   const due = wanted.filter((pod) => !returning.includes(pod)).toSorted(order)
   const batch = due.slice(0, Math.max(0, Math.min(batchSize, budget)))
-  return { batch, waiting: due.length - batch.length, kept, returning, volumes: node.volumes }
+  const release = choices.filter(({ choice }) => choice.is === 'release').map(({ pod }) => pod).toSorted(order)
+  return {
+    batch, waiting: due.length - batch.length, release: release.slice(0, batchSize), later: spared('later'), alone: spared('left'), kept, returning,
+    ...volumesLeft(incident, node, pods.items, new Set(chosen)),
+  }
+
+  function spared(is: 'later' | 'left'): readonly Spared[] {
+    return choices.flatMap(({ pod, choice }) => (choice.is === is ? [{ pod, because: choice.because }] : []))
+  }
+}
+
+/** The volumes of pods that are left alone keep nothing waiting, and one that such a pod shares with a freed one stays with it. */
+function volumesLeft(incident: Incident, node: NodeSeen, pods: readonly PodSeen[], chosen: ReadonlySet<PodSeen>): Pick<Left, 'volumes' | 'strike'> {
+  const using = pods.filter((pod) => !isOver(pod) && !(pod.terminating && pod.ended))
+  const volumes = concerned(incident, node).filter((volume) => !using.some((pod) => !chosen.has(pod) && uses(pod, volume)))
+  return { volumes, strike: volumes.filter((volume) => !volume.deleting && node.inUse.has(volume.attachment) && !using.some((pod) => uses(pod, volume))) }
+}
+
+const uses = (pod: PodSeen, { volume }: VolumeSeen): boolean => pod.volumes.some((one) => one.volume === volume)
+
+/** The volumes that an incident is about: every one of the node, or those of pods that it has freed. */
+function concerned({ policy, status }: Incident, { volumes }: NodeSeen): readonly VolumeSeen[] {
+  if (freesEverything(policy)) return volumes
+  return volumes.filter(({ attachment }) => status.volumes.some((fate) => fate.attachment === attachment && fate.fate === 'attached'))
+}
+
+/** What is to be written down as attached when these pods are freed. */
+export function volumesOf({ policy }: Incident, { volumes }: NodeSeen, pods: readonly PodSeen[]): readonly VolumeSeen[] {
+  if (freesEverything(policy)) return volumes
+  return volumes.filter((volume) => pods.some((pod) => uses(pod, volume)))
+}
+
+/** To Kubernetes the node is out of service as a whole: that takes a proof that its machine is off, and a policy that spares nothing. */
+export function goesOutOfService({ policy }: Incident, proof: Pick<Proof, 'kind'>): boolean {
+  return isMachineOff(proof) && freesEverything(policy) && policy.release === 'outOfService'
 }
 
 export function nothingLeft(rest: Left): boolean {
-  return rest.batch.length === 0 && rest.waiting === 0 && rest.kept.length === 0 && rest.volumes.length === 0
+  return [rest.batch, rest.release, rest.later, rest.kept, rest.volumes].every((some) => some.length === 0) && rest.waiting === 0
 }
 
 /** Doomed, and nobody made the second write, the deletion. Its owner has replaced it; where the fenced boot runs on, so does the

@@ -2,9 +2,10 @@
 // Each step follows from what is seen, and each stands on what the devices of the proving level say now: the moment one of
 // them says anything but off, nothing more is freed.
 import { unasked } from './acknowledge.ts'
-import type { Action } from './action.ts'
+import type { Action, Deed, HoldAction } from './action.ts'
 import { noOrders, type Brake } from './brake.ts'
-import { hasOurs, hasTaint, left, nothingLeft, outOfServiceKey, quarantineKey, type Left } from './clear.ts'
+import { freesNothing } from './choice.ts'
+import { goesOutOfService, hasOurs, hasTaint, left, nothingLeft, outOfServiceKey, quarantineKey, type Left } from './clear.ts'
 import { shutsDown } from './judge.ts'
 import { askDevices, askNow, askPods, readLive } from './look.ts'
 import type { Ms } from './model.ts'
@@ -19,9 +20,7 @@ const freshSoon: Ms = 30_000
 
 export function clearing(at: Situation, proof: Proof, provenAt: Ms): Action[] {
   const { on, incident, node } = at
-  if (incident.policy.nodeDownPodDeletionPolicy === 'DoNothing') {
-    return [hold(node.name, { because: 'do-nothing', detail: 'proven, but nodeDownPodDeletionPolicy is DoNothing', lifts: 'the machine booting' }, incident)]
-  }
+  if (freesNothing(incident.policy)) return [idle(at)]
   const lost = unconfigured(proof, node)
   if (lost !== undefined) {
     const detail = `${lost}, by which the node was proven off, is not configured as it was then: nobody can tell whether it is off still`
@@ -29,10 +28,11 @@ export function clearing(at: Situation, proof: Proof, provenAt: Ms): Action[] {
   }
   const doubt = doubtOf(proof, incident, node, on.now)
   if (doubt !== undefined) return [...doubted(at, proof, doubt), ...givenUp(at, proof, provenAt)]
-  if (!hasTaint(node, quarantineKey) || !hasTaint(node, outOfServiceKey)) {
+  const outOfService = goesOutOfService(incident, proof)
+  if (!hasTaint(node, quarantineKey) || (outOfService && !hasTaint(node, outOfServiceKey))) {
     // A leader that took over has read nothing itself yet, and its predecessor's word may be as old as the machine's next boot.
     if (!borneOut(proof, incident, node, on.now, sweepWithin)) return [...askBasis(at, proof), ...late(at, proof, provenAt)]
-    return [{ do: 'taint', node: node.name, incident: incident.name, outOfService: true, proof }, ...askPods(node)]
+    return [{ do: 'taint', node: node.name, incident: incident.name, outOfService, proof }, ...askPods(node)]
   }
   const rest = left(incident, node, on.seen.self.podBudget, provenAt, on.now)
   if (rest === undefined) return [...askPods(node), ...unlisted(at, provenAt)]
@@ -40,10 +40,26 @@ export function clearing(at: Situation, proof: Proof, provenAt: Ms): Action[] {
     if (!borneOut(proof, incident, node, on.now)) return [...askBasis(at, proof), ...late(at, proof, provenAt)]
     return [{ do: 'delete', node: node.name, incident: incident.name, pods: rest.batch, proof }]
   }
+  if (rest.release.length > 0 || (!outOfService && rest.strike.length > 0)) {
+    if (!borneOut(proof, incident, node, on.now)) return [...askBasis(at, proof), ...late(at, proof, provenAt)]
+    return [{ do: 'detach', node: node.name, incident: incident.name, pods: rest.release, volumes: outOfService ? [] : rest.strike, proof }]
+  }
   if (!isCleared(at, rest, provenAt)) {
     return [...secure(at, proof), ...askDevices(node, on.now, whileWaiting), ...askBasis(at, proof, whileWaiting), ...podsAgain(at), ...waitsFor(rest).map((brake) => hold(node.name, brake, incident))]
   }
-  return [untaint(node, outOfServiceKey, 'everything that was to be freed is free, and the node is still off', incident, true), ...secure(at, proof)]
+  if (incident.policy.nodeDownPodDeletionPolicy === 'DoNothing') return [idle(at)]
+  return [cleared(at, rest, 'everything that was to be freed is free, and the node is still off'), ...secure(at, proof)]
+}
+
+/** Nothing was ordered off, so nothing is to be given back. */
+function idle({ incident, node }: Situation): HoldAction {
+  return hold(node.name, { because: 'do-nothing', detail: 'proven, but nodeDownPodDeletionPolicy is DoNothing', lifts: 'the machine booting' }, incident)
+}
+
+/** With out-of-service the clear ends, whether it was on the node or not. */
+function cleared({ incident, node }: Situation, { alone, later }: Left, because: string): Deed {
+  const spared = [...alone, ...later].filter(({ pod }) => pod.exempt === undefined)
+  return { ...untaint(node, outOfServiceKey, because, incident, true), left: spared.map(({ pod: { namespace, name, uid }, because: reason }) => ({ namespace, name, uid, fate: 'left', reason })) }
 }
 
 /** What bears the proof out, at once: a batch waits for it. */
@@ -61,7 +77,7 @@ function podsAgain({ on, node }: Situation): Action[] {
 /** All that was to be freed is, or what is left was waited for long enough. */
 function isCleared({ on, incident }: Situation, rest: Left, provenAt: Ms): boolean {
   const patient = on.now - provenAt < incident.policy.clearPatience
-  return rest.batch.length === 0 && rest.waiting === 0 && (nothingLeft(rest) || !patient)
+  return rest.batch.length === 0 && rest.waiting === 0 && rest.release.length === 0 && (nothingLeft(rest) || !patient)
 }
 
 /** Its devices tell nothing any more, and perhaps never will. With nothing left to free nothing rests on their word; else the
@@ -72,7 +88,7 @@ function givenUp(at: Situation, proof: Proof, provenAt: Ms): Action[] {
   if (mute === undefined) return []
   const rest = left(incident, node, on.seen.self.podBudget, provenAt, on.now)
   if (rest === undefined) return askPods(node)
-  if (isCleared(at, rest, provenAt)) return [untaint(node, outOfServiceKey, 'everything that was to be freed is free', incident, true)]
+  if (isCleared(at, rest, provenAt)) return incident.policy.nodeDownPodDeletionPolicy === 'DoNothing' ? [idle(at)] : [cleared(at, rest, 'everything that was to be freed is free')]
   return [{ do: 'lapse', node: node.name, incident: incident.name, evidence: `${mute}, by which the node was proven off, does not answer any more, and pods or volumes are still to be freed` }]
 }
 
@@ -116,6 +132,10 @@ function waitsFor(rest: Left): Brake[] {
     ...(rest.volumes.length === 0 ? [] : [{
       because: 'waiting-for-volumes', detail: `${rest.volumes.length} volumes are still attached: ${list(rest.volumes.map((volume) => volume.volume + (volume.error === undefined ? '' : ` (${volume.error})`)))}`,
       lifts: 'their VolumeAttachments gone',
+    } as const]),
+    ...(rest.later.length === 0 ? [] : [{
+      because: 'not-due', detail: `not to be freed yet: ${list(rest.later.map(({ pod, because }) => `${pod.namespace}/${pod.name} (${because})`))}`,
+      lifts: 'their eviction by Kubernetes, or the patience of the clear over',
     } as const]),
     ...(rest.kept.length === 0 ? [] : [{
       because: 'finalizer', detail: `kept by finalizers: ${list(rest.kept.map((pod) => `${pod.namespace}/${pod.name} (${pod.finalizers.join(', ')})`))}`,

@@ -81,6 +81,8 @@ export interface NodeSeen {
   readonly path: FencePath
   readonly pods?: PodsSeen
   readonly volumes: readonly VolumeSeen[]
+  /** Names of the VolumeAttachments whose volumes kubelet last said it uses (`status.volumesInUse`). */
+  readonly inUse: ReadonlySet<string>
   /** Looks and deeds under way, so that nothing is asked twice at once: the action's key. */
   readonly busy: ReadonlySet<string>
   /** Times since when something local was first seen, by key, for records written by an earlier leader. */
@@ -245,13 +247,36 @@ export interface PodSeen {
   readonly finalizers: readonly string[]
   /** The name of its folder on the node, where it is not its uid: of static pods. */
   readonly folder?: string
-  /** PersistentVolumeClaims it mounts, `namespace/name`. */
-  readonly claims: readonly string[]
+  readonly volumes: readonly PodVolume[]
+  /** How long its node was given to end it. */
+  readonly grace: Ms
+  /** None of its containers is said to run. */
+  readonly ended: boolean
   /** Excused from clear: mirror pods, DaemonSet pods, ours. */
   readonly exempt?: string
   /** It tolerates our quarantine, and may start under it. */
   readonly tolerates?: true
 }
+
+/** What one claim of a pod leads to. */
+export interface PodVolume {
+  /** `namespace/name`. */
+  readonly claim: string
+  /** `unread`: nobody could say just now. */
+  readonly is: 'bound' | 'unbound' | 'unread'
+  /** The PersistentVolume. */
+  readonly volume: string
+  /** Its CSI driver, or the one that it was migrated to. Empty: none. */
+  readonly driver: string
+  readonly provisioner: string
+  /** ReadWriteMany: others may write beside it. */
+  readonly shared: boolean
+  /** It can be used on this node alone. */
+  readonly local: boolean
+}
+
+/** Of `firstSeen`: when a pod was first listed as terminating. */
+export const terminatingKey = (uid: string): string => `terminating ${uid}`
 
 /** A VolumeAttachment of the node. */
 export interface VolumeSeen {

@@ -8,7 +8,15 @@ export interface Policy {
   readonly nodeLabels: Readonly<Record<string, string>>
   readonly mode: 'enforce' | 'dryRun'
   readonly profile: ProfileName
-  readonly nodeDownPodDeletionPolicy: 'DoNothing' | 'DeleteAllPods'
+  readonly nodeDownPodDeletionPolicy: DeletionPolicy
+  /** Free only what Kubernetes itself has begun to evict, once its grace is over. */
+  readonly onlyTerminating: boolean
+  /** Free only pods with a volume of one of these. Empty: whatever their volumes. */
+  readonly provisioners: readonly string[]
+  /** When the volumes of a terminating ReplicaSet pod are released that is itself left alone. */
+  readonly volumeAttachmentRecovery: 'never' | 'wait' | 'immediate'
+  /** `selective`: never by the out-of-service taint, though every pod is freed. */
+  readonly release: 'outOfService' | 'selective'
   /** Orders per method before the next level is tried. */
   readonly retries: number
   /** After a round in which no level could be proven, the wait before the next one. */
@@ -31,6 +39,8 @@ export interface Brakes {
   readonly concurrency: number
 }
 
+export type DeletionPolicy = 'DoNothing' | 'DeleteStatefulSetPod' | 'DeleteDeploymentPod' | 'DeleteBothStatefulsetAndDeploymentPod' | 'DeleteAllPods'
+
 export type ProfileName = 'fast' | 'balanced' | 'conservative'
 
 export interface Profile {
@@ -51,6 +61,10 @@ export const defaultPolicy: Omit<Policy, 'name'> = {
   mode: 'enforce',
   profile: 'balanced',
   nodeDownPodDeletionPolicy: 'DoNothing',
+  onlyTerminating: false,
+  provisioners: [],
+  volumeAttachmentRecovery: 'never',
+  release: 'outOfService',
   retries: 2,
   restAfter: 60_000,
   bootWithin: 600_000,

@@ -129,6 +129,11 @@ export function proveByWord(incident: Incident, node: NodeSeen, now: Ms): Proven
   return { proof: makeProof('vouched', incident.boot, node.uid, -1, [], evidence) }
 }
 
+/** Of the machine, and not only of some of its volumes. */
+export function isMachineOff({ kind }: Pick<Proof, 'kind'>): boolean {
+  return kind === 'off' || kind === 'found-off' || kind === 'vouched'
+}
+
 /** The proof as it stands on the record, for the next leader; it frees nothing without a fresh reading of its own. */
 export function recall(record: ProofRecord): Proof {
   return record as unknown as Proof // the brand exists for the compiler only

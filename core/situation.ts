@@ -66,7 +66,7 @@ export function hold(node: NodeName, brake: Brake, incident?: Incident): HoldAct
 }
 
 /** `recovers`: with this taint the clear ends, and what follows brings the node back. */
-export function untaint(node: NodeSeen, key: string, because: string, incident?: Incident, recovers = false): Deed {
+export function untaint(node: NodeSeen, key: string, because: string, incident?: Incident, recovers = false): Extract<Deed, { do: 'untaint' }> {
   return { do: 'untaint', node: node.name, key, because, recovers, ...(incident === undefined ? {} : { incident: incident.name }) }
 }
 

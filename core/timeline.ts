@@ -82,12 +82,23 @@ export function freed(pods: readonly PodSeen[], at: string): Change {
   }
 }
 
-/** The volumes that are to be freed, as they stand. */
-export function volumesSeen(volumes: readonly VolumeSeen[], at: string): Change {
+/** Of pods that are left alone, which is told where the clear ends. */
+export function leftAlone(pods: readonly PodFate[]): Change {
+  if (pods.length === 0) return (status) => status
+  return (status) => ({ ...status, pods: [...status.pods.filter(({ uid }) => !pods.some((pod) => pod.uid === uid)), ...pods] })
+}
+
+export function detached(pods: readonly PodSeen[], volumes: readonly VolumeSeen[], at: string): Change {
+  const names = [...pods.map((pod) => `the volumes of ${pod.namespace}/${pod.name}`), ...volumes.map(({ volume }) => volume)]
+  return (status) => tell({ ...status, step: 'clear' }, at, 'detached', names.join(', '))
+}
+
+/** The volumes of the node as they stand; of those that are not on the record yet, `concerned` come onto it. */
+export function volumesSeen(volumes: readonly VolumeSeen[], at: string, concerned: readonly VolumeSeen[] = volumes): Change {
   return (status) => {
     const now = new Map(volumes.map((volume) => [volume.attachment, volume]))
     const known = status.volumes.map((fate): VolumeFate => (now.has(fate.attachment) ? fate : { ...fate, fate: 'released' }))
-    const fresh = volumes.filter((volume) => !status.volumes.some((fate) => fate.attachment === volume.attachment))
+    const fresh = concerned.filter((volume) => !status.volumes.some((fate) => fate.attachment === volume.attachment))
       .map(({ attachment, volume, driver }): VolumeFate => ({ attachment, volume, driver, fate: 'attached' }))
     const released = known.filter((fate, index) => fate.fate === 'released' && status.volumes[index]?.fate !== 'released')
     const after = { ...status, volumes: [...known, ...fresh] }

@@ -2,8 +2,8 @@
 // one write and the object before it, nothing else: whether a proof stands they cannot ask (docs/safety.md).
 //
 // All of them fail closed. There is no webhook behind them that could be away: only a fault in an expression could fail, so each
-// is total, and what is not there has a default. No policy matches nodes/status, so none can hold up a kubelet's report; where
-// kubelets and controllers write the same resource as we do, the first condition lets their writes pass unexamined.
+// is total, and what is not there has a default. Where kubelets and controllers
+// write the same resource as we do, the first condition lets their writes pass unexamined: of nodes/status, every write but our own.
 import { outOfServiceKey, ownValue, quarantineKey } from '../core/clear.ts'
 import { group } from '../coordinator/schema-kind.ts'
 import type { Manifest } from './manifest.ts'
@@ -44,7 +44,7 @@ export function admissionManifests(values: Values): readonly Manifest[] {
 
 function guards(values: Values): readonly Guard[] {
   const coordinator = `request.userInfo.username == 'system:serviceaccount:${values.namespace}:${names.coordinator}'`
-  return [taints(coordinator), coordinatorOnNodes(coordinator), podStatus(coordinator), podDeletion(coordinator), fences(coordinator), records(coordinator), fencePaths(values)]
+  return [taints(coordinator), coordinatorOnNodes(coordinator), nodeStatus(coordinator), podStatus(coordinator), podDeletion(coordinator), fences(coordinator), records(coordinator), fencePaths(values)]
 }
 
 function may(permission: Permission, node?: string): string {
@@ -104,22 +104,43 @@ function coordinatorOnNodes(coordinator: string): Guard {
   }
 }
 
+/** Of what a Node tells, volumes may be struck from those in use. Nobody else's report is looked at. */
+function nodeStatus(coordinator: string): Guard {
+  const told = ['conditions', 'addresses', 'capacity', 'allocatable', 'nodeInfo', 'daemonEndpoints', 'images', 'volumesAttached', 'phase', 'config', 'features', 'runtimeHandlers']
+  return {
+    name: 'holdfast-coordinator-node-status',
+    on: [{ group: '', resources: ['nodes/status'], operations: ['UPDATE'] }],
+    when: { 'by-the-coordinator': coordinator },
+    rules: [
+      [unchanged(told.map((field) => `?status.?${field}`)), 'of a Node\'s status the coordinator may change volumesInUse, and nothing else'],
+      [`object.?status.?volumesInUse.orValue([]).all(v, v in oldObject.?status.?volumesInUse.orValue([]))`, 'the coordinator strikes volumes from volumesInUse, and adds none'],
+    ],
+  }
+}
+
 const isOver = (pod: string): string => `${pod}.?status.?phase.orValue('') in ['Succeeded', 'Failed']`
 const doomed = (pod: string): string => `${pod}.?status.?conditions.orValue([]).exists(c, c.type == 'DisruptionTarget' && c.status == 'True' && c.?reason.orValue('') == 'HoldfastFenced')`
 
 /** Its owner replaces a pod as soon as its phase is Failed: this write is the deletion. */
 function podStatus(coordinator: string): Guard {
   const kept = ['labels', 'annotations', 'finalizers'].map((field) => `metadata.?${field}`)
-  const told = ['containerStatuses', 'initContainerStatuses', 'ephemeralContainerStatuses', 'podIPs', 'hostIPs', 'startTime', 'nominatedNodeName'].map((field) => `?status.?${field}`)
+  const told = ['initContainerStatuses', 'ephemeralContainerStatuses', 'podIPs', 'hostIPs', 'startTime', 'nominatedNodeName'].map((field) => `?status.?${field}`)
   return {
     name: 'holdfast-coordinator-pod-status',
     on: [{ group: '', resources: ['pods/status'], operations: ['UPDATE'] }],
     when: { 'by-the-coordinator': coordinator },
+    variables: {
+      // One that stays: its eviction has begun, and nothing of it is said to run any more.
+      ended: `has(oldObject.metadata.deletionTimestamp) && object.?status.?phase == oldObject.?status.?phase`
+        + ` && object.?status.?containerStatuses.orValue([]).all(c, !c.?state.?running.hasValue()) && object.?status.?reason == oldObject.?status.?reason`,
+      told: `object.?status.?containerStatuses == oldObject.?status.?containerStatuses`,
+    },
     rules: [
-      [`object.?status.?phase.orValue('') == 'Failed' && ${doomed('object')}`, 'of a pod\'s status the coordinator writes the phase Failed together with the condition DisruptionTarget, reason HoldfastFenced, and nothing else'],
+      [`${doomed('object')} && (object.?status.?phase.orValue('') == 'Failed' || variables.ended)`,
+        'of a pod\'s status the coordinator writes the phase Failed together with the condition DisruptionTarget, reason HoldfastFenced, and nothing else; of a terminating one it may say instead that none of its containers runs'],
       [`!(${isOver('oldObject')})`, 'this pod is over already: how it ended is not the coordinator\'s to rewrite'],
       [`oldObject.?spec.?nodeName.orValue('') != ''`, 'this pod was bound to no node: no dead node can have run it'],
-      [`${unchanged([...kept, ...told])} && oldObject.?status.?conditions.orValue([]).all(c, c.type == 'DisruptionTarget' || c in object.?status.?conditions.orValue([]))`,
+      [`${unchanged([...kept, ...told])} && (variables.told || variables.ended) && oldObject.?status.?conditions.orValue([]).all(c, c.type == 'DisruptionTarget' || c in object.?status.?conditions.orValue([]))`,
         'beside phase, reason, message and the condition DisruptionTarget the coordinator leaves a pod as it is'],
     ],
   }

@@ -149,7 +149,7 @@ function cluster(): Scene {
     observation.path(name, { levels: [[methodOf(name)]], faults: [] })
     observation.node({
       metadata: { name, uid: `uid-${name}`, resourceVersion: '1', labels: { 'topology.kubernetes.io/zone': `zone-${index % zones}`, 'kubernetes.io/hostname': name } },
-      taints: [], address: '10.0.0.1', kubeletPort: 10_250, bootId: `${name}-boot`, machine: `machine-${name}`, ready: { status: 'True', heartbeat: 'then' },
+      taints: [], inUse: [], address: '10.0.0.1', kubeletPort: 10_250, bootId: `${name}-boot`, machine: `machine-${name}`, ready: { status: 'True', heartbeat: 'then' },
     })
     beats.set(name, { boot: bootOf(name), since: 500_000, at: clock.at - (index % 1_000), kubelet: 'ok' })
   }
@@ -186,5 +186,5 @@ function incidentOf(nodeName: string, nodeUid: string, status: Partial<IncidentS
 }
 
 function podOf(name: string): PodSeen {
-  return { namespace: 'default', name, uid: `uid-${name}`, resourceVersion: '1', owner: 'ReplicaSet', priority: 0, terminating: false, phase: 'Running', finalizers: [], claims: [] }
+  return { namespace: 'default', name, uid: `uid-${name}`, resourceVersion: '1', owner: 'ReplicaSet', priority: 0, terminating: false, phase: 'Running', finalizers: [], volumes: [], grace: 30_000, ended: false }
 }

@@ -13,7 +13,7 @@ export function refused(because = 'no rights'): { readonly ok: false; readonly b
 
 export function kept(name: string, changes: Partial<KeptNode> = {}): KeptNode {
   return {
-    metadata: { name, uid: `uid-${name}`, labels: {} }, taints: [], address: '10.0.0.1', kubeletPort: 10_250, bootId: 'boot-1', machine: `machine-of-${name}`,
+    metadata: { name, uid: `uid-${name}`, labels: {} }, taints: [], inUse: [], address: '10.0.0.1', kubeletPort: 10_250, bootId: 'boot-1', machine: `machine-of-${name}`,
     ready: { status: 'True', heartbeat: '' }, ...changes,
   }
 }

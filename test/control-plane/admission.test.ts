@@ -38,6 +38,10 @@ const quarantine: Taint = { key: 'holdfast.dev/quarantine', value: 'holdfast', e
 const outOfService: Taint = { key: 'node.kubernetes.io/out-of-service', value: 'holdfast', effect: 'NoSchedule' }
 const forceEviction: Taint = { key: forceEvictionKey, effect: 'NoSchedule' }
 const others: Taint = { key: 'example.com/gpu', value: 'yes', effect: 'NoSchedule' }
+const inUse = ['a', 'b'].map((handle) => `kubernetes.io/csi/csi.example.com^${handle}`)
+const container = { name: 'main', ready: true, restartCount: 0, image: 'writer', imageID: 'writer' }
+const runs = { ...container, state: { running: { startedAt: '2026-01-01T00:00:00Z' } } }
+const ended = { ...container, ready: false, state: { terminated: { exitCode: 137, reason: 'NodeFenced', startedAt: '2026-01-01T00:00:00Z', finishedAt: '2026-01-01T00:01:00Z' } } }
 const boot = bootOf('0f0e0d0c-0b0a-4908-8706-050403020100', '7')
 
 test('a real API server takes the manifests, and the policies come into force', async () => {
@@ -69,6 +73,7 @@ test('a real API server takes the manifests, and the policies come into force', 
   await eventually('the custom kinds and the fixtures', async () => (await Promise.all(fixtures().map(([path, body]) => admin.create(path, body)))).every((one) => one.ok || one.error.kind === 'conflict'))
   value(await opened.apis.coordinator.create(recordsPath, record('fenced')))
   for (const [path, own] of statuses) value(await admin.patch(`${path}/status`, 'strategic', { status: own }))
+  value(await admin.remove(pod('leaves')))
   await eventually('the last policy', async () => {
     const tried = await apis().writer.create(dry(maps(system)), configMap('fence-config-default'))
     return !tried.ok && tried.error.kind === 'forbidden'
@@ -109,6 +114,13 @@ const rows: readonly Row[] = [
   ['the coordinator lifts somebody else\'s taint', 'coordinator', tainted('fenced', without(others)), /not Holdfast's/],
   ['the coordinator sets somebody else\'s taint', 'coordinator', tainted('well', (old) => [...old, { ...others, key: 'example.com/mine' }]), /not Holdfast's/],
   ['the coordinator sets quarantine with NoExecute', 'coordinator', tainted('well', (old) => [...old, { ...quarantine, effect: 'NoExecute' }]), /with effect NoSchedule/],
+
+  ['the coordinator strikes a volume from those in use', 'coordinator', nodeStatus('fenced', { volumesInUse: ['kubernetes.io/csi/csi.example.com^b'] })],
+  ['the coordinator adds a volume to those in use', 'coordinator', nodeStatus('fenced', { volumesInUse: [...inUse, 'kubernetes.io/csi/csi.example.com^c'] }), /and adds none/],
+  ['the coordinator changes a condition of a node', 'coordinator', nodeStatus('fenced', { conditions: [{ type: 'Ready', status: 'True' }] }), /may change volumesInUse, and nothing else/],
+  ['the coordinator says of a terminating pod that nothing of it runs', 'coordinator', statusOf('leaves', { containerStatuses: [ended], conditions: lethal().conditions })],
+  ['the coordinator says so of a pod that nobody deletes', 'coordinator', statusOf('runs', { containerStatuses: [ended], conditions: lethal().conditions }), /phase Failed together with the condition/],
+  ['the coordinator says so without the reason', 'coordinator', statusOf('leaves', { containerStatuses: [ended] }), /phase Failed together with the condition/],
 
   ['the coordinator dooms a pod', 'coordinator', statusOf('runs', lethal())],
   ['the coordinator dooms a pod that is over', 'coordinator', statusOf('over', lethal()), /over already/],
@@ -233,6 +245,10 @@ function spec(changes: object): Row[2] {
   return (api) => api.patch(dry(`${fencesPath}/well-1`), 'merge', { spec: changes })
 }
 
+function nodeStatus(name: string, status: object): Row[2] {
+  return (api) => api.patch(dry(`${node(name)}/status`), 'strategic', { status })
+}
+
 function lethal() {
   return { phase: 'Failed', reason: 'NodeFenced', message: 'its node was fenced', conditions: [{ type: 'DisruptionTarget', status: 'True', reason: 'HoldfastFenced', lastTransitionTime: new Date(clock.wall()).toISOString() }] }
 }
@@ -279,7 +295,7 @@ function fixtures(): readonly (readonly [path: string, body: unknown])[] {
     ['/api/v1/nodes', { apiVersion: 'v1', kind: 'Node', metadata: { name: 'fenced' }, spec: { taints: [others, quarantine, outOfService, forceEviction] } }],
     ['/api/v1/nodes', { apiVersion: 'v1', kind: 'Node', metadata: { name: 'crowded' }, spec: { taints: Array.from({ length: 200 }, (_, index) => ({ ...others, key: `example.com/rule-${index}` })) } }],
     ['/api/v1/namespaces/people/pods', podOf('waits')],
-    ...['runs', 'doomed', 'over'].map((name) => ['/api/v1/namespaces/people/pods', podOf(name, { nodeName: 'well' })] as const),
+    ...['runs', 'doomed', 'over', 'leaves'].map((name) => ['/api/v1/namespaces/people/pods', podOf(name, { nodeName: 'well' })] as const),
     [maps(system), configMap('fence-config-kept')],
     [fencesPath, fence('well-1', 'well')],
     ['/apis/holdfast.dev/v1alpha1/holdfastpolicies', { apiVersion: 'holdfast.dev/v1alpha1', kind: 'HoldfastPolicy', metadata: { name: 'usual' }, spec: {} }],
@@ -287,10 +303,11 @@ function fixtures(): readonly (readonly [path: string, body: unknown])[] {
 }
 
 const statuses: readonly (readonly [path: string, status: object])[] = [
-  [node('fenced'), { conditions: [{ type: 'Ready', status: 'False' }] }],
+  [node('fenced'), { conditions: [{ type: 'Ready', status: 'False' }], volumesInUse: inUse }],
   [pod('runs'), { phase: 'Running', conditions: [{ type: 'Ready', status: 'True' }] }],
   [pod('doomed'), { ...lethal(), phase: 'Running' }],
   [pod('over'), { phase: 'Succeeded' }],
+  [pod('leaves'), { phase: 'Running', containerStatuses: [runs] }],
 ]
 
 function people(): readonly object[] {

@@ -40,7 +40,7 @@ test('a malformed policy lists every fault with its path', () => {
     'spec.selector.matchLabels.a: is not a label value',
     'spec.mode: must be one of enforce, dryRun; is "off"',
     'spec.profile: must be one of fast, balanced, conservative; is "quick"',
-    'spec.nodeDownPodDeletionPolicy: must be one of DoNothing, DeleteAllPods; is "DeleteAll"',
+    'spec.nodeDownPodDeletionPolicy: must be one of DoNothing, DeleteStatefulSetPod, DeleteDeploymentPod, DeleteBothStatefulsetAndDeploymentPod, DeleteAllPods; is "DeleteAll"',
     'spec.retries: must be at least 1, is 0',
     'spec.restAfter: must be a duration such as 90s, 10m or 1h30m',
     'spec.bootWithin: must be at least 1s',
@@ -52,7 +52,7 @@ test('a malformed policy lists every fault with its path', () => {
     'spec.pause.reason: is empty',
     'spec.pause.by: is missing',
     'spec.selector.matchExpressions: is not a field; known are matchLabels',
-    'spec.profle: is not a field; known are priority, selector, mode, profile, nodeDownPodDeletionPolicy, retries, restAfter, bootWithin, returnPatience, clearPatience, powerOnFoundOff, identity, brakes, pause',
+    'spec.profle: is not a field; known are priority, selector, mode, profile, nodeDownPodDeletionPolicy, onlyTerminating, provisioners, volumeAttachmentRecovery, release, retries, restAfter, bootWithin, returnPatience, clearPatience, powerOnFoundOff, identity, brakes, pause',
   ])
 })
 

@@ -1,7 +1,8 @@
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
+import { attachmentName } from '../../sim/mounts.ts'
 import type { KubeObject } from '../../coordinator/api.ts'
-import { keepAttachment, keepNode, readPod } from '../../coordinator/kubernetes.ts'
+import { attachmentOf, claimsOf, keepAttachment, keepNode, readPod } from '../../coordinator/kubernetes.ts'
 
 const test = suite('kubernetes')
 
@@ -51,10 +52,16 @@ test('a pod of a kind nobody here knows is somebody\'s, and not exempt', () => {
 })
 
 test('claims are the pod\'s own and those of its generic ephemeral volumes', () => {
-  const pod = readPod(object({ name: 'db-0', namespace: 'work' }, { spec: { volumes: [
+  const claims = claimsOf(object({ name: 'db-0', namespace: 'work' }, { spec: { volumes: [
     { name: 'data', persistentVolumeClaim: { claimName: 'data-db-0' } }, { name: 'scratch', ephemeral: {} }, { name: 'config', configMap: {} },
   ] } }))
-  assert.equal(pod.claims, ['work/data-db-0', 'work/db-0-scratch'])
+  assert.equal(claims, ['work/data-db-0', 'work/db-0-scratch'])
+})
+
+test('what a node is said to use leads to its VolumeAttachment, named as Kubernetes names it', () => {
+  assert.is(attachmentOf('kubernetes.io/csi/csi.holdfast.dev^vol-1', 'node-1'), attachmentName('vol-1', 'csi.holdfast.dev', 'node-1'))
+  assert.is(attachmentOf('kubernetes.io/csi/ebs.csi.aws.com^a^b', 'node-1'), attachmentName('a^b', 'ebs.csi.aws.com', 'node-1'), 'a handle may bear the mark itself')
+  assert.is(attachmentOf('kubernetes.io/nfs/server', 'node-1'), undefined)
 })
 
 test('a static pod\'s folder bears the hash of its file', () => {

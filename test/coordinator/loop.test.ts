@@ -31,7 +31,7 @@ function turning(): Turning {
   const asked: { startedAt: Ms; endedAt: Ms }[] = []
   const probedAt: Ms[] = []
   const node: KeptNode = {
-    metadata: { name: 'node-1', uid: 'uid' }, taints: [], address: '10.0.0.1', kubeletPort: 10_250, bootId: '', machine: '', ready: { status: 'True', heartbeat: '' },
+    metadata: { name: 'node-1', uid: 'uid' }, taints: [], inUse: [], address: '10.0.0.1', kubeletPort: 10_250, bootId: '', machine: '', ready: { status: 'True', heartbeat: '' },
   }
   const record: NodeRecord = { nodeUid: 'uid', boot, machine: '', paths: [], resourceVersion: '1' }
   observation.node(node)
@@ -117,7 +117,7 @@ function hand(): Hand {
   const clock = virtualClock()
   const observation = createObservation(clock, 'replica', { heard: () => undefined, forget: () => undefined })
   for (const name of ['node-1', 'node-2']) {
-    observation.node({ metadata: { name, uid: name }, taints: [], address: '', kubeletPort: 0, bootId: '', machine: '', ready: { status: 'True', heartbeat: '' } })
+    observation.node({ metadata: { name, uid: name }, taints: [], inUse: [], address: '', kubeletPort: 0, bootId: '', machine: '', ready: { status: 'True', heartbeat: '' } })
   }
   const act = async (action: Action): Promise<unknown> => {
     on.begun.push({ at: clock.now(), what: action.do })

@@ -1,8 +1,9 @@
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
-import { foreignTaint, hasOurs, hasTaint, left, nothingLeft, outOfServiceKey, quarantineKey, unburied, type Left } from '../../core/clear.ts'
+import { foreignTaint, goesOutOfService, hasOurs, hasTaint, left, nothingLeft, outOfServiceKey, quarantineKey, unburied, volumesOf, type Left } from '../../core/clear.ts'
 import type { PodFate } from '../../core/incident.ts'
 import type { NodeSeen, PodSeen } from '../../core/model.ts'
+import type { Policy } from '../../core/policy.ts'
 import { incident, node, now, pod, podsOf, policy, volume } from './world.ts'
 
 const test = suite('clear')
@@ -116,6 +117,77 @@ test('another\'s out-of-service is named by its value and effect, beside ours to
   assert.is(foreignTaint(node()), undefined)
   for (const taints of [[others], [ours, others]]) assert.match(foreignTaint(node({ taints }))?.detail ?? '', /out-of-service=nodeshutdown:NoExecute/)
   assert.match(foreignTaint(node({ taints: [{ key: outOfServiceKey, effect: 'NoSchedule' }] }))?.detail ?? '', /out-of-service:NoSchedule/)
+})
+
+const both: Partial<Policy> = { nodeDownPodDeletionPolicy: 'DeleteBothStatefulsetAndDeploymentPod' }
+const holding = (name: string, volumes: readonly string[], changes: Partial<PodSeen> = {}): PodSeen =>
+  pod(name, { volumes: volumes.map((one) => ({ claim: `default/${one}`, is: 'bound', volume: one, driver: 'csi.example.com', provisioner: '', shared: false, local: false })), ...changes })
+const attached = (name: string) => ({ attachment: `csi-${name}`, volume: name, driver: 'csi.example.com', fate: 'attached' } as const)
+
+function selective(pods: readonly PodSeen[], freedVolumes: readonly string[], changes: Partial<NodeSeen> = {}, wanted: Partial<Policy> = both): Left {
+  const volumes = ['pv-1', 'pv-2', 'pv-3'].map((name) => volume(name))
+  const rest = left(
+    incident({ volumes: freedVolumes.map(attached) }, { policy: { ...policy, ...wanted } }),
+    node({ pods: podsOf(pods), volumes, inUse: new Set(volumes.map(({ attachment }) => attachment)), ...changes }), 150, provenAt, now,
+  )
+  if (rest === undefined) return assert.unreachable('the pods were to be listed first') as never
+  return rest
+}
+
+const struck = (rest: Left): string[][] => [rest.volumes, rest.strike].map((some) => some.map((one) => one.volume))
+
+test('of a spared kind nothing is freed and no volume is waited for, and each pod is named with the reason', () => {
+  const rest = selective([holding('web-0', ['pv-1']), holding('job', ['pv-2'], { owner: 'Job' })], [])
+  assert.equal(names(rest.batch), ['web-0'])
+  assert.equal(rest.alone.map((one) => [one.pod.name, one.because]), [['job', 'nodeDownPodDeletionPolicy is DeleteBothStatefulsetAndDeploymentPod: a pod of Job is left alone']])
+  assert.equal(struck(rest), [[], []])
+})
+
+test('exactly the volumes of freed pods are struck, once the pods are gone', () => {
+  assert.equal(struck(selective([holding('job', ['pv-2'], { owner: 'Job' })], ['pv-1'])), [['pv-1'], ['pv-1']])
+  assert.equal(struck(selective([holding('web-0', ['pv-1'])], ['pv-1'])), [['pv-1'], []], 'while the pod stands it is in use')
+  assert.equal(struck(selective([holding('web-0', ['pv-1'], { phase: 'Failed' })], ['pv-1'])), [['pv-1'], ['pv-1']], 'one that is over uses nothing')
+})
+
+test('a volume that a spared pod shares with a freed one stays with it, and keeps nothing waiting', () => {
+  const rest = selective([holding('job', ['pv-1'], { owner: 'Job' })], ['pv-1'])
+  assert.equal([struck(rest), nothingLeft(rest)], [[[], []], true])
+})
+
+test('what kubelet is not said to use, or is being detached, is not struck again', () => {
+  assert.equal(struck(selective([], ['pv-1'], { inUse: new Set() })), [['pv-1'], []])
+  assert.equal(struck(selective([], ['pv-1'], { volumes: [volume('pv-1', { deleting: true })] })), [['pv-1'], []])
+})
+
+test('under DeleteAllPods without out-of-service every volume of the node is struck but those of pods that belong to it', () => {
+  const rest = selective([holding('store', ['pv-3'], { exempt: 'a DaemonSet pod' })], [], {}, { release: 'selective' })
+  assert.equal(struck(rest), [['pv-1', 'pv-2'], ['pv-1', 'pv-2']])
+})
+
+test('a replaced pod that stays lets go of its volumes only once nothing of it is said to run', () => {
+  const wanted: Partial<Policy> = { nodeDownPodDeletionPolicy: 'DoNothing', volumeAttachmentRecovery: 'immediate' }
+  const shell = holding('shell', ['pv-1'], { owner: 'ReplicaSet', terminating: true })
+  const before = selective([shell], [], {}, wanted)
+  assert.equal([names(before.release), struck(before), nothingLeft(before)], [['shell'], [[], []], false])
+  const after = selective([{ ...shell, ended: true }], ['pv-1'], {}, wanted)
+  assert.equal([names(after.release), struck(after)], [[], [['pv-1'], ['pv-1']]])
+})
+
+test('a pod that is not due keeps the node from being cleared', () => {
+  const rest = selective([holding('web-0', ['pv-1'])], [], {}, { onlyTerminating: true })
+  assert.equal([names(rest.batch), rest.later.map((one) => one.pod.name), nothingLeft(rest)], [[], ['web-0'], false])
+})
+
+test('the volumes of freed pods come onto the record, and where everything is freed those of the node', () => {
+  const one = node({ volumes: [volume('pv-1'), volume('pv-2')] })
+  const told = (changes: Partial<Policy>) => volumesOf(incident({}, { policy: { ...policy, ...changes } }), one, [holding('web-0', ['pv-1'])]).map((seen) => seen.volume)
+  assert.equal([told(both), told({})], [['pv-1'], ['pv-1', 'pv-2']])
+})
+
+const goes = (changes: Partial<Policy>): boolean => goesOutOfService(incident({}, { policy: { ...policy, ...changes } }), { kind: 'off' })
+
+test('out-of-service takes a proof of the machine, a policy that spares nobody, and leave', () => {
+  assert.equal([goes({}), goes(both), goes({ onlyTerminating: true }), goes({ provisioners: ['x'] }), goes({ release: 'selective' })], [true, false, false, false, false])
 })
 
 const litter = (pods: readonly PodSeen[]) => unburied(incident({ pods: [fate('web-0', 'uid-web-0')] }), node({ pods: podsOf(pods) }))?.map((one) => one.name)

@@ -29,7 +29,7 @@ export function node(changes: Partial<NodeSeen> = {}): NodeSeen {
   return {
     name, uid: `uid-${name}`, machine: `machine-${name.slice(-1)}`, bootId: 'boot-1', address: '10.0.0.2', zone: 'a', controlPlane: false, labels: {}, taints: [],
     resourceVersion: '7', ready: { status: 'True', postedAt: 50_000, since: 10_000, bootId: 'boot-1' }, beat: beat(), seenAt: 5_000, witnesses: [],
-    record: record({ nodeUid: `uid-${name}`, machine: `machine-${name.slice(-1)}` }), readings: [], path: { levels: [[method]], faults: [] }, volumes: [],
+    record: record({ nodeUid: `uid-${name}`, machine: `machine-${name.slice(-1)}` }), readings: [], path: { levels: [[method]], faults: [] }, volumes: [], inUse: new Set(),
     busy: new Set(), firstSeen: new Map(), ...changes,
   }
 }
@@ -99,7 +99,7 @@ export const foundOffNode: Partial<NodeSeen> = {
 export function pod(name: string, changes: Partial<PodSeen> = {}): PodSeen {
   return {
     namespace: 'default', name, uid: `uid-${name}`, resourceVersion: '1', owner: 'StatefulSet', priority: 0, terminating: false, phase: 'Running', finalizers: [],
-    claims: [], ...changes,
+    volumes: [], grace: 30_000, ended: false, ...changes,
   }
 }
 

@@ -14,8 +14,8 @@ type Call = readonly [verb: string, resource: string, group: string, namespace?:
 
 /** What the coordinator's code asks of the API server. */
 const calls: readonly Call[] = [
-  ['list', 'nodes', ''], ['watch', 'nodes', ''], ['get', 'nodes', ''], ['patch', 'nodes', ''],
-  ['list', 'pods', ''], ['delete', 'pods', '', 'shop', 'db-0'], ['patch', 'pods/status', '', 'shop', 'db-0'],
+  ['list', 'nodes', ''], ['watch', 'nodes', ''], ['get', 'nodes', ''], ['patch', 'nodes', ''], ['patch', 'nodes/status', ''],
+  ['list', 'pods', ''], ['get', 'pods', '', 'shop', 'db-0'], ['get', 'persistentvolumeclaims', '', 'shop', 'data-db-0'], ['get', 'persistentvolumes', ''], ['delete', 'pods', '', 'shop', 'db-0'], ['patch', 'pods/status', '', 'shop', 'db-0'],
   ['list', 'volumeattachments', 'storage.k8s.io'], ['watch', 'volumeattachments', 'storage.k8s.io'],
   ['create', 'tokenreviews', 'authentication.k8s.io'],
   ['list', 'holdfastpolicies', ours], ['watch', 'holdfastpolicies', ours], ['update', 'holdfastpolicies/status', ours],
@@ -57,7 +57,7 @@ test('no right is there that no call needs', () => {
 
 for (const [says, call] of [
   ['delete a Node', ['delete', 'nodes', '']],
-  ['write a Node\'s status', ['patch', 'nodes/status', '']],
+  ['change a volume', ['patch', 'persistentvolumes', '']],
   ['delete a VolumeAttachment', ['delete', 'volumeattachments', 'storage.k8s.io']],
   ['watch the pods of the whole cluster', ['watch', 'pods', '']],
   ['create a pod', ['create', 'pods', '', 'shop']],

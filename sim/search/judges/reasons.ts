@@ -85,6 +85,7 @@ export const truths: Readonly<Record<string, Truth>> = {
   unselected: (_held, sight) => (sight.policies().length === 0 ? undefined : 'a policy for all nodes stands'),
   'policy-conflict': (_held, sight) => (sight.policies().length > 1 ? undefined : 'there are no two policies'),
   'do-nothing': ({ fence }) => (fence?.spec.policy.nodeDownPodDeletionPolicy === 'DeleteAllPods' ? 'its policy says DeleteAllPods' : undefined),
+  'not-due': ({ fence }) => (fence?.spec.policy.onlyTerminating === true || (fence?.spec.policy.volumeAttachmentRecovery ?? 'never') !== 'never' ? undefined : 'its policy waits for no eviction'),
   'order-may-land': mayLand,
   resting({ node, fence }, sight) {
     const rest = spanOf(fence?.spec.policy.restAfter ?? '1m')

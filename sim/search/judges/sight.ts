@@ -17,7 +17,7 @@ export interface Fence extends KubeObject {
     readonly boot: string
     readonly abort?: boolean
     readonly acknowledge?: object
-    readonly policy: { readonly mode?: string; readonly nodeDownPodDeletionPolicy?: string; readonly pause?: object; readonly restAfter?: string }
+    readonly policy: { readonly mode?: string; readonly nodeDownPodDeletionPolicy?: string; readonly onlyTerminating?: boolean; readonly volumeAttachmentRecovery?: string; readonly pause?: object; readonly restAfter?: string }
   }
   readonly status?: {
     readonly phase?: string
@@ -29,7 +29,7 @@ export interface Fence extends KubeObject {
   }
 }
 
-interface Policy extends KubeObject { readonly spec?: { readonly mode?: string; readonly pause?: object; readonly nodeDownPodDeletionPolicy?: string } }
+interface Policy extends KubeObject { readonly spec?: { readonly mode?: string; readonly pause?: object; readonly nodeDownPodDeletionPolicy?: string; readonly onlyTerminating?: boolean; readonly volumeAttachmentRecovery?: string } }
 interface Config extends KubeObject { readonly data?: Readonly<Record<string, string>> }
 interface NodeRecord extends KubeObject { readonly spec?: { readonly paths?: readonly PathWord[] } }
 interface PathWord { readonly method: string; readonly boot: string; readonly state: string }
