@@ -235,14 +235,14 @@ function fencesReadable({ incidents, unreadable }: Cluster): Checked {
 }
 
 function taintsOwned({ nodes, incidents }: Cluster): Checked {
-  return claim('taints-owned', 'every taint of ours has an open incident', [nodes, incidents], () => {
-    const owners = new Set(valueOf(incidents, []).filter(({ status }) => status.phase !== 'Final').map(({ nodeName }) => nodeName))
-    const orphans = valueOf(nodes, []).flatMap(({ metadata, taints }) => {
-      if (owners.has(metadata.name)) return []
-      return taints.filter(({ key }) => key === quarantineKey || key === outOfServiceKey).map(({ key }) => `${metadata.name} bears ${key}`)
-    })
-    return orphans.length === 0 ? undefined : few(orphans)
+  const owners = new Set(valueOf(incidents, []).filter(({ status }) => status.phase !== 'Final').map(({ nodeName }) => nodeName))
+  const orphans = valueOf(nodes, []).flatMap(({ metadata, taints }) => {
+    if (owners.has(metadata.name)) return []
+    return taints.filter(({ key }) => key === quarantineKey || key === outOfServiceKey).map(({ key }) => ({ key, says: `${metadata.name} bears ${key}` }))
   })
+  // A quarantine comes off by itself once its node is clean.
+  const weight = orphans.some(({ key }) => key === outOfServiceKey) ? 'error' : 'warning'
+  return claim('taints-owned', 'every taint of ours has an open incident', [nodes, incidents], () => (orphans.length === 0 ? undefined : few(orphans.map(({ says }) => says))), weight)
 }
 
 function pluginsTolerate({ daemonSets }: Cluster): Checked {

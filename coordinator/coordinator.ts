@@ -137,7 +137,7 @@ export async function startCoordinator(host: CoordinatorHost, settings: Coordina
     holds: holds.now, refresh,
     decided: (span, actions) => {
       wanted = actions
-      tellGates(observation, beats, clock.now())
+      tellGates(observation, beats, policies.inForce(), clock.now())
       settings.decided?.(span)
     },
   })
@@ -174,11 +174,14 @@ export async function startCoordinator(host: CoordinatorHost, settings: Coordina
     if (term !== undefined) policies.settle()
   }
 
+  /** Whoever has not read the records once takes every boot for one that he has never heard of. */
   function freshAt(): Ms {
-    return Math.min(...reflectors.slice(0, 3).map((reflector) => reflector.freshAt() ?? -Infinity))
+    const [nodes, fenceObjects, attachments, records] = reflectors
+    if (records?.synced !== true) return -Infinity
+    return Math.min(...[nodes, fenceObjects, attachments].map((reflector) => reflector?.freshAt() ?? -Infinity))
   }
 
-  /** The first three are those that blindness is judged by. */
+  /** The first three are those that blindness is judged by, and the fourth until it was read once. */
   function startReflectors(): Reflector<KubeObject>[] {
     const common = { api, clock, chance: host.chance, log }
     const nodes = reflect({

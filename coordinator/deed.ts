@@ -175,16 +175,22 @@ export function doer(options: DeedOptions): (deed: Deed) => Promise<boolean> {
 
   async function taint(deed: Extract<Deed, { do: 'taint' }>): Promise<boolean> {
     const row = observation.row(deed.node)
-    const incident = observation.seen.incidents.get(deed.incident)
-    if (row === undefined || incident === undefined) return false
-    if (deed.outOfService && !holds(deed.proof, incident, row)) return false
+    const incident = deed.incident === undefined ? undefined : observation.seen.incidents.get(deed.incident)
+    if (row === undefined || (deed.incident !== undefined && incident === undefined)) return false
+    if (deed.outOfService && (incident === undefined || !holds(deed.proof, incident, row))) return false
     const wanted: Taint[] = [
       { key: quarantineKey, value: ownValue, effect: 'NoSchedule' } as const,
       ...(deed.outOfService ? [{ key: outOfServiceKey, value: ownValue, effect: 'NoSchedule' } as const] : []),
     ].filter((one) => !hasTaint(row, one.key))
     if (wanted.length === 0 || !await writeTaints(row, [...row.taints, ...wanted])) return false
-    await incidents.change(deed.incident, timeline.tainted(deed.outOfService, at()))
+    if (deed.incident === undefined) quarantined(row)
+    else await incidents.change(deed.incident, timeline.tainted(deed.outOfService, at()))
     return true
+  }
+
+  function quarantined({ name, beat }: Row): void {
+    log.warn({ node: name, boot: beat?.boot }, 'node quarantined: the boot before this one was cut off')
+    say(name, undefined, 'Quarantined', 'Taint', 'the boot before this one was cut off: no workload is sent here until its agent has found it clean', 'Warning')
   }
 
   async function untaint(deed: Extract<Deed, { do: 'untaint' }>): Promise<boolean> {

@@ -6,7 +6,9 @@ import type { Incident } from './incident.ts'
 import { askClean, beatsWithin } from './look.ts'
 import { sameBoot, type BeatSeen, type Boot, type Ms, type NodeSeen, type PodsSeen } from './model.ts'
 import { awaiting } from './return.ts'
+import type { Policy } from './policy.ts'
 import type { Survey } from './survey.ts'
+import { isGuarded, isUnclean } from './unclean.ts'
 
 export interface Acceptance {
   readonly accepted: boolean
@@ -16,13 +18,12 @@ export interface Acceptance {
 
 const accepts: Acceptance = { accepted: true, reason: '' }
 
-/** `incident`: the open one of this node. */
-export function acceptance(node: NodeSeen, boot: Boot, incident: Incident | undefined, now: Ms): Acceptance {
-  // Of five thousand nodes at each tick: nearly all end here.
-  if (node.taints.length === 0 && incident === undefined) return accepts
+/** `incident`: the open one of this node. `policies`: none while it is paused, when nothing new is held against anybody. */
+export function acceptance(node: NodeSeen, boot: Boot, incident: Incident | undefined, policies: readonly Policy[], now: Ms): Acceptance {
   if (hasTaint(node, quarantineKey)) return refuses(awaiting(incident, node, now)?.detail ?? 'nothing is left over any more, and its taint comes off')
   // What ran in the boot before may be given to others just now, and its quarantine comes with the first order or with the proof.
   if (incident !== undefined && !sameBoot(incident.boot, boot)) return refuses(`the incident ${incident.name} of an earlier boot is not over`)
+  if (isUnclean(node) && isGuarded(node, policies)) return refuses('the boot before this one was cut off, and nobody has looked yet what it left')
   return accepts
 }
 

@@ -39,7 +39,8 @@ export type Deed =
   | { readonly do: 'void'; readonly node: NodeName; readonly incident: string; readonly evidence: string }
   /** The proof is set aside, since nobody can tell any more whether it is so; what it rests on may prove anew, and so may the next level. */
   | { readonly do: 'lapse'; readonly node: NodeName; readonly incident: string; readonly evidence: string }
-  | { readonly do: 'taint'; readonly node: NodeName; readonly incident: string; readonly outOfService: boolean; readonly proof?: Proof }
+  /** Without an incident: quarantine alone. */
+  | { readonly do: 'taint'; readonly node: NodeName; readonly incident?: string; readonly outOfService: boolean; readonly proof?: Proof }
   /** `recovers`: with this taint the clear ends, and what follows brings the node back. `left`: pods that the clear spared, and why. */
   | {
     readonly do: 'untaint'; readonly node: NodeName; readonly incident?: string; readonly key: string; readonly because: string; readonly recovers: boolean

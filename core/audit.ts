@@ -7,6 +7,7 @@ import { liesOf, mayHaveStrayed, type Lie } from './lie.ts'
 import { sameBoot, type BeatSeen, type Boot, type Method, type Ms, type NodeName, type NodeRecord, type NodeSeen, type PathAudit, type Reading } from './model.ts'
 import { auditOf, readingsOf, sameMachine } from './proof.ts'
 import type { Survey } from './survey.ts'
+import { isGuarded } from './unclean.ts'
 
 /** An audit that did not verify a path is repeated so often. */
 const auditAgain: Ms = 15_000
@@ -42,6 +43,8 @@ export function audits(on: Survey): (Look | RecordDeed)[] {
         asked &&= due === undefined
       }
     }
+    // Of a boot that is to be quarantined first the record must not say yet that it is known.
+    if (on.unclean.has(node) && isGuarded(node, on.policies)) continue
     const writing = node.busy.has(`record ${node.name}`) || marks.some((mark) => mark.node === node.name)
     if (asked && records.length + marks.length < free.records && !writing) records.push(...auditRecord(node, beat, lies.get(node.name) ?? [], on.now))
   }

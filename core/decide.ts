@@ -25,6 +25,7 @@ import { bringBack, end, giveBack, giveStrayed, returning } from './restore.ts'
 import { awaiting } from './return.ts'
 import { hold, isAnotherMachine, laterBoot, latestBoot, quarantine, situationOf, untaint, withdraw, type Situation } from './situation.ts'
 import { survey, type Survey } from './survey.ts'
+import { quarantineUnclean } from './unclean.ts'
 
 export function decide(seen: Observed, now: Ms, policies: readonly Policy[]): readonly Action[] {
   if (seen.self.term === undefined) return []
@@ -38,7 +39,7 @@ export function decide(seen: Observed, now: Ms, policies: readonly Policy[]): re
     const node = seen.nodes.get(name)
     if (node !== undefined && !on.open.has(name)) actions.push(...begin(on, node))
   }
-  actions.push(...headStart(on), ...askShut(on))
+  actions.push(...headStart(on), ...askShut(on), ...quarantineUnclean(on))
   const asked = new Set(actions.map(keyOf))
   // A device that an incident asks is not asked by an audit beside it: the answer is the same.
   actions.push(...strays(on), ...audits(on).filter((action) => !asked.has(keyOf(action))))
@@ -371,7 +372,8 @@ function strays(on: Survey): readonly Action[] {
 }
 
 function stray(on: Survey, node: NodeSeen): Action[] {
-  if (node.busy.has(`deed ${node.name}`)) return []
+  // While its boot is not on record the next tick would quarantine it again.
+  if (node.busy.has(`deed ${node.name}`) || on.unclean.has(node)) return []
   const { pause } = on.seen.self
   if (pause !== undefined) return [hold(node.name, paused(pause, theirPause))]
   // Nothing on record says why it should stand, and the node may be running.

@@ -70,6 +70,8 @@ function provenAt(incident: Incident | undefined, node: NodeSeen): Ms | undefine
 function kubeletBack(incident: Incident | undefined, node: NodeSeen, beat: BeatSeen): boolean {
   const { ready } = node
   if (ready.status !== 'True' || !sameBoot(ready.bootId, beat.boot)) return false
-  if (incident === undefined || sameBoot(beat.boot, incident.boot)) return beat.kubelet === 'ok'
+  // Where its health is told elsewhere than usual, a status that came after the agent's first beat is as good.
+  if (incident === undefined) return beat.kubelet === 'ok' || (beat.kubelet === 'unknown' && ready.postedAt >= beat.since)
+  if (sameBoot(beat.boot, incident.boot)) return beat.kubelet === 'ok'
   return !sameBoot(ready.bootId, incident.boot) || ready.postedAt >= (provenAt(incident, node) ?? beat.since)
 }

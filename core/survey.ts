@@ -9,6 +9,7 @@ import { sameBoot, type BeatSeen, type Ms, type NodeName, type NodeSeen, type Ob
 import { beatsWithin, listenersOf } from './look.ts'
 import { nextOrder } from './plan.ts'
 import { recall, unconfigured } from './proof.ts'
+import { isUnclean } from './unclean.ts'
 import { policyOf, profiles, type Chosen, type Policy } from './policy.ts'
 
 export interface Survey {
@@ -29,6 +30,8 @@ export interface Survey {
   readonly quarantined: readonly NodeSeen[]
   /** Nodes that beat while their gate keeps pods from starting. */
   readonly shut: readonly NodeSeen[]
+  /** Nodes that beat in a boot which follows one that was cut off, and that nobody has quarantined for it yet. */
+  readonly unclean: ReadonlySet<NodeSeen>
   /** What runs here: programs of every kind, those of audits among them, port probes and writes of records of nodes that beat. */
   readonly running: Running
   /** Nodes that beat, a few of each zone: whom to ask about another. */
@@ -55,6 +58,7 @@ export function survey(seen: Observed, now: Ms, policies: readonly Policy[]): Su
   const late: NodeSeen[] = []
   const quarantined: NodeSeen[] = []
   const shut: NodeSeen[] = []
+  const unclean = new Set<NodeSeen>()
   const running: Running = { programs: 0, devices: 0, probes: 0, records: 0, lists: 0 }
   let agents = 0
   for (const node of seen.nodes.values()) {
@@ -65,6 +69,7 @@ export function survey(seen: Observed, now: Ms, policies: readonly Policy[]): Su
     if (node.taints.length > 0 && hasTaint(node, quarantineKey)) quarantined.push(node)
     if (beat?.lapse !== undefined && recentLapse(node, beat.lapse, seen, policies, now)) lapsed.add(node)
     if (isShut(beat, now)) shut.push(node)
+    if (beating && isUnclean(node)) unclean.add(node)
     if (beating) agents += 1
     else quiet.push(node)
     if (beat === undefined || now - beat.at < soonestLate || open.has(node.name)) continue
@@ -82,7 +87,7 @@ export function survey(seen: Observed, now: Ms, policies: readonly Policy[]): Su
   const present = silent.length < 2 ? [] : [...seen.nodes.values()].filter((node) => node.gone !== true)
   let listeners: readonly (readonly NodeSeen[])[] | undefined
   return {
-    seen, now, peers, policies, open, beside, verdicts, late, storms: storm(present, silent, policies), fencing: slotHolders(seen, open, now), quarantined, shut, running,
+    seen, now, peers, policies, open, beside, verdicts, late, storms: storm(present, silent, policies), fencing: slotHolders(seen, open, now), quarantined, shut, unclean, running,
     listeners: () => (listeners ??= listenersOf(seen.nodes.values(), now)),
   }
 }

@@ -110,6 +110,8 @@ test('a taint of ours without an open incident is an orphan, with one it is not'
   assert.is(one('taints-owned', cluster({ nodes: marked }))?.error, `node-2 bears ${quarantineKey}, node-2 bears ${outOfServiceKey}`)
   assert.is(one('taints-owned', cluster({ nodes: marked, incidents: part([incident({ phase: 'Final' })]) }))?.result, 'error')
   assert.is(one('taints-owned', cluster({ nodes: marked, incidents: part([incident({ phase: 'Running' })]) }))?.result, 'success')
+  const quarantined = part([kept('node-2', { taints: [{ key: quarantineKey, effect: 'NoSchedule' }] })])
+  assert.is(one('taints-owned', cluster({ nodes: quarantined }))?.result, 'warning', 'it comes off by itself')
 })
 
 test('a CSI node plugin that does not tolerate our taints is named', () => {

@@ -382,6 +382,15 @@ test('quarantine alone needs no proof', async () => {
   assert.equal(world.taints(), [quarantineKey])
 })
 
+test('quarantine without an incident is told on the Node itself; out-of-service is never set so', async () => {
+  const world = edgeWorld()
+  world.plantNode(victim, {})
+  assert.is(await world.do({ do: 'taint', node: victim, outOfService: true, proof: recall(proofRecord()) }), false)
+  assert.ok(await world.do({ do: 'taint', node: victim, outOfService: false }))
+  assert.equal(world.taints(), [quarantineKey])
+  assert.match(world.said.map(({ note }) => note).join(), /cut off/)
+})
+
 test('nobody taints who does not lead', async () => {
   const world = await opened()
   world.term = undefined

@@ -12,27 +12,33 @@ const quarantine = { key: quarantineKey, value: 'holdfast', effect: 'NoSchedule'
 const accepted = { accepted: true, reason: '' }
 
 test('the boot of a node that nothing is held against is accepted', () => {
-  assert.equal(acceptance(node(), boot, undefined, now), accepted)
-  assert.equal(acceptance(node({ taints: [{ key: 'example.com/gpu', effect: 'NoSchedule' }] }), boot, undefined, now), accepted)
+  assert.equal(acceptance(node(), boot, undefined, [policy], now), accepted)
+  assert.equal(acceptance(node({ taints: [{ key: 'example.com/gpu', effect: 'NoSchedule' }] }), boot, undefined, [policy], now), accepted)
 })
 
 test('under quarantine it is not, and the reason is what the quarantine waits for', () => {
   const dirty = beat({ clean: { at: now - 1_000, report: { state: 'dirty', leftovers: [{ kind: 'mount', path: '/x' }] } } })
-  const word = acceptance(node({ taints: [quarantine], beat: dirty }), boot, undefined, now)
+  const word = acceptance(node({ taints: [quarantine], beat: dirty }), boot, undefined, [policy], now)
   assert.equal(word, { accepted: false, reason: '1 left over on node-2: mount /x' })
 })
 
 test('under a quarantine that waits for nothing any more it is not either, until the taint is off', () => {
   const firstSeen = new Map([['gone node.kubernetes.io/out-of-service', now - 60_000]])
-  assert.is(acceptance(node({ taints: [quarantine], firstSeen }), boot, undefined, now).accepted, false)
+  assert.is(acceptance(node({ taints: [quarantine], firstSeen }), boot, undefined, [policy], now).accepted, false)
 })
 
 test('while the incident of an earlier boot is open the new one is not accepted, quarantined or not', () => {
-  assert.match(acceptance(node(), newBoot, incident(), now).reason, /node-2-abc-1 of an earlier boot is not over/)
+  assert.match(acceptance(node(), newBoot, incident(), [policy], now).reason, /node-2-abc-1 of an earlier boot is not over/)
 })
 
 test('an incident of this very boot in which nothing was cut holds no pod back: it is about to be withdrawn', () => {
-  assert.equal(acceptance(node(), boot, incident(), now), accepted)
+  assert.equal(acceptance(node(), boot, incident(), [policy], now), accepted)
+})
+
+test('a boot that follows one that was cut off is not accepted before somebody has looked, where a policy guards the node', () => {
+  const cut = node({ beat: beat({ boot: newBoot, gate: 'shut', before: 'cut off' }) })
+  assert.match(acceptance(cut, newBoot, undefined, [policy], now).reason, /was cut off/)
+  for (const policies of [[], [{ ...policy, mode: 'dryRun' as const }], [{ ...policy, nodeLabels: { other: 'yes' } }]]) assert.equal(acceptance(cut, newBoot, undefined, policies, now), accepted)
 })
 
 test('a pod that tolerates is named as its runtime knows it', () => {

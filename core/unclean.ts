@@ -1,0 +1,41 @@
+// A boot that follows one which was cut off. A reboot of two seconds is invisible to Kubernetes: Ready never flips, the pods go on where
+// they were, and what the boot before left half done (a staging mount that kubelet forgot, a journal) is met by them. So such a boot is
+// quarantined until its node was found clean, on its agent's own word; no incident is made of it.
+//
+// What stands for "seen already" is the boot in the NodeRecord: it is written once the taint is on, and not before. A leader that is
+// killed between the two finds the same facts.
+import type { Action } from './action.ts'
+import { handsOff } from './brake.ts'
+import { hasTaint, quarantineKey } from './clear.ts'
+import { sameBoot, type NodeSeen } from './model.ts'
+import { policyOf, type Policy } from './policy.ts'
+import { hold } from './situation.ts'
+import type { Survey } from './survey.ts'
+
+/** Its agent knows of shutdown marks, and found none; and another boot was the last that anybody had on record. */
+export function isUnclean({ beat, record, uid }: NodeSeen): boolean {
+  if (beat === undefined || record === undefined || record.nodeUid !== uid || sameBoot(record.boot, beat.boot)) return false
+  return beat.gate !== undefined && beat.before !== 'shut down'
+}
+
+/** Whether its owner wants more of us than to watch. A pause is over some day, and then the boot is still what it was. */
+export function isGuarded(node: Pick<NodeSeen, 'labels'>, policies: readonly Policy[]): boolean {
+  const chosen = policyOf(node, policies)
+  return 'policy' in chosen && chosen.policy.mode === 'enforce'
+}
+
+export function quarantineUnclean(on: Survey): Action[] {
+  return [...on.unclean].flatMap((node): Action[] => {
+    const { record, beat, name } = node
+    const chosen = policyOf(node, on.policies)
+    if (record === undefined || beat === undefined || !('policy' in chosen) || !isGuarded(node, on.policies)) return []
+    if (hasTaint(node, quarantineKey)) {
+      // Its paths were not asked in this boot yet, nor its port: what the record says of them is of the boots that it names.
+      const { resourceVersion: _, probe: __, ...known } = record
+      return [{ do: 'record', node: name, record: { ...known, boot: beat.boot, machine: node.machine } }]
+    }
+    if (on.open.has(name)) return [] // it quarantines the node itself, or ends and leaves that to the next tick
+    const off = handsOff(on.seen.self, chosen.policy)
+    return off === undefined ? [{ do: 'taint', node: name, outOfService: false }] : [hold(name, off)]
+  })
+}
