@@ -19,6 +19,8 @@ const brakesSchema = v.pipe(
     stormPercent: v.exactOptional(whole('No device is ordered while more than this share of the nodes, and at least two, fell silent together.', 0, 100), brakes.stormPercent),
     stormWindow: v.exactOptional(duration('How close together silences must begin to count as one storm.', 1_000, 24 * 3_600_000), showDuration(brakes.stormWindow)),
     concurrency: v.exactOptional(whole('Nodes fenced at once. 0 means by size: one below ten nodes, then a tenth, at most five.', 0, 100), brakes.concurrency),
+    repeatLimit: v.exactOptional(whole('A node that was fenced so often within repeatWindow is cleared, and not switched on again before that time is over. 0 means never.', 0, 100), brakes.repeatLimit),
+    repeatWindow: v.exactOptional(duration('The time in which repeatLimit counts.', 60_000, 7 * 24 * 3_600_000), showDuration(brakes.repeatWindow)),
   } satisfies Fields<Brakes>),
   v.description('Limits that keep devices untouched while a fault looks common.'),
 )
@@ -168,7 +170,7 @@ export function specOfPolicy(policy: Policy): v.InferInput<typeof spec> {
     priority, selector: { matchLabels: { ...nodeLabels } }, mode, profile, nodeDownPodDeletionPolicy, onlyTerminating, provisioners: [...provisioners], volumeAttachmentRecovery, release, retries,
     restAfter: showDuration(policy.restAfter), bootWithin: showDuration(policy.bootWithin),
     returnPatience: showDuration(policy.returnPatience), clearPatience: showDuration(policy.clearPatience),
-    powerOnFoundOff, identity, brakes: { ...limits, stormWindow: showDuration(limits.stormWindow) },
+    powerOnFoundOff, identity, brakes: { ...limits, stormWindow: showDuration(limits.stormWindow), repeatWindow: showDuration(limits.repeatWindow) },
     ...(pause === undefined ? {} : { pause: { ...pause } }),
   }
 }

@@ -2,6 +2,7 @@
 // are a hundred megabytes; without them, five.
 import { createHash } from 'node:crypto'
 import { ownValue, quarantineKey } from '../core/clear.ts'
+import { kuredAnnotation } from '../core/hands.ts'
 import type { PodSeen, PodVolume, Taint, VolumeSeen } from '../core/model.ts'
 import type { KubeObject, Meta } from './api.ts'
 import { probeAddress } from './probe.ts'
@@ -77,7 +78,7 @@ export function attachmentOf(unique: string, node: string): string | undefined {
 
 function keepMeta(meta: Meta): Meta {
   const { name, uid, resourceVersion, labels, annotations } = meta
-  const ours = Object.fromEntries(Object.entries(annotations ?? {}).filter(([key]) => key.startsWith('holdfast.dev/')))
+  const ours = Object.fromEntries(Object.entries(annotations ?? {}).filter(([key]) => key.startsWith('holdfast.dev/') || key === kuredAnnotation))
   return { name, ...(uid === undefined ? {} : { uid }), ...(resourceVersion === undefined ? {} : { resourceVersion }), labels: labels ?? {}, annotations: ours }
 }
 

@@ -5,9 +5,9 @@
 // Answers to our own reads and writes run ahead of the watch, which goes on bringing older copies for a moment; and an answer
 // may be longer on its way than the watch. So the newer version counts. Not for ever: a server that has gone back in time
 // (restored from a copy) and insists is believed by the reflectors after a minute, and then here.
-import { goneKey, terminatingKey, type FencePath, type LeaseSeen, type Ms, type NodeName, type NodeRecord, type NodeSeen, type Observed, type PodsSeen, type ProbeSeen, type Reading, type Self, type VolumeSeen, type WitnessSeen } from '../core/model.ts'
+import { fencedKey, goneKey, terminatingKey, type FencePath, type LeaseSeen, type Ms, type NodeName, type NodeRecord, type NodeSeen, type Observed, type PodsSeen, type ProbeSeen, type Reading, type Self, type VolumeSeen, type WitnessSeen } from '../core/model.ts'
 import { outOfServiceKey } from '../core/clear.ts'
-import type { Incident } from '../core/incident.ts'
+import { given, type Incident } from '../core/incident.ts'
 import { machineKey, speechlessSince } from '../core/proof.ts'
 import type { Beats } from './beats.ts'
 import { keepNode, type KeptAttachment, type KeptNode } from './kubernetes.ts'
@@ -213,7 +213,7 @@ export function createObservation(clock: Clock, replica: string, beats: Pick<Bea
     const record = records.get(name)
     return {
       name, uid: kept.metadata.uid ?? '', machine: '', bootId: '', address: '', kubeletPort: 0, heartbeat: kept.ready.heartbeat, zone: '', controlPlane: false,
-      labels: {}, taints: [], inUse: noVolumes, resourceVersion: '', ready: { status: 'Unknown', postedAt: -Infinity, since: now, bootId: kept.bootId },
+      labels: {}, annotations: {}, taints: [], inUse: noVolumes, resourceVersion: '', ready: { status: 'Unknown', postedAt: -Infinity, since: now, bootId: kept.bootId },
       get beat() { return beats.heard(name) },
       seenAt: now, witnesses: [], readings: [], path: paths.get(name) ?? { levels: [], faults: [] },
       volumes: [...(volumes.get(name)?.values() ?? [])], busy: before?.busy ?? new Set(), firstSeen: new Map(),
@@ -258,10 +258,13 @@ export function createObservation(clock: Clock, replica: string, beats: Pick<Bea
     if (row === undefined) return
     const now = clock.now()
     const { acknowledge: word } = incident
+    // Two wall times on it become instants of ours as soon as they are seen: a person's, and when it was fenced, perhaps days ago.
+    const instantOf = (key: string): Ms | undefined => {
+      const wall = word !== undefined && key === `expires ${incident.name} ${word.until}` ? word.until : key === fencedKey(incident.name) ? fencedAt(incident) : undefined
+      return wall === undefined ? undefined : now + Date.parse(wall) - clock.wall()
+    }
     for (const key of timesOf(incident)) {
-      // The one wall time of a person that something follows from: it becomes an instant of ours as soon as it is seen.
-      const at = word !== undefined && key === `expires ${incident.name} ${word.until}` ? now + Date.parse(word.until) - clock.wall() : now
-      if (!row.firstSeen.has(key)) row.firstSeen.set(key, at)
+      if (!row.firstSeen.has(key)) row.firstSeen.set(key, instantOf(key) ?? now)
     }
   }
 
@@ -292,10 +295,16 @@ function noticeTerminating(row: Row, { items, listedAt }: PodsSeen): void {
 }
 
 /** What is counted from when it was first seen: each order, its end, each proof, what a person said. */
-function timesOf({ name, abort, acknowledge: word, status }: Incident): string[] {
+function timesOf(incident: Incident): string[] {
+  const { name, abort, acknowledge: word, status } = incident
   const attempts = status.attempts.flatMap(({ id, result }) => (result === 'running' ? [`began ${id}`] : [`began ${id}`, `ended ${id}`]))
   const proofs = status.voided.map((_, index) => `proof ${name} ${index}`)
-  return [...attempts, ...proofs, ...(abort ? [`aborted ${name}`] : []), ...(word === undefined ? [] : [`acknowledged ${name} ${word.until}`, `expires ${name} ${word.until}`]), ...(status.proof === undefined ? [] : [`proof ${name} ${status.voided.length}`])]
+  return [...attempts, ...proofs, ...(fencedAt(incident) === undefined ? [] : [fencedKey(name)]), ...(abort ? [`aborted ${name}`] : []), ...(word === undefined ? [] : [`acknowledged ${name} ${word.until}`, `expires ${name} ${word.until}`]), ...(status.proof === undefined ? [] : [`proof ${name} ${status.voided.length}`])]
+}
+
+/** Ordered off because it seemed dead: neither a person's wish, nor the securing of what was off. */
+function fencedAt({ cause, status }: Incident): string | undefined {
+  return cause === 'by-hand' || status.proof?.kind === 'found-off' ? undefined : given(status).find(({ action }) => action === 'off')?.startedAt
 }
 
 interface Ahead {
@@ -327,6 +336,7 @@ function refresh(row: Row, kept: KeptNode, now: Ms): void {
   row.address = kept.address
   row.kubeletPort = kept.kubeletPort
   row.labels = labels
+  row.annotations = kept.metadata.annotations ?? {}
   row.zone = labels['topology.kubernetes.io/zone'] ?? ''
   row.controlPlane = labels['node-role.kubernetes.io/control-plane'] !== undefined
   row.taints = kept.taints

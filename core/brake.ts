@@ -36,7 +36,7 @@ export function handsOff(self: Self, policy: Policy): Brake | undefined {
   if (self.pause !== undefined) return paused(self.pause, theirPause)
   if (policy.pause !== undefined) return paused(policy.pause, `spec.pause taken off policy ${policy.name}`)
   if (policy.mode === 'dryRun') {
-    return { because: 'dry-run', detail: `policy ${policy.name} is a dry run: what would be done is shown, nothing is done`, lifts: 'mode: enforce' }
+    return { because: 'dry-run', detail: `policy ${policy.name} is a dry run`, lifts: 'mode: enforce' }
   }
   return undefined
 }

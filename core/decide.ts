@@ -11,7 +11,9 @@ import { audits } from './audit.ts'
 import { blind, handsOff, noOrders, paused, theirPause, type Brake } from './brake.ts'
 import { hasOurs, hasTaint, outOfServiceKey, quarantineKey, unburied } from './clear.ts'
 import { clearing } from './clearing.ts'
+import { freesNothing } from './choice.ts'
 import { cuts } from './cut.ts'
+import { keptOff, othersHands } from './hands.ts'
 import { headStart } from './head-start.ts'
 import { given, lapsed, shownFalse, type Incident, type IncidentStatus } from './incident.ts'
 import { lastBeat, seconds, shutsDown } from './judge.ts'
@@ -68,15 +70,15 @@ function begin(on: Survey, node: NodeSeen): Action[] {
   const verdict = on.verdicts.get(node.name)
   if (verdict === undefined || verdict.is === 'unknown') return []
   if (verdict.is === 'ill') return illness(on, node)
-  if (shutsDown(node) && !leftSomething(node, on.now)) return leftToAsk(node, on.now) ? askPods(node) : []
+  if ((shutsDown(node) || keptOff(node) !== undefined) && !leftSomething(node, on.now)) return leftToAsk(node, on.now) ? askPods(node) : []
   const chosen = policyOf(node, on.policies)
   const looks = suspicion(on, node)
   const boot = latestBoot(node)
   const level = foundOffLevel(boot, node, on.now)
   if (verdict.is !== 'dead' && level === undefined) return looks
   if (!('policy' in chosen)) return [...looks, hold(node.name, unchosen(chosen))]
-  const off = handsOff(on.seen.self, chosen.policy)
-  if (off !== undefined) return [...looks, hold(node.name, off)]
+  const off = handsOff(on.seen.self, chosen.policy) ?? othersHands(node)
+  if (off !== undefined) return [...looks, hold(node.name, off.because === 'dry-run' ? wouldDo(off, node, chosen.policy, level) : off)]
   const storm = level === undefined ? on.storms.cluster ?? on.storms.zones.get(node.zone) : undefined
   if (storm !== undefined) return [...looks, hold(node.name, storm)]
   const evidence = verdict.is === 'dead' ? verdict.evidence : [{ source: 'devices', word: 'off' }]
@@ -84,6 +86,15 @@ function begin(on: Survey, node: NodeSeen): Action[] {
     do: 'open', node: node.name, boot, policy: chosen.policy, cause: level === undefined ? 'silence' : 'found-off',
     evidence: evidence.map((one) => ({ ...one, at: '' })), name: incidentName(on.seen, node, boot),
   }]
+}
+
+/** A dry run makes no incident, so what would follow is told at once. */
+function wouldDo(brake: Brake, node: NodeSeen, policy: Policy, level: number | undefined): Brake {
+  const frees = freesNothing(policy) ? 'nothing would be freed' : `its pods would be freed as ${policy.nodeDownPodDeletionPolicy} has it, and their volumes released`
+  const orders = policy.nodeDownPodDeletionPolicy === 'DoNothing' ? 'no device would be ordered'
+    : `${node.path.levels.map((methods, index) => `${index === 0 ? '' : 'then '}${methods.map(({ name }) => name).join(' and ')}`).join(', ') || 'nothing'} would be ordered off under quarantine`
+  const opens = `an incident would be opened (${level === undefined ? 'silence' : 'found-off'})`
+  return { ...brake, detail: `${brake.detail}: ${[opens, level === undefined ? orders : `its devices prove it off already`, frees].join('; ')}` }
 }
 
 /** A machine that said it shuts down and left nothing behind needs nothing from us: it is not even asked about. */
@@ -141,7 +152,7 @@ function proceed(on: Survey, incident: Incident): Action[] {
   if (isAnotherMachine(incident, node)) return replaced(at, 'another machine bears the name')
   const now = policyOf(node, on.policies)
   // The incident keeps its policy by value, but who takes our hands off now means this one, too.
-  const off = handsOff(on.seen.self, incident.policy) ?? ('policy' in now ? handsOff(on.seen.self, now.policy) : undefined)
+  const off = handsOff(on.seen.self, incident.policy) ?? ('policy' in now ? handsOff(on.seen.self, now.policy) : undefined) ?? othersHands(node)
   if (off !== undefined) return [...(refuted(at) ? [untaint(node, outOfServiceKey, at.status.proof === undefined ? 'no proof stands' : 'the node is heard', incident)] : []), hold(node.name, off, incident)]
   const orphan = settle(at)
   if (orphan !== undefined) return [orphan]
@@ -375,7 +386,8 @@ function stray(on: Survey, node: NodeSeen): Action[] {
   // While its boot is not on record the next tick would quarantine it again.
   if (node.busy.has(`deed ${node.name}`) || on.unclean.has(node)) return []
   const { pause } = on.seen.self
-  if (pause !== undefined) return [hold(node.name, paused(pause, theirPause))]
+  const off = pause === undefined ? othersHands(node) : paused(pause, theirPause)
+  if (off !== undefined && !hasOurs(node, outOfServiceKey)) return [hold(node.name, off)]
   // Nothing on record says why it should stand, and the node may be running.
   if (hasOurs(node, outOfServiceKey)) return [untaint(node, outOfServiceKey, 'no incident of this node is open')]
   const own = [...on.seen.incidents.values()].filter((incident) => incident.nodeName === node.name)

@@ -60,6 +60,8 @@ export interface NodeSeen {
   readonly zone: string
   readonly controlPlane: boolean
   readonly labels: Readonly<Record<string, string>>
+  /** Ours, and those by which others say what they do. */
+  readonly annotations: Readonly<Record<string, string>>
   readonly taints: readonly Taint[]
   readonly resourceVersion: string
   /** Object gone from the API while an incident is open. A leader that began after that knows the node by its incident alone. */
@@ -274,6 +276,9 @@ export interface PodVolume {
   /** It can be used on this node alone. */
   readonly local: boolean
 }
+
+/** Of `firstSeen`: when an incident of the node first had it ordered off. */
+export const fencedKey = (incident: string): string => `fenced ${incident}`
 
 /** Of `firstSeen`: when a pod was first listed as terminating. */
 export const terminatingKey = (uid: string): string => `terminating ${uid}`

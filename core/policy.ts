@@ -37,6 +37,9 @@ export interface Brakes {
   readonly stormWindow: Ms
   /** Nodes fenced at once; 0 means by size: one below ten nodes, then a tenth, at most five. */
   readonly concurrency: number
+  /** Fenced so often within `repeatWindow`, a node stays off. 0: never. */
+  readonly repeatLimit: number
+  readonly repeatWindow: Ms
 }
 
 export type DeletionPolicy = 'DoNothing' | 'DeleteStatefulSetPod' | 'DeleteDeploymentPod' | 'DeleteBothStatefulsetAndDeploymentPod' | 'DeleteAllPods'
@@ -72,7 +75,7 @@ export const defaultPolicy: Omit<Policy, 'name'> = {
   clearPatience: 600_000,
   powerOnFoundOff: false,
   identity: 'warn',
-  brakes: { stormPercent: 40, stormWindow: 60_000, concurrency: 0 },
+  brakes: { stormPercent: 40, stormWindow: 60_000, concurrency: 0, repeatLimit: 5, repeatWindow: 3_600_000 },
 }
 
 export type Chosen =

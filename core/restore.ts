@@ -8,9 +8,10 @@ import { foreignTaint, hasOurs, hasTaint, outOfServiceKey, quarantineKey, unburi
 import { secure } from './clearing.ts'
 import { cutBy, cuts, lost, type Cut } from './cut.ts'
 import { given, isOf, shownFalse, type Attempt, type Incident, type Outcome } from './incident.ts'
+import { keptOff } from './hands.ts'
 import { seconds, shutsDown, type Verdict } from './judge.ts'
 import { askClean, askDevices, suspicion } from './look.ts'
-import type { Method, Ms, NodeSeen, PodSeen } from './model.ts'
+import { fencedKey, type Method, type Ms, type NodeSeen, type PodSeen } from './model.ts'
 import { mustStayOff } from './neighbour.ts'
 import { firstLevel, mayLand, underWay, untold, type Untold } from './plan.ts'
 import { landsBy, recall, type Lacking } from './proof.ts'
@@ -24,6 +25,8 @@ export function bringBack(at: Situation): Action[] {
   if (!hasTaint(node, quarantineKey)) return [quarantine(at)]
   const rest = (detail: string): Action[] => [hold(node.name, { because: 'waiting-for-boot', detail, lifts: 'the machine booting' }, incident)]
   if (shutsDown(node)) return rest(shutDown)
+  const stays = keptOff(node) ?? fencedTooOften(at)
+  if (stays !== undefined) return [hold(node.name, stays, incident), ...askDevices(node, on.now, bootsStill)]
   const level = status.proof?.level ?? 0
   const ours = given(status).some((attempt) => attempt.action === 'off')
   const vouched = status.proof?.kind === 'vouched'
@@ -43,6 +46,19 @@ export function bringBack(at: Situation): Action[] {
     ...giveOn(at, methods), ...held, ...askDevices(node, on.now, bootsStill),
     hold(node.name, { because: 'waiting-for-boot', detail: 'ordered on, no new boot is heard yet', lifts: 'a beat of a new boot' }, incident),
   ]
+}
+
+/** What dies again and again is not helped by being switched on again and again. */
+function fencedTooOften({ on, incident, node }: Situation): Brake | undefined {
+  const { repeatLimit, repeatWindow } = incident.policy.brakes
+  if (repeatLimit === 0 || incident.cause === 'by-hand') return undefined
+  const lately = [...node.firstSeen].filter(([key, at]) => key.startsWith(fencedKey('')) && on.now - at < repeatWindow)
+  if (lately.length < repeatLimit) return undefined
+  const until = Math.max(...lately.map(([, at]) => at).toSorted((one, other) => other - one).slice(repeatLimit - 1)) + repeatWindow
+  return {
+    because: 'repeat-limit', detail: `${node.name} was fenced ${lately.length} times in ${seconds(repeatWindow)}, and stays off for another ${seconds(until - on.now)}`,
+    lifts: 'that time over, or the machine booting',
+  }
 }
 
 /** A new boot after the proof: the old one is dead, and it ends by its agent's and its kubelet's own word. */
@@ -222,7 +238,7 @@ const onAgain: Ms = 5_000
 
 function giveOn(at: Situation, methods: readonly Cut[]): Action[] {
   const { on, incident, node, status } = at
-  const foreign = methods.length === 0 ? undefined : foreignTaint(node)
+  const foreign = methods.length === 0 ? undefined : keptOff(node) ?? foreignTaint(node)
   if (foreign !== undefined) return [hold(node.name, foreign, incident)]
   const due = methods.filter((one) => on.now >= onDue(incident, node, one, on.now))
   const waits = due.map(({ method }) => mustStayOff(at, method))

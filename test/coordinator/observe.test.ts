@@ -4,7 +4,7 @@ import { keepNode, keepAttachment } from '../../coordinator/kubernetes.ts'
 import { createObservation, type Observation } from '../../coordinator/observe.ts'
 import { outOfServiceKey } from '../../core/clear.ts'
 import type { IncidentStatus } from '../../core/incident.ts'
-import type { BeatSeen, WitnessSeen } from '../../core/model.ts'
+import { fencedKey, type BeatSeen, type WitnessSeen } from '../../core/model.ts'
 import { speechlessSince } from '../../core/proof.ts'
 import { virtualClock, type VirtualClock } from '../../sim/clock.ts'
 import { attempt, beat, incident as incidentOf, proofRecord, record, reading } from '../core/world.ts'
@@ -120,6 +120,17 @@ test('the times of an incident are counted on for a node made again under its na
   assert.is(observation.row('node-2')?.firstSeen.get('began node-2-abc-1.1'), 103_000)
 })
 
+test('when a node was fenced is known from the record, to a leader that began long after it too; what was found off was not fenced', () => {
+  const { observation, clock } = small()
+  observation.node(node('1'))
+  const at = (changes: Partial<IncidentStatus>, version: string): number | undefined => {
+    observation.incident(fenced({ attempts: [attempt({ startedAt: new Date(clock.wall() - 500_000).toISOString() })], ...changes }, version))
+    return observation.row('node-2')?.firstSeen.get(fencedKey('node-2-abc-1'))
+  }
+  assert.is(at({}, '9'), clock.now() - 500_000)
+  assert.is(at({ proof: proofRecord({ kind: 'found-off' }) }, '10'), undefined)
+})
+
 test('attempts that left the record, and incidents that are not kept any more, leave no times behind', () => {
   const { observation } = small()
   observation.node(node('1'))
@@ -128,7 +139,7 @@ test('attempts that left the record, and incidents that are not kept any more, l
   for (let round = 0; round < 500; round += 1) {
     observation.incident(fenced({ attempts: [attempt({ id: `a.${round}` }), attempt({ id: `a.${round + 1}` })] }, String(10 + round)))
   }
-  assert.is(size(), before + 4)
+  assert.is(size(), before + 5)
   observation.incident(fenced({ attempts: [attempt({ id: 'a.9' })], proof: proofRecord() }, '900'))
   observation.incidentGone('node-2-abc-1')
   assert.is(size(), before)

@@ -59,7 +59,7 @@ const without = <Key extends keyof Self>(key: Key): Self => {
   return rest as Self // a Self that lacks what the caller says it lacks
 }
 
-const wide: Policy = { ...policy, brakes: { concurrency: 3, stormPercent: 100, stormWindow: 60_000 } }
+const wide: Policy = { ...policy, brakes: { ...policy.brakes, concurrency: 3, stormPercent: 100, stormWindow: 60_000 } }
 const unidentified = record({ paths: record().paths.map((one) => ({ ...one, identity: 'unproven' })) })
 
 function inState(state: State, changes: Partial<NodeSeen> = {}, status: Partial<IncidentStatus> = {}, more: Partial<Incident> = {}, own: Self = self()): Observed {

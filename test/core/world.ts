@@ -27,7 +27,7 @@ export function record(changes: Partial<NodeRecord> = {}): NodeRecord {
 export function node(changes: Partial<NodeSeen> = {}): NodeSeen {
   const name = changes.name ?? 'node-2'
   return {
-    name, uid: `uid-${name}`, machine: `machine-${name.slice(-1)}`, bootId: 'boot-1', address: '10.0.0.2', zone: 'a', controlPlane: false, labels: {}, taints: [],
+    name, uid: `uid-${name}`, machine: `machine-${name.slice(-1)}`, bootId: 'boot-1', address: '10.0.0.2', zone: 'a', controlPlane: false, labels: {}, annotations: {}, taints: [],
     resourceVersion: '7', ready: { status: 'True', postedAt: 50_000, since: 10_000, bootId: 'boot-1' }, beat: beat(), seenAt: 5_000, witnesses: [],
     record: record({ nodeUid: `uid-${name}`, machine: `machine-${name.slice(-1)}` }), readings: [], path: { levels: [[method]], faults: [] }, volumes: [], inUse: new Set(),
     busy: new Set(), firstSeen: new Map(), ...changes,

@@ -86,6 +86,12 @@ export const truths: Readonly<Record<string, Truth>> = {
   'policy-conflict': (_held, sight) => (sight.policies().length > 1 ? undefined : 'there are no two policies'),
   'do-nothing': ({ fence }) => (fence?.spec.policy.nodeDownPodDeletionPolicy === 'DeleteAllPods' ? 'its policy says DeleteAllPods' : undefined),
   'not-due': ({ fence }) => (fence?.spec.policy.onlyTerminating === true || (fence?.spec.policy.volumeAttachmentRecovery ?? 'never') !== 'never' ? undefined : 'its policy waits for no eviction'),
+  exclude: annotated, maintenance: annotated, 'kept-off': annotated,
+  remediator: ({ node, detail }, sight) => (sight.node(node)?.spec?.taints?.some(({ key }) => detail.includes(key)) === true ? undefined : `no other remediator's mark is on ${node}`),
+  'repeat-limit': ({ node, detail }, sight) => {
+    const times = Number(/fenced (\d+) times/.exec(detail)?.[1])
+    return sight.fences().filter(({ spec }) => spec.nodeName === node).length >= times ? undefined : `${node} has not had ${times} incidents`
+  },
   'order-may-land': mayLand,
   resting({ node, fence }, sight) {
     const rest = spanOf(fence?.spec.policy.restAfter ?? '1m')
@@ -140,6 +146,11 @@ export const truths: Readonly<Record<string, Truth>> = {
   rate: ({ node }, sight) => (sight.pods(node).length > 0 ? undefined : `no pod is on ${node}`),
   'foreign-taint': ({ node }, sight) => (sight.node(node)?.spec?.taints?.some(({ key, value }) => key.endsWith('/out-of-service') && value !== 'holdfast') === true ? undefined : `nobody else's out-of-service is on ${node}`),
   unreadable: ({ node }, sight) => (sight.fences().some(({ spec, status }) => spec.nodeName === node && (spec.boot === undefined || !phases.includes(status?.phase ?? 'New'))) ? undefined : `each NodeFence of ${node} has all that makes one`),
+}
+
+function annotated({ node, because }: Held, sight: Sight): Lie {
+  const key = `holdfast.dev/${because === 'kept-off' ? 'keep-off' : because}`
+  return (sight.node(node)?.metadata.annotations ?? {})[key] === undefined ? `nobody put ${key} on ${node}` : undefined
 }
 
 const phases = ['New', 'Running', 'Done', 'Final', 'Error']
