@@ -118,7 +118,8 @@ function late({ on, incident, node }: Situation, proof: Proof, provenAt: Ms): Ac
 /** After found-off nothing but our order holds the machine off. It follows the batches, since a device that is being ordered
  *  cannot be read, and each batch needs a reading. A shutdown that was announced needs none. */
 export function secure({ on, incident, node, status }: Situation, proof: Proof): Action[] {
-  if (proof.kind !== 'found-off' || shutsDown(node) || keptOff(node) !== undefined) return []
+  if (proof.kind !== 'found-off' || shutsDown(node)) return []
+  if (keptOff(node) !== undefined) return []
   // What was read a while ago may have been switched on since, by somebody who stands before it.
   if (!stillOff(proof, node, on.now, sweepWithin)) return []
   const due = node.path.levels[proof.level]?.find((method) => !status.attempts.some((attempt) => attempt.method === method.name))

@@ -85,14 +85,14 @@ export const defences: readonly Defence[] = [
   one('quarantine-with-the-order', 'a successor bound to the fenced node', 'core/decide.ts', '...(first ? [quarantine(at)] : []),', ''),
   one('void-on-a-heard-boot', 'a proof that was false', 'core/decide.ts', 'answered !== undefined && answered.issuedAt > (provenAt(at) ?? at.on.now) &&', 'answered !== undefined && answered.issuedAt < 0 &&', { troubles: ['a device lies', 'a device says off early', 'the kernel freezes and thaws'] }),
   one('beat-stops-the-clear', 'a fenced boot that speaks after the proof', 'core/decide.ts', 'if (beatsSinceProof(at) || hasAnswered(at)) return', 'if (hasAnswered(at)) return', { troubles: ['a device lies', 'a device says off early', 'detaching is stuck'] }),
-  one('taint-before-delete', 'successors that the scheduler sends to the dead node', 'core/clearing.ts', 'if (!hasTaint(node, quarantineKey) || !hasTaint(node, outOfServiceKey)) {', 'if (left(incident, node, on.seen.self.podBudget, provenAt, on.now)?.batch.length === 0 && (!hasTaint(node, quarantineKey) || !hasTaint(node, outOfServiceKey))) {'),
+  one('taint-before-delete', 'successors that the scheduler sends to the dead node', 'core/clearing.ts', 'if (!hasTaint(node, quarantineKey) || (outOfService && !hasTaint(node, outOfServiceKey))) {', 'if (left(incident, node, on.seen.self.podBudget, provenAt, on.now)?.batch.length === 0 && (!hasTaint(node, quarantineKey) || !hasTaint(node, outOfServiceKey))) {'),
   one('new-boot-ends-the-proof', 'a boot that nobody proved off', 'core/decide.ts', "if (at.heard === 'new boot' || laterBoot(node, incident.boot)) return ", "if (status.step === 'recovery' && (at.heard === 'new boot' || laterBoot(node, incident.boot))) return ", { troubles: ['power is lost and comes back', 'detaching is stuck', 'every replica is killed'] }),
   one('not-found-is-not-off', 'a device whose back end is gone', 'core/contract.ts', 'const state = stateOf(action, end.exitCode)', "const state = action === 'status' && end.stderr.includes('plug is not available') ? 'off' : stateOf(action, end.exitCode)", { troubles: ['a device loses its back end', 'the kernel freezes and thaws'] }),
   // Return.
   {
     name: 'out-of-service-off-before-on', against: 'volumes taken away from a running machine', troubles: ['the kernel freezes for good'],
     cuts: [
-      { file: 'core/clearing.ts', take: "return [untaint(node, outOfServiceKey, 'everything that was to be freed is free, and the node is still off', incident, true), ", put: "return [untaint(node, 'nothing', '', incident, true), " },
+      { file: 'core/clearing.ts', take: "return [cleared(at, rest, 'everything that was to be freed is free, and the node is still off'), ", put: "return [untaint(node, 'nothing', '', incident, true), " },
       { file: 'core/restore.ts', take: "if (hasOurs(node, outOfServiceKey)) return [untaint(node, outOfServiceKey, 'the node is cleared', incident)]", put: '' },
       { file: 'core/restore.ts', take: "if (hasOurs(node, outOfServiceKey)) return [untaint(node, outOfServiceKey, 'a new boot is heard', incident, true)]", put: '' },
     ],

@@ -56,7 +56,7 @@ export const planted: readonly Plant[] = [
   {
     name: 'delete before taint', judge: 'progress',
     cuts: [{
-      file: 'core/clearing.ts', take: 'if (!hasTaint(node, quarantineKey) || !hasTaint(node, outOfServiceKey)) {',
+      file: 'core/clearing.ts', take: 'if (!hasTaint(node, quarantineKey) || (outOfService && !hasTaint(node, outOfServiceKey))) {',
       put: 'if (left(incident, node, on.seen.self.podBudget, provenAt, on.now)?.batch.length === 0 && (!hasTaint(node, quarantineKey) || !hasTaint(node, outOfServiceKey))) {',
     }],
     // Of three nodes the dead one has the fewest pods left, so the scheduler sends the successors there.
@@ -65,7 +65,7 @@ export const planted: readonly Plant[] = [
   {
     name: 'out-of-service left on while powering on', judge: 'liveness',
     cuts: [
-      { file: 'core/clearing.ts', take: "return [untaint(node, outOfServiceKey, 'everything that was to be freed is free, and the node is still off', incident, true), ", put: "return [untaint(node, 'nothing', '', incident, true), " },
+      { file: 'core/clearing.ts', take: "return [cleared(at, rest, 'everything that was to be freed is free, and the node is still off'), ", put: "return [untaint(node, 'nothing', '', incident, true), " },
       { file: 'core/restore.ts', take: "if (hasOurs(node, outOfServiceKey)) return [untaint(node, outOfServiceKey, 'the node is cleared', incident)]", put: '' },
       { file: 'core/restore.ts', take: "if (hasOurs(node, outOfServiceKey)) return [untaint(node, outOfServiceKey, 'a new boot is heard', incident, true)]", put: '' },
     ],

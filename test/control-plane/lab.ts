@@ -33,6 +33,8 @@ export interface LabSettings {
   readonly zones: number
   /** Written over the policy's spec. */
   readonly policy: object
+  /** Instead of that policy and the usual workload. */
+  readonly objects?: readonly KubeObject[]
   /** From power on to pid 1. */
   readonly bootTime: readonly [Ms, Ms]
   readonly deviceStatus: Ms
@@ -105,7 +107,7 @@ export async function startLab(wanted: Partial<LabSettings> = {}): Promise<Lab> 
     seed: Date.now(), clock, nodes: names, zones: settings.zones, nodeAddress: (index) => `127.0.1.${index + 1}`, kubeletPort: portOf('kubelet'), replicas: 0,
     namespace: workNamespace, systemNamespace: values.agentNamespace, withWorkload: false, bootTime: settings.bootTime, transportFor, logFrom: 'warn',
     device: { kind: 'chassis', feed: 'own', timing: { off: settings.deviceOff, on: 500, status: 0 } }, attacher: { detachTime: settings.detach },
-    objects: [policy(settings.policy), ...controllers.objects(values.namespace), ...steadyWorkload()],
+    objects: [...controllers.objects(values.namespace), ...settings.objects ?? [policy(settings.policy), ...steadyWorkload()]],
     startAgent(host, { node }) {
       const container = world.nodes.get(node)?.agent()
       const lab = nodes.get(node)

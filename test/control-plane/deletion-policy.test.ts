@@ -1,0 +1,202 @@
+// The test plan of "Improve Node Failure Handling By Automatically Force Delete Terminating Pods of StatefulSet/Deployment On Down
+// Node", row by row and to its letter (onlyTerminating, provisioners), all rows at once: a node each, which loses its power and is kept
+// off. Misprints of the plan: of `wait` and `immediate` it says that the original pod is stuck in Pending; it is Terminating. And
+// `do-nothing` and its like stand there for the values of the table above it.
+import { env } from 'node:process'
+import { suite } from 'uvu'
+import * as assert from 'uvu/assert'
+import type { KubeObject } from '../../coordinator/api.ts'
+import type { Ms } from '../../core/model.ts'
+import type { DeletionPolicy } from '../../core/policy.ts'
+import { machineClock as clock } from '../../edge/clock.ts'
+import { handleOf, volume, workImage } from '../../sim/world/objects.ts'
+import { usualWorld } from '../../sim/world/settings.ts'
+import { rightsSuffice } from './lab-judge.ts'
+import { workNamespace } from './lab-objects.ts'
+import { until, verdictsOf } from './lab-play.ts'
+import { startLab, type Lab } from './lab.ts'
+
+const test = suite('pods of a down node, by policy')
+
+const { driver } = usualWorld
+const policies: readonly DeletionPolicy[] = ['DoNothing', 'DeleteStatefulSetPod', 'DeleteDeploymentPod', 'DeleteBothStatefulsetAndDeploymentPod']
+const recoveries = ['never', 'wait', 'immediate'] as const
+type Recovery = (typeof recoveries)[number]
+
+interface Row {
+  readonly node: string
+  readonly number: number
+  readonly policy: DeletionPolicy
+  readonly recovery: Recovery
+  readonly says: string
+}
+
+const rows: readonly Row[] = policies.flatMap((policy, one) => recoveries.map((recovery, other) => {
+  const number = one * recoveries.length + other + 1
+  return { node: `node-${number}`, number, policy, recovery, says: `${policy}, ${recovery}` }
+}))
+const survivors = [1, 2].map((more) => `node-${rows.length + more}`)
+
+/** Whose pods are deleted, of the document's own table. */
+const deletes = (policy: DeletionPolicy, kind: 'StatefulSet' | 'Deployment'): boolean =>
+  policy === 'DeleteBothStatefulsetAndDeploymentPod' || policy === (kind === 'StatefulSet' ? 'DeleteStatefulSetPod' : 'DeleteDeploymentPod')
+
+const full = env['HOLDFAST_ALL'] === '1'
+/** What the plan calls for ever. */
+const forEver: Ms = full ? 600_000 : 20_000
+/** Kubernetes' five minutes before an eviction, and a pod's grace, are cut short; the loss of Ready is not. */
+const tolerated = 5
+const grace = 10
+
+interface Pod extends KubeObject {
+  readonly spec: { readonly nodeName?: string }
+  readonly status?: { readonly phase?: string }
+}
+
+let opened: { lab: Lab; cutAt: Ms; original: ReadonlyMap<string, string> } | undefined
+
+const names = (row: Row) => ({ set: `db-${row.number}`, deployment: `shell-${row.number}`, job: `job-${row.number}`, bare: `bare-${row.number}` })
+
+const among = (values: readonly string[]): object => ({ matchExpressions: [{ key: 'kubernetes.io/hostname', operator: 'In', values }] })
+const labels = (app: string): object => ({ selector: { matchLabels: { app } } })
+const of = (name: string): object => ({ metadata: { name, namespace: workNamespace } })
+const claimed = (claimName: string): readonly object[] => [{ name: 'data', persistentVolumeClaim: { claimName } }]
+
+function objectsOf(row: Row): readonly KubeObject[] {
+  const { set, deployment, job, bare } = names(row)
+  const tolerations = ['not-ready', 'unreachable'].map((key) => ({ key: `node.kubernetes.io/${key}`, operator: 'Exists', effect: 'NoExecute', tolerationSeconds: tolerated }))
+  const spec = (own: string, volumes: readonly object[], elsewhere: boolean): object => ({
+    terminationGracePeriodSeconds: grace, automountServiceAccountToken: false, tolerations, volumes, containers: [{ name: 'main', image: workImage }],
+    affinity: { nodeAffinity: {
+      requiredDuringSchedulingIgnoredDuringExecution: { nodeSelectorTerms: [among(elsewhere ? [own, ...survivors] : [own])] },
+      preferredDuringSchedulingIgnoredDuringExecution: [{ weight: 100, preference: among([own]) }],
+    } },
+  })
+  const template = (app: string, volumes: readonly object[], elsewhere = true): object => ({ template: { metadata: { labels: { app } }, spec: spec(row.node, volumes, elsewhere) } })
+  return [
+    { apiVersion: 'holdfast.dev/v1alpha1', kind: 'HoldfastPolicy', metadata: { name: row.node }, spec: {
+      selector: { matchLabels: { 'kubernetes.io/hostname': row.node } }, profile: 'fast', nodeDownPodDeletionPolicy: row.policy, volumeAttachmentRecovery: row.recovery,
+      onlyTerminating: true, provisioners: [driver],
+    } },
+    ...[`data-${set}-0`, deployment, bare].flatMap((claim) => volume(claim, workNamespace, driver)),
+    { apiVersion: 'apps/v1', kind: 'StatefulSet', ...of(set), spec: { replicas: 1, serviceName: set, ...labels(set), ...template(set, []),
+      volumeClaimTemplates: [{ metadata: { name: 'data' }, spec: { accessModes: ['ReadWriteOnce'], storageClassName: '', resources: { requests: { storage: '1Gi' } } } }] } },
+    { apiVersion: 'apps/v1', kind: 'Deployment', ...of(deployment), spec: { replicas: 1, ...labels(deployment), ...template(deployment, claimed(deployment)) } },
+    { apiVersion: 'v1', kind: 'Pod', metadata: { name: bare, namespace: workNamespace, labels: { app: bare } }, spec: spec(row.node, claimed(bare), false) },
+    { apiVersion: 'batch/v1', kind: 'Job', ...of(job), spec: { template: { metadata: { labels: { app: job } }, spec: { ...spec(row.node, [], false), restartPolicy: 'Never' } } } },
+  ] as KubeObject[] // each is more than the common type names
+}
+
+function the(): NonNullable<typeof opened> {
+  if (opened === undefined) throw new Error('the lab did not begin, see the first test')
+  return opened
+}
+
+async function podsOf(app: string): Promise<readonly Pod[]> {
+  const answer = await the().lab.api.get<{ items: Pod[] }>(`/api/v1/namespaces/${workNamespace}/pods?labelSelector=app%3D${app}`)
+  if (!answer.ok) throw new Error(answer.error.message)
+  return answer.value.items
+}
+
+const terminating = (pod: Pod): boolean => pod.metadata.deletionTimestamp !== undefined
+const originalOf = async (app: string): Promise<Pod | undefined> => (await podsOf(app)).find((pod) => pod.metadata.uid === the().original.get(app))
+const successorOf = async (app: string): Promise<Pod | undefined> => (await podsOf(app)).find((pod) => pod.metadata.uid !== the().original.get(app) && !terminating(pod))
+
+/** A replacement that runs, on another node, and writes the volume. */
+async function takesOver(row: Row, app: string, claim: string): Promise<void> {
+  await until(`${row.says}: ${app} runs elsewhere and writes`, async () => {
+    const successor = await successorOf(app)
+    if (successor?.status?.phase !== 'Running' || successor.spec.nodeName === row.node) return false
+    return the().lab.world.storage.writersOf(handleOf(claim), 2_000).some((stretch) => stretch.podUid === successor.metadata.uid && stretch.kind === 'data')
+  }, 120_000)
+  console.log(`${row.says}: ${app} writes ${((clock.now() - the().cutAt) / 1_000).toFixed(0)} s after the power loss`)
+}
+
+test('the rows stand: a node each with its policy, a StatefulSet, a Deployment, a Job and a bare pod', async () => {
+  const lab = await startLab({ nodes: rows.length + survivors.length, zones: rows.length + survivors.length, objects: rows.flatMap(objectsOf) })
+  opened = { lab, cutAt: 0, original: new Map() }
+  await Promise.all([0, 1].map((number) => lab.replicas.start(number)))
+  const apps = rows.flatMap((row) => Object.values(names(row)).map((app) => ({ app, node: row.node })))
+  await until('every pod runs on the node of its row', async () => {
+    const pods = await Promise.all(apps.map(async ({ app, node }) => (await podsOf(app)).filter((pod) => pod.status?.phase === 'Running' && pod.spec.nodeName === node)))
+    return pods.every((own) => own.length === 1)
+  }, 300_000)
+  await until('every node is audited and heard', async () => {
+    const audited = rows.every(({ node }) => lab.records().get(node)?.paths.every((path) => path.state === 'verified' && path.identity === 'proven') === true)
+    return audited && (await verdictsOf(lab, rows.map(({ node }) => node))).every((verdict) => verdict === 'alive')
+  }, 300_000)
+  for (const { node } of rows) {
+    const kept = await lab.api.patch(`/api/v1/nodes/${node}`, 'merge', { metadata: { annotations: { 'holdfast.dev/keep-off': 'its row is watched' } } })
+    assert.ok(kept.ok)
+  }
+  const original = new Map(await Promise.all(apps.map(async ({ app }) => [app, (await podsOf(app))[0]?.metadata.uid ?? ''] as const)))
+  for (const { node } of rows) lab.world.cutPower(node)
+  opened = { lab, cutAt: clock.now(), original }
+})
+
+test('each node is found off within seconds, long before Kubernetes evicts anything', async () => {
+  await until('every node is proven off', () => rows.every(({ node }) => the().lab.incidents().some((incident) => incident.nodeName === node && incident.status.proof?.kind === 'found-off')), 60_000)
+  console.log(`all found off ${((clock.now() - the().cutAt) / 1_000).toFixed(0)} s after the power loss`)
+})
+
+test('Kubernetes evicts the pods, and nothing of ours went before it', async () => {
+  const apps = rows.flatMap((row) => Object.values(names(row)))
+  await until('every original pod is terminating, or was until it was freed', async () => (await Promise.all(apps.map(originalOf))).every((pod) => pod === undefined || terminating(pod)), 240_000)
+  const first = Math.min(...the().lab.incidents().flatMap(({ status }) => status.timeline.filter(({ what }) => what === 'freed' || what === 'detached').map(({ at }) => Date.parse(at))))
+  console.log(`the first pod or volume of them all was freed ${((first - clock.wall() + clock.now() - the().cutAt) / 1_000).toFixed(0)} s after the power loss`)
+  assert.ok(first - clock.wall() + clock.now() - the().cutAt > tolerated * 1_000, 'not before the eviction')
+})
+
+for (const row of rows) {
+  const { set, deployment } = names(row)
+  if (deletes(row.policy, 'StatefulSet')) test(`StatefulSet, ${row.says}: the pod is deleted, its replacement runs and writes the volume`, () => takesOver(row, set, `data-${set}-0`))
+  if (deletes(row.policy, 'Deployment')) test(`Deployment, ${row.says}: the pod is deleted, its replacement runs and writes the volume`, async () => {
+    await takesOver(row, deployment, deployment)
+    assert.is(await originalOf(deployment), undefined)
+  })
+  else if (row.recovery !== 'never') test(`Deployment, ${row.says}: the replacement runs and writes the volume, the original pod stays terminating`, () => takesOver(row, deployment, deployment))
+}
+
+test(`for ever (${forEver / 1_000} s): what the policy spares is still there, terminating, and has no replacement that runs`, async () => {
+  const spared = rows.flatMap((row) => {
+    const { set, deployment, job, bare } = names(row)
+    return [
+      ...(deletes(row.policy, 'StatefulSet') ? [] : [{ row, app: set, replaced: false }]),
+      ...(deletes(row.policy, 'Deployment') ? [] : [{ row, app: deployment, replaced: row.recovery !== 'never' }]),
+      { row, app: job, replaced: false }, { row, app: bare, replaced: false },
+    ]
+  })
+  const limit = clock.now() + forEver
+  for (;;) {
+    for (const { row, app, replaced } of spared) {
+      const [original, successor] = [await originalOf(app), await successorOf(app)]
+      assert.ok(original !== undefined && terminating(original), `${row.says}: ${app} is still there`)
+      // A Job's pod that is terminating is replaced by its Job, and bound to no node but this one.
+      assert.is(successor?.status?.phase === 'Running', replaced, `${row.says}: the replacement of ${app} ${replaced ? 'runs' : 'does not run'}`)
+    }
+    if (clock.now() > limit) break
+    await clock.wait(2_000)
+  }
+})
+
+if (full) for (const row of rows.filter(({ policy, recovery }) => !deletes(policy, 'Deployment') && recovery === 'never')) {
+  test(`Deployment, ${row.says}: once a person force-deletes the pod, the replacement runs`, async () => {
+    const { deployment } = names(row)
+    const original = await originalOf(deployment)
+    await the().lab.api.remove(`/api/v1/namespaces/${workNamespace}/pods/${original?.metadata.name}`, { gracePeriodSeconds: 0 })
+    await until('Kubernetes detaches by force after six minutes', async () => (await successorOf(deployment))?.status?.phase === 'Running', 480_000)
+  })
+}
+
+test('nobody wrote beside another, out-of-service never stood, and no replica lacked a right', async () => {
+  const { lab } = the()
+  const { judges } = lab.world
+  assert.equal([judges.twoWriters(), judges.wroteAfterRelease(), judges.twins()], [[], [], []])
+  const tainted = lab.incidents().flatMap(({ status }) => status.timeline.filter(({ what, detail }) => what === 'tainted' && detail.includes('out-of-service')))
+  assert.equal(tainted, [])
+  rightsSuffice(lab)
+})
+
+test('the lab stops', async () => await opened?.lab.stop())
+
+test.run()
