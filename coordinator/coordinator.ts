@@ -60,6 +60,7 @@ export interface Coordinator {
 const freshWithin: Ms = 6_000
 const agentPods = { labelSelector: 'app.kubernetes.io/name=holdfast-agent' }
 const pauseName = 'holdfast-pause'
+const safeDetachAnnotation = 'holdfast.dev/safe-detach'
 
 export async function startCoordinator(host: CoordinatorHost, settings: CoordinatorSettings): Promise<Coordinator> {
   const { clock, log, transport } = host
@@ -210,6 +211,14 @@ export async function startCoordinator(host: CoordinatorHost, settings: Coordina
         wake()
       },
     })
+    const drivers = reflect({
+      ...common, path: paths.drivers,
+      changed({ type, object: { metadata } }) {
+        const others = self.safeDrivers.filter((name) => name !== metadata.name)
+        self.safeDrivers = type !== 'deleted' && metadata.annotations?.[safeDetachAnnotation] === 'true' ? [...others, metadata.name] : others
+        wake()
+      },
+    })
     const records = reflect({
       ...common, path: recordsPath,
       changed({ type, object }) {
@@ -242,7 +251,7 @@ export async function startCoordinator(host: CoordinatorHost, settings: Coordina
       },
     })
     // Their items differ; what is asked of them here (synced, freshAt, stop) does not.
-    return [nodes, fenceObjects, attachments, records, policyObjects, configMaps, secrets, pods] as unknown as Reflector<KubeObject>[]
+    return [nodes, fenceObjects, attachments, drivers, records, policyObjects, configMaps, secrets, pods] as unknown as Reflector<KubeObject>[]
   }
 }
 

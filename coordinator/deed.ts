@@ -151,7 +151,7 @@ export function doer(options: DeedOptions): (deed: Deed) => Promise<boolean> {
     const proved = timeline.proved(deed.proof, at(), (instant) => new Date(instant + ahead).toISOString())
     // The copy that the change is made from: an abort that came before this write counts.
     const copy = (): Incident | undefined => observation.seen.incidents.get(deed.incident)
-    const change: timeline.Change = (status) => (copy()?.abort === true ? status : timeline.volumesSeen(row.volumes, at(), concern(deed.incident, row))(proved(status)))
+    const change: timeline.Change = (status) => (copy()?.abort === true ? status : timeline.volumesSeen(row.volumes, at(), concern(deed.incident, row, deed.proof))(proved(status)))
     if (!await incidents.change(deed.incident, change) || copy()?.status.proof === undefined) return false
     log.warn({ node: deed.node, incident: deed.incident, proof: deed.proof.kind, methods: deed.proof.methods }, 'proven')
     say(deed.node, deed.incident, 'Proven', 'Prove', `${deed.node} cannot write: ${deed.proof.kind}, ${deed.proof.methods.join(', ') || deed.proof.evidence[0]?.source}`, 'Normal')
@@ -228,9 +228,9 @@ export function doer(options: DeedOptions): (deed: Deed) => Promise<boolean> {
   }
 
   /** What comes onto the record where nothing is being freed just now. */
-  function concern(name: string, row: Row): readonly VolumeSeen[] {
+  function concern(name: string, row: Row, proof?: Proof): readonly VolumeSeen[] {
     const incident = observation.seen.incidents.get(name)
-    return incident === undefined ? [] : volumesOf(incident, row, [])
+    return incident === undefined ? [] : volumesOf(incident, row, [], proof)
   }
 
   /** Status first (the lethal write: the owner acts on phase Failed at once), then the object, both under uid and version. */

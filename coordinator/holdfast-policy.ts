@@ -52,6 +52,7 @@ export const policyFields = {
   volumeAttachmentRecovery: v.exactOptional(word('When the volumes of a ReplicaSet pod that is terminating, and is itself left alone, are released for the pod that replaced it.', {
     never: '', wait: 'once its grace is over', immediate: 'at once',
   }), usual.volumeAttachmentRecovery),
+  safeDetach: v.exactOptional(list('CSI drivers that refuse to detach a volume which is in use, beside those whose CSIDriver is annotated with holdfast.dev/safe-detach. Of a node that is dead by all evidence, and that nothing proves off, the pods are freed all of whose volumes are of such a driver.', text('A driver\'s name.', 253), 32), [...usual.safeDetach]),
   release: v.exactOptional(word('How volumes are released where every pod is freed. Where some are spared it is always selective.', {
     outOfService: 'by the taint node.kubernetes.io/out-of-service', selective: 'one by one, without it: where another system reacts badly to that taint',
   }), usual.release),
@@ -69,6 +70,9 @@ export const policyFields = {
   identity: v.exactOptional(word('What to do about a fence path of which nothing proves that it is wired to this node.', {
     warn: 'use it, with a standing warning', require: 'refuse it',
   }), usual.identity),
+  cloudShutdown: v.exactOptional(word('What the taint node.cloudprovider.kubernetes.io/shutdown is worth.', {
+    ignore: 'nothing', trust: 'as much as holdfast.dev/force-eviction, where a device of the node says off too',
+  }), usual.cloudShutdown),
   brakes: v.exactOptional(brakesSchema, {}),
   pause: v.exactOptional(v.pipe(
     v.object({
@@ -165,12 +169,12 @@ function filled(some: Omit<v.InferOutput<typeof spec>, 'selector'>): Omit<Policy
 
 /** As a person would write it, every field named: a policy kept by value must not change its meaning with our defaults. */
 export function specOfPolicy(policy: Policy): v.InferInput<typeof spec> {
-  const { priority, nodeLabels, mode, profile, nodeDownPodDeletionPolicy, onlyTerminating, provisioners, volumeAttachmentRecovery, release, retries, powerOnFoundOff, identity, brakes: limits, pause } = policy
+  const { priority, nodeLabels, mode, profile, nodeDownPodDeletionPolicy, onlyTerminating, provisioners, volumeAttachmentRecovery, safeDetach, release, retries, powerOnFoundOff, identity, cloudShutdown, brakes: limits, pause } = policy
   return {
-    priority, selector: { matchLabels: { ...nodeLabels } }, mode, profile, nodeDownPodDeletionPolicy, onlyTerminating, provisioners: [...provisioners], volumeAttachmentRecovery, release, retries,
+    priority, selector: { matchLabels: { ...nodeLabels } }, mode, profile, nodeDownPodDeletionPolicy, onlyTerminating, provisioners: [...provisioners], volumeAttachmentRecovery, safeDetach: [...safeDetach], release, retries,
     restAfter: showDuration(policy.restAfter), bootWithin: showDuration(policy.bootWithin),
     returnPatience: showDuration(policy.returnPatience), clearPatience: showDuration(policy.clearPatience),
-    powerOnFoundOff, identity, brakes: { ...limits, stormWindow: showDuration(limits.stormWindow), repeatWindow: showDuration(limits.repeatWindow) },
+    powerOnFoundOff, identity, cloudShutdown, brakes: { ...limits, stormWindow: showDuration(limits.stormWindow), repeatWindow: showDuration(limits.repeatWindow) },
     ...(pause === undefined ? {} : { pause: { ...pause } }),
   }
 }

@@ -1,6 +1,7 @@
 // What is kept of Kubernetes' objects: only what a decision or a person needs. Five thousand nodes with their image lists
 // are a hundred megabytes; without them, five.
 import { createHash } from 'node:crypto'
+import { forceEvictionKey } from '../core/acknowledge.ts'
 import { ownValue, quarantineKey } from '../core/clear.ts'
 import { kuredAnnotation } from '../core/hands.ts'
 import type { PodSeen, PodVolume, Taint, VolumeSeen } from '../core/model.ts'
@@ -10,6 +11,7 @@ import { probeAddress } from './probe.ts'
 export const paths = {
   nodes: '/api/v1/nodes',
   attachments: '/apis/storage.k8s.io/v1/volumeattachments',
+  drivers: '/apis/storage.k8s.io/v1/csidrivers',
   node: (name: string): string => `/api/v1/nodes/${name}`,
   lease: (node: string): string => `/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases/${node}`,
   /** `after`: the next page of a list, by the word at the end of the page before. */
@@ -105,15 +107,21 @@ export function keepAttachment(object: KubeObject): KeptAttachment {
   }
 }
 
+interface PodVolumeObject {
+  name: string
+  persistentVolumeClaim?: { claimName: string }
+  ephemeral?: object
+}
+
 interface Toleration {
-  readonly key?: string
-  readonly operator?: string
-  readonly value?: string
-  readonly effect?: string
+  key?: string
+  operator?: string
+  value?: string
+  effect?: string
 }
 
 interface PodObject extends KubeObject {
-  spec?: { priority?: number; tolerations?: readonly Toleration[]; volumes?: { name: string; persistentVolumeClaim?: { claimName: string }; ephemeral?: object }[] }
+  spec?: { priority?: number; volumes?: PodVolumeObject[]; tolerations?: Toleration[] }
   status?: { phase?: string; containerStatuses?: { state?: { waiting?: object; running?: object; terminated?: object } }[] }
 }
 
@@ -131,10 +139,12 @@ export function readPod(object: KubeObject, volumes: readonly PodVolume[] = []):
   const kind = owner === undefined ? 'none' : ownerKinds.find((known) => known === owner.kind) ?? 'other'
   const exempt = exemption(metadata, kind)
   const hash = metadata.annotations?.['kubernetes.io/config.hash']
+  const beside = spec?.volumes?.find((volume) => !Object.keys(volume).some((field) => ownVolumes.has(field)))?.name
   return {
     namespace, name: metadata.name, uid: metadata.uid ?? '', resourceVersion: metadata.resourceVersion ?? '', owner: kind,
     priority: spec?.priority ?? 0, terminating: metadata.deletionTimestamp !== undefined, phase: status?.phase ?? 'Unknown',
     finalizers: metadata.finalizers ?? [], volumes, grace: (metadata.deletionGracePeriodSeconds ?? 0) * 1_000,
+    toleratesEviction: spec?.tolerations?.some((toleration) => tolerates(forceEvictionKey, toleration)) === true, ...(beside === undefined ? {} : { beside }),
     // As the attach/detach controller looks at it.
     ended: (status?.containerStatuses ?? []).every(({ state }) => state?.terminated !== undefined || state?.waiting !== undefined),
     ...(exempt === undefined ? {} : { exempt }),
@@ -144,11 +154,19 @@ export function readPod(object: KubeObject, volumes: readonly PodVolume[] = []):
   }
 }
 
-/** As the scheduler reads it: no key is every key, no effect is every effect, no operator is Equal. */
-function toleratesQuarantine({ key = '', operator = 'Equal', value = '', effect = '' }: Toleration): boolean {
-  if (effect !== '' && effect !== 'NoSchedule') return false
-  return operator === 'Exists' ? key === '' || key === quarantineKey : key === quarantineKey && value === ownValue
+/** As the scheduler reads it: no key is every key, no effect is every effect, no operator is Equal. Whatever its value. */
+function tolerates(taint: string, { key = '', operator = 'Equal', effect = '' }: Toleration): boolean {
+  const named = key === taint || (key === '' && operator === 'Exists')
+  return named && (effect === '' || effect === 'NoSchedule')
 }
+
+/** Of a value of its own. */
+function toleratesQuarantine(toleration: Toleration): boolean {
+  return tolerates(quarantineKey, toleration) && (toleration.operator === 'Exists' || toleration.value === ownValue)
+}
+
+/** Volumes that are the pod's or its node's own, or cannot be written; a claim's are looked at one by one. */
+const ownVolumes: ReadonlySet<string> = new Set(['persistentVolumeClaim', 'ephemeral', 'emptyDir', 'configMap', 'secret', 'downwardAPI', 'projected', 'hostPath', 'image', 'csi'])
 
 const ownerKinds = ['StatefulSet', 'ReplicaSet', 'DaemonSet', 'Job', 'Node'] as const
 
@@ -159,7 +177,7 @@ function exemption(meta: Meta, owner: PodSeen['owner']): string | undefined {
 }
 
 /** A generic ephemeral volume has a claim named after the pod and the volume. */
-function claimOf(volume: { name: string; persistentVolumeClaim?: { claimName: string }; ephemeral?: object }, meta: Meta): string[] {
+function claimOf(volume: PodVolumeObject, meta: Meta): string[] {
   if (volume.persistentVolumeClaim !== undefined) return [volume.persistentVolumeClaim.claimName]
   return volume.ephemeral === undefined ? [] : [`${meta.name}-${volume.name}`]
 }

@@ -19,7 +19,7 @@ const outcomes: Record<Outcome, string> = {
   Recovered: 'the node is back and clean', Withdrawn: 'the node was well after all', Void: 'the proof was shown false',
   Replaced: 'another machine bears the name', NodeDeleted: 'the Node object is gone',
 }
-const proofs: Record<ProofKind, string> = { off: 'ordered off and read off twice', 'found-off': 'read off twice before any order', vouched: 'a person said that it is off' }
+const proofs: Record<ProofKind, string> = { off: 'ordered off and read off twice', 'found-off': 'read off twice before any order', vouched: 'a person said that it is off', 'safe-detach': 'the driver itself refuses to detach what is in use' }
 const reasons: Record<HoldReason, string> = {
   storm: 'too many nodes fell silent together', concurrency: 'enough nodes are being fenced', 'control-plane': 'the control plane would lose its majority',
   'path-unverified': 'the fence path was not audited', 'identity-unproven': 'nothing proves that the path is this node\'s', 'no-path': 'no fence path is configured',
@@ -32,7 +32,7 @@ const reasons: Record<HoldReason, string> = {
   'foreign-taint': 'somebody else\'s out-of-service is on the node', aborted: 'a person aborted it, and the node is silent still',
   'abort-refused': 'an abort came after the proof', unvouched: 'an acknowledgement is no proof', 'not-due': 'Kubernetes has not evicted the pods yet',
   exclude: 'a person keeps us off the node', maintenance: 'a person works on the node', remediator: 'another remediator has the node in hand',
-  'kept-off': 'a person wants the machine off', 'repeat-limit': 'the node was fenced too often',
+  'kept-off': 'a person wants the machine off', 'repeat-limit': 'the node was fenced too often', partial: 'only some volumes are proven',
 }
 
 const evidence = (says: string) => list(says, v.pipe(

@@ -25,7 +25,7 @@ const spec = v.pipe(
     boot: v.pipe(bootText('The boot that failed.'), v.metadata(onlyOnce)),
     machine: v.pipe(text('The machine\'s UUID (systemUUID).', 128, 0), v.metadata(onlyOnce)),
     cause: v.pipe(word('Why it was opened.', {
-      silence: 'nothing was heard of the node', hung: 'its machine answers and nothing on it works', 'found-off': 'its devices say off', 'by-hand': 'a person asked for it',
+      silence: 'nothing was heard of the node', hung: 'its machine answers and nothing on it works', 'found-off': 'its devices say off', 'by-hand': 'a person asked for it', 'by-word': 'somebody says by holdfast.dev/force-eviction that it is off',
     } satisfies Record<Cause, string>), v.metadata(onlyOnce)),
     policy: v.pipe(
       v.object({ name: text('The HoldfastPolicy it was taken from.', 253), ...policyFields }),

@@ -5,7 +5,8 @@
 // Answers to our own reads and writes run ahead of the watch, which goes on bringing older copies for a moment; and an answer
 // may be longer on its way than the watch. So the newer version counts. Not for ever: a server that has gone back in time
 // (restored from a copy) and insists is believed by the reflectors after a minute, and then here.
-import { fencedKey, goneKey, terminatingKey, type FencePath, type LeaseSeen, type Ms, type NodeName, type NodeRecord, type NodeSeen, type Observed, type PodsSeen, type ProbeSeen, type Reading, type Self, type VolumeSeen, type WitnessSeen } from '../core/model.ts'
+import { cloudShutdownKey, forceEvictionKey } from '../core/acknowledge.ts'
+import { evictionKey, fencedKey, goneKey, terminatingKey, type FencePath, type LeaseSeen, type Ms, type NodeName, type NodeRecord, type NodeSeen, type Observed, type PodsSeen, type ProbeSeen, type Reading, type Self, type VolumeSeen, type WitnessSeen } from '../core/model.ts'
 import { outOfServiceKey } from '../core/clear.ts'
 import { given, type Incident } from '../core/incident.ts'
 import { machineKey, speechlessSince } from '../core/proof.ts'
@@ -82,7 +83,7 @@ export function createObservation(clock: Clock, replica: string, beats: Pick<Bea
   const aheads = { nodes: ahead(clock), incidents: ahead(clock), records: ahead(clock) }
   let highestTerm = 0
   const self: Changing<Self> = {
-    replica, freshAt: -Infinity, apiAnsweredAt: -Infinity, awakeSince: clock.now(), replicas: [], podBudget: 0,
+    replica, freshAt: -Infinity, apiAnsweredAt: -Infinity, awakeSince: clock.now(), replicas: [], podBudget: 0, safeDrivers: [],
   }
 
   return {
@@ -349,6 +350,9 @@ function refresh(row: Row, kept: KeptNode, now: Ms): void {
   row.ready = posted
     ? { status: kept.ready.status, postedAt: now, since, bootId: kept.bootId }
     : { ...row.ready, status: kept.ready.status, since }
+  const said = row.taints.some(({ key }) => key === forceEvictionKey || key === cloudShutdownKey)
+  if (!said) row.firstSeen.delete(evictionKey)
+  else if (!row.firstSeen.has(evictionKey)) row.firstSeen.set(evictionKey, now)
   const out = row.taints.some((taint) => taint.key === outOfServiceKey)
   if (out) row.firstSeen.delete(`gone ${outOfServiceKey}`)
   else if (!row.firstSeen.has(`gone ${outOfServiceKey}`)) row.firstSeen.set(`gone ${outOfServiceKey}`, now)

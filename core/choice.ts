@@ -29,7 +29,36 @@ export function freesNothing({ nodeDownPodDeletionPolicy, volumeAttachmentRecove
   return nodeDownPodDeletionPolicy === 'DoNothing' && volumeAttachmentRecovery === 'never'
 }
 
-export function choose(pod: PodSeen, policy: Policy, node: NodeSeen, now: Ms): Choice {
+/** What a proof leaves out. Undefined: nothing. */
+export interface Extent {
+  /** Of a proof that rests on drivers, which ones. */
+  readonly drivers?: readonly string[]
+  /** Who tolerates the taint that the proof rests on is excused. */
+  readonly tolerated?: true
+}
+
+export function choose(pod: PodSeen, policy: Policy, node: NodeSeen, now: Ms, extent: Extent = {}): Choice {
+  const choice = byPolicy(pod, policy, node, now)
+  const beyond = choice.is === 'left' ? undefined : beyondExtent(pod, node, extent)
+  return beyond === undefined ? choice : left(beyond)
+}
+
+function beyondExtent(pod: PodSeen, node: NodeSeen, { drivers, tolerated }: Extent): string | undefined {
+  if (tolerated === true && pod.toleratesEviction) return 'it tolerates holdfast.dev/force-eviction'
+  if (drivers === undefined) return undefined
+  if (pod.volumes.length === 0) return 'it has no volume, and nothing proves that it does not run'
+  if (pod.beside !== undefined) return `its volume ${pod.beside} needs no attachment, and others may write it`
+  const bare = pod.volumes.find((volume) => !isCovered(volume, node, drivers))
+  if (bare === undefined) return undefined
+  return bare.shared ? `${bare.volume} is ReadWriteMany: others may write beside it` : `${bare.volume || bare.claim} is not of a driver that refuses to detach what is in use`
+}
+
+/** What is attached somewhere else than here nobody has to detach, so nobody would refuse to. */
+function isCovered({ is, driver, shared, volume }: PodVolume, { volumes }: NodeSeen, drivers: readonly string[]): boolean {
+  return is === 'bound' && !shared && drivers.includes(driver) && volumes.some((one) => one.volume === volume && one.driver === driver)
+}
+
+function byPolicy(pod: PodSeen, policy: Policy, node: NodeSeen, now: Ms): Choice {
   if (pod.exempt !== undefined) return left(pod.exempt)
   const kinds = freedKinds[policy.nodeDownPodDeletionPolicy]
   if (kinds !== 'every kind' && !kinds.includes(pod.owner)) return recovered(pod, policy, node, now)
@@ -51,6 +80,11 @@ function recovered(pod: PodSeen, policy: Policy, node: NodeSeen, now: Ms): Choic
   if (pod.terminating && pod.ended) return alone
   const due = policy.volumeAttachmentRecovery === 'immediate' ? pod.terminating : isOverdue(pod, node, now)
   return due ? { is: 'release' } : later(`volumeAttachmentRecovery is ${policy.volumeAttachmentRecovery}: Kubernetes has not evicted it${policy.volumeAttachmentRecovery === 'wait' ? ', or its grace is not over' : ''}`)
+}
+
+/** Drivers whose word counts under this policy. */
+export function safeDriversOf({ safeDetach }: Policy, declared: readonly string[]): readonly string[] {
+  return [...safeDetach, ...declared]
 }
 
 const isAttachable = (volume: PodVolume): boolean => volume.is !== 'unbound' && !volume.local

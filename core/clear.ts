@@ -1,10 +1,11 @@
 // What of a fenced node is to be freed, and whether all of it is gone. Only what is seen now counts; that a pod was freed
 // before tells nothing but who it was.
 import type { Brake } from './brake.ts'
-import { choose, freesEverything } from './choice.ts'
+import { forceEvictionKey } from './acknowledge.ts'
+import { choose, freesEverything, type Extent } from './choice.ts'
 import type { Incident } from './incident.ts'
 import type { Ms, NodeSeen, PodSeen, Taint, VolumeSeen } from './model.ts'
-import { isMachineOff, type Proof } from './proof.ts'
+import { extentOf, type Extended } from './proof.ts'
 
 export const quarantineKey = 'holdfast.dev/quarantine'
 export const outOfServiceKey = 'node.kubernetes.io/out-of-service'
@@ -48,10 +49,10 @@ export interface Spared {
 }
 
 /** Undefined: the pods must be listed (again) first. */
-export function left(incident: Incident, node: NodeSeen, budget: number, since: Ms, now: Ms): Left | undefined {
+export function left(incident: Incident, node: NodeSeen, budget: number, since: Ms, now: Ms, extent: Extent = {}): Left | undefined {
   const pods = node.pods
   if (pods === undefined || pods.askedAt < since || now - pods.listedAt > podsFreshFor) return undefined
-  const choices = pods.items.map((pod) => ({ pod, choice: choose(pod, incident.policy, node, now) }))
+  const choices = pods.items.map((pod) => ({ pod, choice: choose(pod, incident.policy, node, now, extent) }))
   const freed = new Set(incident.status.pods.filter((pod) => pod.fate === 'freed').map((pod) => pod.uid))
   const chosen = choices.filter(({ choice }) => choice.is === 'free').map(({ pod }) => pod)
   const kept = chosen.filter((pod) => freed.has(pod.uid) && pod.finalizers.length > 0 && pod.terminating)
@@ -62,7 +63,7 @@ export function left(incident: Incident, node: NodeSeen, budget: number, since: 
   const release = choices.filter(({ choice }) => choice.is === 'release').map(({ pod }) => pod).toSorted(order)
   return {
     batch, waiting: due.length - batch.length, release: release.slice(0, batchSize), later: spared('later'), alone: spared('left'), kept, returning,
-    ...volumesLeft(incident, node, pods.items, new Set(chosen)),
+    ...volumesLeft(incident, node, pods.items, new Set(chosen), extent),
   }
 
   function spared(is: 'later' | 'left'): readonly Spared[] {
@@ -71,29 +72,33 @@ export function left(incident: Incident, node: NodeSeen, budget: number, since: 
 }
 
 /** The volumes of pods that are left alone keep nothing waiting, and one that such a pod shares with a freed one stays with it. */
-function volumesLeft(incident: Incident, node: NodeSeen, pods: readonly PodSeen[], chosen: ReadonlySet<PodSeen>): Pick<Left, 'volumes' | 'strike'> {
+function volumesLeft(incident: Incident, node: NodeSeen, pods: readonly PodSeen[], chosen: ReadonlySet<PodSeen>, extent: Extent): Pick<Left, 'volumes' | 'strike'> {
   const using = pods.filter((pod) => !isOver(pod) && !(pod.terminating && pod.ended))
-  const volumes = concerned(incident, node).filter((volume) => !using.some((pod) => !chosen.has(pod) && uses(pod, volume)))
+  const volumes = concerned(incident, node, extent).filter((volume) => !using.some((pod) => !chosen.has(pod) && uses(pod, volume)))
   return { volumes, strike: volumes.filter((volume) => !volume.deleting && node.inUse.has(volume.attachment) && !using.some((pod) => uses(pod, volume))) }
 }
 
 const uses = (pod: PodSeen, { volume }: VolumeSeen): boolean => pod.volumes.some((one) => one.volume === volume)
 
 /** The volumes that an incident is about: every one of the node, or those of pods that it has freed. */
-function concerned({ policy, status }: Incident, { volumes }: NodeSeen): readonly VolumeSeen[] {
-  if (freesEverything(policy)) return volumes
-  return volumes.filter(({ attachment }) => status.volumes.some((fate) => fate.attachment === attachment && fate.fate === 'attached'))
+function concerned({ policy, status }: Incident, { volumes }: NodeSeen, extent: Extent): readonly VolumeSeen[] {
+  if (freesEverything(policy) && isWhole(extent)) return volumes
+  // What no driver of the proof answers for is not touched, whatever the record says of it.
+  const within = volumes.filter(({ driver }) => extent.drivers?.includes(driver) !== false)
+  return within.filter(({ attachment }) => status.volumes.some((fate) => fate.attachment === attachment && fate.fate === 'attached'))
 }
 
 /** What is to be written down as attached when these pods are freed. */
-export function volumesOf({ policy }: Incident, { volumes }: NodeSeen, pods: readonly PodSeen[]): readonly VolumeSeen[] {
-  if (freesEverything(policy)) return volumes
+export function volumesOf({ policy, status }: Incident, { volumes }: NodeSeen, pods: readonly PodSeen[], proof: Extended | undefined = status.proof): readonly VolumeSeen[] {
+  if (freesEverything(policy) && (proof === undefined || isWhole(extentOf(proof)))) return volumes
   return volumes.filter((volume) => pods.some((pod) => uses(pod, volume)))
 }
 
+const isWhole = ({ drivers, tolerated }: Extent): boolean => drivers === undefined && tolerated === undefined
+
 /** To Kubernetes the node is out of service as a whole: that takes a proof that its machine is off, and a policy that spares nothing. */
-export function goesOutOfService({ policy }: Incident, proof: Pick<Proof, 'kind'>): boolean {
-  return isMachineOff(proof) && freesEverything(policy) && policy.release === 'outOfService'
+export function goesOutOfService({ policy }: Incident, proof: Extended): boolean {
+  return isWhole(extentOf(proof)) && freesEverything(policy) && policy.release === 'outOfService'
 }
 
 export function nothingLeft(rest: Left): boolean {
@@ -143,7 +148,7 @@ export function hasOurs(node: NodeSeen, key: string): boolean {
 }
 
 export function isOurs({ key, value }: Taint): boolean {
-  return key === quarantineKey || (key === outOfServiceKey && value === ownValue)
+  return key === quarantineKey || key === forceEvictionKey || (key === outOfServiceKey && value === ownValue)
 }
 
 /** Out-of-service that somebody else put there. A machine that runs under it may have its volumes taken away while it writes,

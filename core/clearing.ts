@@ -1,7 +1,7 @@
 // From the proof to the node cleared: taint, free, wait for the volumes, take out-of-service off while the node is still off.
 // Each step follows from what is seen, and each stands on what the devices of the proving level say now: the moment one of
 // them says anything but off, nothing more is freed.
-import { unasked } from './acknowledge.ts'
+import { unasked, unread } from './acknowledge.ts'
 import type { Action, Deed, HoldAction } from './action.ts'
 import { noOrders, type Brake } from './brake.ts'
 import { freesNothing } from './choice.ts'
@@ -10,7 +10,7 @@ import { keptOff } from './hands.ts'
 import { shutsDown } from './judge.ts'
 import { askDevices, askNow, askPods, readLive } from './look.ts'
 import type { Ms } from './model.ts'
-import { borneOut, doubtOf, freshFor, saysOn, speechless, stillOff, sweepWithin, unconfigured, type Proof } from './proof.ts'
+import { borneOut, doubtOf, freshFor, extentOf, saysOn, speechless, stillOff, sweepWithin, unconfigured, type Proof } from './proof.ts'
 import { hold, untaint, type Situation } from './situation.ts'
 
 const podsEvery: Ms = 1_000
@@ -35,7 +35,7 @@ export function clearing(at: Situation, proof: Proof, provenAt: Ms): Action[] {
     if (!borneOut(proof, incident, node, on.now, sweepWithin)) return [...askBasis(at, proof), ...late(at, proof, provenAt)]
     return [{ do: 'taint', node: node.name, incident: incident.name, outOfService, proof }, ...askPods(node)]
   }
-  const rest = left(incident, node, on.seen.self.podBudget, provenAt, on.now)
+  const rest = left(incident, node, on.seen.self.podBudget, provenAt, on.now, extentOf(proof))
   if (rest === undefined) return [...askPods(node), ...unlisted(at, provenAt)]
   if (rest.batch.length > 0) {
     if (!borneOut(proof, incident, node, on.now)) return [...askBasis(at, proof), ...late(at, proof, provenAt)]
@@ -48,6 +48,7 @@ export function clearing(at: Situation, proof: Proof, provenAt: Ms): Action[] {
   if (!isCleared(at, rest, provenAt)) {
     return [...secure(at, proof), ...askDevices(node, on.now, whileWaiting), ...askBasis(at, proof, whileWaiting), ...podsAgain(at), ...waitsFor(rest).map((brake) => hold(node.name, brake, incident))]
   }
+  if (proof.kind === 'safe-detach') return [...askBasis(at, proof, whileWaiting), ...podsAgain(at), partial(at, rest)]
   if (incident.policy.nodeDownPodDeletionPolicy === 'DoNothing') return [idle(at)]
   return [cleared(at, rest, 'everything that was to be freed is free, and the node is still off'), ...secure(at, proof)]
 }
@@ -55,6 +56,12 @@ export function clearing(at: Situation, proof: Proof, provenAt: Ms): Action[] {
 /** Nothing was ordered off, so nothing is to be given back. */
 function idle({ incident, node }: Situation): HoldAction {
   return hold(node.name, { because: 'do-nothing', detail: 'proven, but nodeDownPodDeletionPolicy is DoNothing', lifts: 'the machine booting' }, incident)
+}
+
+function partial({ incident, node }: Situation, { alone }: Left): HoldAction {
+  const spared = alone.filter(({ pod }) => pod.exempt === undefined)
+  const detail = `free is what its drivers refuse to detach while it is in use; nothing proves ${node.name} itself off${spared.length === 0 ? '' : `, and ${spared.length} pods stay: ${list(spared.map(({ pod, because }) => `${pod.namespace}/${pod.name} (${because})`))}`}`
+  return hold(node.name, { because: 'partial', detail, lifts: 'a beat of its agent, or a proof that the machine is off' }, incident)
 }
 
 /** With out-of-service the clear ends, whether it was on the node or not. */
@@ -66,7 +73,7 @@ function cleared({ incident, node }: Situation, { alone, later }: Left, because:
 /** What bears the proof out, at once: a batch waits for it. */
 function askBasis({ on, node }: Situation, proof: Proof, every: Ms = 0): Action[] {
   // A leader that took over has asked none of the devices since the word, and one of them may say on.
-  if (proof.kind === 'vouched') return [...readLive(node, on.now, every), ...(every > 0 ? [] : askDevices(node, on.now, whileWaiting))]
+  if (proof.kind === 'vouched' || proof.kind === 'safe-detach') return [...readLive(node, on.now, every), ...(every > 0 ? [] : askDevices(node, on.now, whileWaiting))]
   return every > 0 ? [] : askNow(node, proof.methods)
 }
 
@@ -87,7 +94,7 @@ function givenUp(at: Situation, proof: Proof, provenAt: Ms): Action[] {
   const { on, incident, node } = at
   const mute = speechless(proof, node, on.now)
   if (mute === undefined) return []
-  const rest = left(incident, node, on.seen.self.podBudget, provenAt, on.now)
+  const rest = left(incident, node, on.seen.self.podBudget, provenAt, on.now, extentOf(proof))
   if (rest === undefined) return askPods(node)
   if (isCleared(at, rest, provenAt)) return incident.policy.nodeDownPodDeletionPolicy === 'DoNothing' ? [idle(at)] : [cleared(at, rest, 'everything that was to be freed is free')]
   return [{ do: 'lapse', node: node.name, incident: incident.name, evidence: `${mute}, by which the node was proven off, does not answer any more, and pods or volumes are still to be freed` }]
@@ -99,7 +106,7 @@ function doubted(at: Situation, proof: Proof, doubt: string): Action[] {
   return [
     ...(hasOurs(node, outOfServiceKey) && (proof.kind === 'vouched' || saysOn(proof, node)) ? [untaint(node, outOfServiceKey, doubt, incident)] : []),
     ...askDevices(node, on.now), ...askBasis(at, proof, whileWaiting),
-    hold(node.name, { because: 'proof-doubted', detail: `nothing more is freed: ${doubt}`, lifts: `${proof.kind === 'vouched' ? 'another acknowledgement' : 'off again, twice, on every method'}, or a new boot` }, incident),
+    hold(node.name, { because: 'proof-doubted', detail: `nothing more is freed: ${doubt}`, lifts: `${proof.kind === 'vouched' ? 'another acknowledgement' : proof.kind === 'safe-detach' ? 'its silence' : 'off again, twice, on every method'}, or a new boot` }, incident),
   ]
 }
 
@@ -110,7 +117,8 @@ function unlisted({ on, incident, node }: Situation, provenAt: Ms): Action[] {
 
 function late({ on, incident, node }: Situation, proof: Proof, provenAt: Ms): Action[] {
   if (on.now - provenAt < freshSoon) return []
-  const detail = proof.kind === 'vouched' ? `before a batch everything must have been asked: ${unasked(incident, node, on.now, freshFor) ?? 'not all together'}`
+  const unseen = proof.kind === 'vouched' ? unasked(incident, node, on.now, freshFor) : proof.kind === 'safe-detach' ? unread(node, on.now, freshFor) : undefined
+  const detail = proof.methods.length === 0 ? `before a batch everything must have been asked: ${unseen ?? 'not all together'}`
     : `before a batch every method must have been read off within a second, all together: ${proof.methods.join(', ')}`
   return [hold(node.name, { because: 'proof-doubted', detail, lifts: 'answers that come soon enough' }, incident)]
 }

@@ -6,23 +6,24 @@
 // we allowed to act at all? Was the proof shown false? Is there one? Only then: what would free something, what would cut
 // something off, what gives it back.
 import { askShut } from './acceptance.ts'
+import { forceEvictionKey, wordOf } from './acknowledge.ts'
 import { keyOf, type Action, type Look } from './action.ts'
 import { audits } from './audit.ts'
 import { blind, handsOff, noOrders, paused, theirPause, type Brake } from './brake.ts'
 import { hasOurs, hasTaint, outOfServiceKey, quarantineKey, unburied } from './clear.ts'
 import { clearing } from './clearing.ts'
-import { freesNothing } from './choice.ts'
+import { freesNothing, safeDriversOf } from './choice.ts'
 import { cuts } from './cut.ts'
 import { keptOff, othersHands } from './hands.ts'
 import { headStart } from './head-start.ts'
 import { given, lapsed, shownFalse, type Incident, type IncidentStatus } from './incident.ts'
 import { lastBeat, seconds, shutsDown } from './judge.ts'
 import { askClean, askPods, challenge, challengeNeighbours, illness, readLive, suspicion } from './look.ts'
-import { goneKey, sameBoot, type Boot, type Ms, type NodeSeen, type Observed } from './model.ts'
+import { evictionKey, goneKey, sameBoot, type Boot, type Ms, type NodeSeen, type Observed } from './model.ts'
 import { mayBeStruck } from './neighbour.ts'
 import { nextOrder, type Next } from './plan.ts'
 import { policyOf, type Policy } from './policy.ts'
-import { foundOff, proveByWord, proveOff, readingsOf, recall, saidOffAt, type Lacking, type Proof, type Proven } from './proof.ts'
+import { foundOff, proveByWord, proveOff, proveSafeDetach, readingsOf, recall, saidOffAt, type Lacking, type Proof, type Proven } from './proof.ts'
 import { bringBack, end, giveBack, giveStrayed, returning } from './restore.ts'
 import { awaiting } from './return.ts'
 import { hold, isAnotherMachine, laterBoot, latestBoot, quarantine, situationOf, untaint, withdraw, type Situation } from './situation.ts'
@@ -44,7 +45,7 @@ export function decide(seen: Observed, now: Ms, policies: readonly Policy[]): re
   actions.push(...headStart(on), ...askShut(on), ...quarantineUnclean(on))
   const asked = new Set(actions.map(keyOf))
   // A device that an incident asks is not asked by an audit beside it: the answer is the same.
-  actions.push(...strays(on), ...audits(on).filter((action) => !asked.has(keyOf(action))))
+  actions.push(...strays(on), ...refutedWords(on), ...audits(on).filter((action) => !asked.has(keyOf(action))))
   return bounded(on, actions)
 }
 
@@ -75,15 +76,16 @@ function begin(on: Survey, node: NodeSeen): Action[] {
   const looks = suspicion(on, node)
   const boot = latestBoot(node)
   const level = foundOffLevel(boot, node, on.now)
-  if (verdict.is !== 'dead' && level === undefined) return looks
+  const word = isEvicted(node)
+  if (verdict.is !== 'dead' && level === undefined && !word) return looks
   if (!('policy' in chosen)) return [...looks, hold(node.name, unchosen(chosen))]
   const off = handsOff(on.seen.self, chosen.policy) ?? othersHands(node)
   if (off !== undefined) return [...looks, hold(node.name, off.because === 'dry-run' ? wouldDo(off, node, chosen.policy, level) : off)]
   const storm = level === undefined ? on.storms.cluster ?? on.storms.zones.get(node.zone) : undefined
   if (storm !== undefined) return [...looks, hold(node.name, storm)]
-  const evidence = verdict.is === 'dead' ? verdict.evidence : [{ source: 'devices', word: 'off' }]
+  const evidence = verdict.is === 'dead' ? verdict.evidence : [level === undefined ? { source: forceEvictionKey, word: 'off' } : { source: 'devices', word: 'off' }]
   return [...looks, {
-    do: 'open', node: node.name, boot, policy: chosen.policy, cause: level === undefined ? 'silence' : 'found-off',
+    do: 'open', node: node.name, boot, policy: chosen.policy, cause: level !== undefined ? 'found-off' : verdict.is === 'dead' ? 'silence' : 'by-word',
     evidence: evidence.map((one) => ({ ...one, at: '' })), name: incidentName(on.seen, node, boot),
   }]
 }
@@ -233,7 +235,7 @@ function mayBeMadeAnew({ on, incident, node }: Situation): Brake | undefined {
 
 /** No proof yet: look, prove what is there, order what is allowed. */
 function unproven(at: Situation): Action[] {
-  const { on, incident, node, status } = at
+  const { incident, node, status } = at
   const before = lapsed(status)
   // What went on with a proof comes off with it, before anything else.
   if (status.voided.length > 0 && hasOurs(node, outOfServiceKey)) return [untaint(node, outOfServiceKey, before === undefined ? 'the proof was shown false' : 'the proof has lapsed', incident)]
@@ -247,7 +249,15 @@ function unproven(at: Situation): Action[] {
     if (running !== undefined) return [hold(node.name, { because: 'order-may-land', detail: `heard again while ${running.method} is being asked ${running.action}`, lifts: 'the end of that run' }, incident)]
     return [withdraw(incident, 'the node is heard again')]
   }
-  const looks = suspicion(on, node)
+  // The kubelet has posted that it is well since it was said to be off, and nothing was freed by that word.
+  if (hasTaint(node, forceEvictionKey) && speaksAgainst(node)) return [untaint(node, forceEvictionKey, wellAgain, incident)]
+  return pursue(at)
+}
+
+/** Look, prove what is there, order what is allowed. */
+function pursue(at: Situation): Action[] {
+  const { on, incident, node, status } = at
+  const looks = [...suspicion(on, node), ...driverLooks(at)]
   const result = tryProof(at)
   if ('proof' in result) return [...looks, { do: 'prove', node: node.name, incident: incident.name, proof: result.proof }]
   // In one write with the first order, or as soon after it as the API server takes it.
@@ -285,12 +295,30 @@ function tryProof(at: Situation): Proven {
     if (level === status.level) lacking = result
   }
   const byWord = vouched(at)
-  return byWord !== undefined && 'proof' in byWord ? byWord : lacking
+  if (byWord !== undefined && 'proof' in byWord) return byWord
+  const byDriver = restsOnDrivers(at) ? proveSafeDetach(incident, node, safeDriversOf(incident.policy, on.seen.self.safeDrivers), on.now) : lacking
+  return 'proof' in byDriver ? byDriver : lacking
+}
+
+/** Only some volumes: so only where nothing proves the machine off, nor could soon. */
+function restsOnDrivers({ on, incident, node, status }: Situation): boolean {
+  if (status.proof !== undefined || on.verdicts.get(node.name)?.is !== 'dead' || (on.storms.cluster ?? on.storms.zones.get(node.zone)) !== undefined) return false
+  if (incident.policy.nodeDownPodDeletionPolicy === 'DoNothing') return true
+  const { next } = nextOrder(incident, node, on.now)
+  return next === 'none' || next === 'rest'
+}
+
+/** Its Lease is read as any suspect's is. */
+function driverLooks(at: Situation): Look[] {
+  const { on, incident, node } = at
+  const drivers = safeDriversOf(incident.policy, on.seen.self.safeDrivers)
+  const covered = drivers.length > 0 && node.volumes.some(({ driver }) => drivers.includes(driver)) && restsOnDrivers(at)
+  return covered ? readLive(node, on.now, liveEvery).filter((look) => look.do === 'readNode') : []
 }
 
 /** Undefined: nobody has acknowledged anything. */
 function vouched({ on, incident, node }: Situation): Proven | undefined {
-  if (incident.acknowledge === undefined) return undefined
+  if (wordOf(incident, node) === undefined) return undefined
   const verdict = on.verdicts.get(node.name)
   if (verdict?.is !== 'suspect' && verdict?.is !== 'dead') return { lacks: verdict?.is === 'ill' ? verdict.detail : 'the node is not known to be silent' }
   return proveByWord(incident, node, on.now)
@@ -300,7 +328,8 @@ function vouched({ on, incident, node }: Situation): Proven | undefined {
 function unvouched(at: Situation): Action[] {
   const result = vouched(at)
   if (result === undefined || 'proof' in result) return []
-  const detail = `the acknowledgement by ${at.incident.acknowledge?.by} proves nothing: ${result.lacks}`
+  const word = wordOf(at.incident, at.node)
+  const detail = `${word?.until === undefined ? word?.reason : `the acknowledgement by ${word.by}`} proves nothing: ${result.lacks}`
   // Its Lease is asked for as any suspect's is.
   const looks = readLive(at.node, at.on.now, liveEvery).filter((look) => look.do === 'readNode')
   return [...looks, hold(at.node.name, { because: 'unvouched', detail, lifts: 'that over, or another acknowledgement' }, at.incident)]
@@ -349,6 +378,8 @@ function proven(at: Situation, proof: Proof): Action[] {
   const { on, incident, node, status } = at
   if (at.heard === 'new boot' || laterBoot(node, incident.boot)) return withBurial(at, returning(at))
   const since = provenAt(at) ?? on.now
+  // It never said that the machine is off: a partitioned node comes back like any other.
+  if (proof.kind === 'safe-detach') return at.heard === 'old boot' ? withBurial(at, returning(at)) : [...pursue(at), ...clearing(at, proof, since)]
   if (beatsSinceProof(at) || hasAnswered(at)) return challenged(at)
   return status.step === 'recovery' ? withBurial(at, bringBack(at)) : clearing(at, proof, since)
 }
@@ -375,6 +406,26 @@ function refusedAbort({ incident, node, status }: Situation): Action[] {
 /** When this replica first saw the proof that stands, or the one that has lapsed. */
 function provenAt({ incident, node, status }: Situation): Ms | undefined {
   return node.firstSeen.get(`proof ${incident.name} ${status.voided.length - (lapsed(status) === undefined ? 0 : 1)}`)
+}
+
+const wellAgain = 'kubelet has posted Ready since, and nothing was freed by that word'
+
+function isEvicted(node: NodeSeen): boolean {
+  return hasTaint(node, forceEvictionKey) && node.ready.status !== 'True'
+}
+
+/** Ready, posted after the word: what was posted before it may be why somebody went to look. */
+function speaksAgainst({ ready, firstSeen }: NodeSeen): boolean {
+  return ready.status === 'True' && ready.postedAt > (firstSeen.get(evictionKey) ?? Infinity)
+}
+
+/** Somebody says that a node is off, and it is not: taken back before anything follows from it. */
+function refutedWords(on: Survey): readonly Action[] {
+  return on.evicted.filter((node) => !on.open.has(node.name) && !node.busy.has(`deed ${node.name}`) && (speaksAgainst(node) || (node.ready.status === 'True' && !on.verdicts.has(node.name))))
+    .map((node) => {
+      const off = on.seen.self.pause === undefined ? othersHands(node) : paused(on.seen.self.pause, theirPause)
+      return off === undefined ? untaint(node, forceEvictionKey, 'the node is well: Ready is True') : hold(node.name, off)
+    })
 }
 
 /** Our quarantine on a node that has no open incident: its owner is gone, its exit is the same as any return's. */

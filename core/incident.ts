@@ -30,7 +30,7 @@ export interface Acknowledgement {
   readonly until: string
 }
 
-export type Cause = 'silence' | 'hung' | 'found-off' | 'by-hand'
+export type Cause = 'silence' | 'hung' | 'found-off' | 'by-hand' | 'by-word'
 
 export interface IncidentStatus {
   /** The seed's automaton. Running: orders and readings. Done: the need is over, what was cut is given back. */
@@ -85,7 +85,7 @@ export function given({ attempts }: Pick<IncidentStatus, 'attempts'>): readonly 
   return attempts.filter((attempt) => attempt.result !== 'not-given')
 }
 
-export type ProofKind = 'off' | 'found-off' | 'vouched'
+export type ProofKind = 'off' | 'found-off' | 'vouched' | 'safe-detach'
 
 export interface ProofRecord {
   readonly kind: ProofKind
@@ -159,7 +159,7 @@ export type HoldReason =
   | 'not-dead' | 'blind' | 'pause' | 'dry-run' | 'unselected' | 'policy-conflict' | 'do-nothing'
   | 'order-may-land' | 'resting' | 'waiting-for-boot' | 'still-cut' | 'waiting-for-clean' | 'waiting-for-volumes' | 'waiting-for-kubelet'
   | 'proof-void' | 'proof-doubted' | 'out-of-levels' | 'finalizer' | 'sent-back' | 'rate' | 'foreign-taint' | 'unreadable'
-  | 'aborted' | 'abort-refused' | 'unvouched' | 'not-due' | 'exclude' | 'maintenance' | 'remediator' | 'kept-off' | 'repeat-limit'
+  | 'aborted' | 'abort-refused' | 'unvouched' | 'not-due' | 'exclude' | 'maintenance' | 'remediator' | 'kept-off' | 'repeat-limit' | 'partial'
 
 export interface Moment {
   readonly at: string

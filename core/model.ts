@@ -43,6 +43,8 @@ export interface Self {
   readonly replicas: readonly string[]
   /** Pods that may be freed now without passing the rate. */
   readonly podBudget: number
+  /** CSI drivers that say of themselves that they refuse to detach what is in use. */
+  readonly safeDrivers: readonly string[]
   /** The cluster-wide pause, with its reason. */
   readonly pause?: { readonly reason: string; readonly by: string }
 }
@@ -254,6 +256,10 @@ export interface PodSeen {
   readonly grace: Ms
   /** None of its containers is said to run. */
   readonly ended: boolean
+  /** A volume without a claim that others may write too. */
+  readonly beside?: string
+  /** Whether it tolerates `holdfast.dev/force-eviction`. */
+  readonly toleratesEviction: boolean
   /** Excused from clear: mirror pods, DaemonSet pods, ours. */
   readonly exempt?: string
   /** It tolerates our quarantine, and may start under it. */
@@ -276,6 +282,9 @@ export interface PodVolume {
   /** It can be used on this node alone. */
   readonly local: boolean
 }
+
+/** Of `firstSeen`: when `holdfast.dev/force-eviction` was first seen on the node, this time. */
+export const evictionKey = 'force-eviction'
 
 /** Of `firstSeen`: when an incident of the node first had it ordered off. */
 export const fencedKey = (incident: string): string => `fenced ${incident}`

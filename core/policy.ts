@@ -15,6 +15,8 @@ export interface Policy {
   readonly provisioners: readonly string[]
   /** When the volumes of a terminating ReplicaSet pod are released that is itself left alone. */
   readonly volumeAttachmentRecovery: 'never' | 'wait' | 'immediate'
+  /** CSI drivers that refuse to detach what is in use, beside those that say so of themselves. */
+  readonly safeDetach: readonly string[]
   /** `selective`: never by the out-of-service taint, though every pod is freed. */
   readonly release: 'outOfService' | 'selective'
   /** Orders per method before the next level is tried. */
@@ -27,6 +29,8 @@ export interface Policy {
   readonly clearPatience: Ms
   readonly powerOnFoundOff: boolean
   readonly identity: 'warn' | 'require'
+  /** Whether the cloud provider's taint of a machine that is shut down counts as a word, where its device agrees. */
+  readonly cloudShutdown: 'ignore' | 'trust'
   readonly brakes: Brakes
   readonly pause?: { readonly reason: string; readonly by: string }
 }
@@ -68,6 +72,7 @@ export const defaultPolicy: Omit<Policy, 'name'> = {
   provisioners: [],
   volumeAttachmentRecovery: 'never',
   release: 'outOfService',
+  safeDetach: [],
   retries: 2,
   restAfter: 60_000,
   bootWithin: 600_000,
@@ -75,6 +80,7 @@ export const defaultPolicy: Omit<Policy, 'name'> = {
   clearPatience: 600_000,
   powerOnFoundOff: false,
   identity: 'warn',
+  cloudShutdown: 'ignore',
   brakes: { stormPercent: 40, stormWindow: 60_000, concurrency: 0, repeatLimit: 5, repeatWindow: 3_600_000 },
 }
 

@@ -8,7 +8,8 @@
 // says on, and a probe and a witness asked after the first reading got no answer. *vouched*: a person
 // says that the machine is off, and nothing that could speak says otherwise. An answer that is missing, unknown or late is
 // never off.
-import { doubtOfWord, sourceOf, unasked } from './acknowledge.ts'
+import { doubtOfWord, forceEvictionKey, sourceOf, spokenSince, unasked, unread, wordOf } from './acknowledge.ts'
+import type { Extent } from './choice.ts'
 import { given, isOf, type Attempt, type Found, type Incident, type ProofKind, type ProofRecord } from './incident.ts'
 import { sameBoot, type Boot, type Method, type Ms, type NodeSeen, type PathAudit, type Reading } from './model.ts'
 
@@ -114,24 +115,45 @@ export function foundOff(boot: Boot, node: NodeSeen, level: number, now: Ms): Pr
   return { proof: makeProof('found-off', boot, node.uid, level, methods, evidence) }
 }
 
-/** *vouched*: a person says so, and whatever was asked since does not say otherwise. */
+/** *vouched*: somebody says so, and whatever was asked since does not say otherwise. */
 export function proveByWord(incident: Incident, node: NodeSeen, now: Ms): Proven {
-  const { acknowledge: word } = incident
+  const word = wordOf(incident, node)
   if (word === undefined) return { lacks: 'nobody has acknowledged that the machine is off' }
   const lacks = doubtOfWord(incident, node, now) ?? unasked(incident, node, now, liveWithin)
   if (lacks !== undefined) return { lacks }
-  const late = given(incident.status).find((attempt) => attempt.action === 'on' && attempt.result !== 'on' && now < landsBy(node, attempt, now))
-  if (late !== undefined) return { lacks: `${late.method} was ordered on, which may still land` }
-  const evidence: Found[] = [
-    { source: sourceOf(word), word: `off: ${word.reason}`, at: now }, { source: 'Ready', word: node.ready.status, at: node.readAt ?? now },
-    { source: 'Lease', word: 'not renewed for a whole interval', at: node.lease?.readAt ?? now },
-  ]
-  return { proof: makeProof('vouched', incident.boot, node.uid, -1, [], evidence) }
+  const late = onMayLand(incident, node, now)
+  if (late !== undefined) return { lacks: late }
+  return { proof: makeProof('vouched', incident.boot, node.uid, -1, [], [{ source: sourceOf(word), word: `off: ${word.reason}`, at: now }, ...silence(node, now)]) }
 }
 
-/** Of the machine, and not only of some of its volumes. */
-export function isMachineOff({ kind }: Pick<Proof, 'kind'>): boolean {
-  return kind === 'off' || kind === 'found-off' || kind === 'vouched'
+/** *safe-detach*: of a node that is dead by all evidence, volumes whose driver itself refuses to detach what is in use. */
+export function proveSafeDetach(incident: Incident, node: NodeSeen, drivers: readonly string[], now: Ms): Proven {
+  if (drivers.length === 0) return { lacks: 'no driver is known to refuse to detach what is in use' }
+  const lacks = spokenSince(node, incident.boot, now) ?? unread(node, now, liveWithin)
+  if (lacks !== undefined) return { lacks }
+  const covered = [...new Set(node.volumes.map(({ driver }) => driver).filter((driver) => drivers.includes(driver)))]
+  if (covered.length === 0) return { lacks: 'no volume of the node is of a driver that refuses to detach what is in use' }
+  const evidence = [...covered.map((driver): Found => ({ source: `${driverSource}${driver}`, word: 'refuses to detach what is in use', at: now })), ...silence(node, now)]
+  return { proof: makeProof('safe-detach', incident.boot, node.uid, -1, [], evidence) }
+}
+
+const driverSource = 'CSIDriver '
+
+function silence(node: NodeSeen, now: Ms): readonly Found[] {
+  return [{ source: 'Ready', word: node.ready.status, at: node.readAt ?? now }, { source: 'Lease', word: 'not renewed for a whole interval', at: node.lease?.readAt ?? now }]
+}
+
+function onMayLand(incident: Incident, node: NodeSeen, now: Ms): string | undefined {
+  const late = given(incident.status).find((attempt) => attempt.action === 'on' && attempt.result !== 'on' && now < landsBy(node, attempt, now))
+  return late && `${late.method} was ordered on, which may still land`
+}
+
+export type Extended = Pick<Proof, 'kind'> & { readonly evidence?: readonly { readonly source: string }[] }
+
+/** How far a proof goes: to the whole machine, to volumes of some drivers, or to what does not tolerate the taint it rests on. */
+export function extentOf({ kind, evidence = [] }: Extended): Extent {
+  if (kind === 'safe-detach') return { drivers: evidence.flatMap(({ source }) => (source.startsWith(driverSource) ? [source.slice(driverSource.length)] : [])) }
+  return evidence.some(({ source }) => source.startsWith(forceEvictionKey)) ? { tolerated: true } : {}
 }
 
 /** The proof as it stands on the record, for the next leader; it frees nothing without a fresh reading of its own. */
@@ -141,12 +163,14 @@ export function recall(record: ProofRecord): Proof {
 
 /** Whether what the proof rests on was looked at again just now, and bears it out. */
 export function borneOut(proof: Proof, incident: Incident, node: NodeSeen, now: Ms, within: Ms = freshFor): boolean {
+  if (proof.kind === 'safe-detach') return doubtOf(proof, incident, node, now) === undefined && unread(node, now, within) === undefined
   if (proof.kind !== 'vouched') return stillOff(proof, node, now, within)
   return doubtOfWord(incident, node, now) === undefined && unasked(incident, node, now, within) === undefined
 }
 
 /** What speaks against a proof that stands: nothing more is freed while it does. */
 export function doubtOf(proof: Proof, incident: Incident, node: NodeSeen, now: Ms): string | undefined {
+  if (proof.kind === 'safe-detach') return spokenSince(node, incident.boot, node.firstSeen.get(`proof ${incident.name} ${incident.status.voided.length}`) ?? now)
   return proof.kind === 'vouched' ? doubtOfWord(incident, node, now) : contradicted(proof, node, now)
 }
 

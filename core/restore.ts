@@ -2,6 +2,7 @@
 // things are never done here. A node is not switched on, nor its incident closed, while an *off* that was sent may still land.
 // An incident is not closed while an order runs, nor while an *on* may still land: it would land on the proof of the next one.
 // And workloads do not come back to a node that is not heard, well and clean.
+import { forceEvictionKey } from './acknowledge.ts'
 import { keyOf, type Action, type Look } from './action.ts'
 import type { Brake } from './brake.ts'
 import { foreignTaint, hasOurs, hasTaint, outOfServiceKey, quarantineKey, unburied } from './clear.ts'
@@ -77,7 +78,7 @@ export function returning(at: Situation): Action[] {
   const dark = cuts(incident, node).filter(({ givenBack, says }) => !givenBack && (says === 'off' || says === 'nothing yet'))
   if (dark.length > 0 && shutsDown(node)) return [...looks, hold(node.name, { ...waitsForBoot, detail: shutDown }, incident)]
   if (dark.length > 0) return [...looks, ...asksOf(at, dark, looks), ...giveOn(at, dark.filter(({ says }) => says === 'off')), ...stillCut(at, dark, [])]
-  if (speaks) return settleDown(at, 'Recovered', 'the node is back, clean, in a new boot')
+  if (speaks) return settleDown(at, 'Recovered', at.heard === 'new boot' ? 'the node is back, clean, in a new boot' : 'the node is heard again, and clean')
   if (booting(at)) return [...looks, hold(node.name, waitsForBoot, incident)]
   if (verdict?.is === 'dead') return end(at, 'Recovered', 'its next boot fell silent: another incident takes over')
   return [...looks, hold(node.name, silentAgain(verdict, 'a new boot was heard, and is silent now'), incident)]
@@ -154,6 +155,8 @@ function settleDown(at: Situation, outcome: 'Recovered' | 'Withdrawn' | 'Void', 
   const lacks = awaiting(incident, node, on.now)
   if (!hasTaint(node, quarantineKey)) return lacks === undefined || outcome === 'Withdrawn' ? end(at, outcome, because) : [quarantine(at)]
   if (lacks !== undefined) return [...askClean(node, on.now), hold(node.name, lacks, incident)]
+  // It goes last but one: as long as a word says that the node is off, nothing may come back to it.
+  if (hasTaint(node, forceEvictionKey)) return [untaint(node, forceEvictionKey, because, incident)]
   const litter = unburied(incident, node) ?? []
   return litter.length > 0 ? [hold(node.name, littered(litter), incident)] : [untaint(node, quarantineKey, because, incident)]
 }

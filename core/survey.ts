@@ -1,6 +1,7 @@
 // One look over all nodes: who has which policy, what the verdict on each is, which incidents are open, what fell silent
 // together, who holds a fencing slot. Five thousand nodes that beat cost a comparison each.
 import { isShut } from './acceptance.ts'
+import { forceEvictionKey } from './acknowledge.ts'
 import { storm, type Silent, type Storm } from './brake.ts'
 import { hasTaint, quarantineKey } from './clear.ts'
 import { given, type Incident } from './incident.ts'
@@ -32,6 +33,8 @@ export interface Survey {
   readonly shut: readonly NodeSeen[]
   /** Nodes that beat in a boot which follows one that was cut off, and that nobody has quarantined for it yet. */
   readonly unclean: ReadonlySet<NodeSeen>
+  /** Nodes of which a taint says that they are off. */
+  readonly evicted: readonly NodeSeen[]
   /** What runs here: programs of every kind, those of audits among them, port probes and writes of records of nodes that beat. */
   readonly running: Running
   /** Nodes that beat, a few of each zone: whom to ask about another. */
@@ -57,6 +60,7 @@ export function survey(seen: Observed, now: Ms, policies: readonly Policy[]): Su
   const quiet: NodeSeen[] = []
   const late: NodeSeen[] = []
   const quarantined: NodeSeen[] = []
+  const evicted: NodeSeen[] = []
   const shut: NodeSeen[] = []
   const unclean = new Set<NodeSeen>()
   const running: Running = { programs: 0, devices: 0, probes: 0, records: 0, lists: 0 }
@@ -67,6 +71,7 @@ export function survey(seen: Observed, now: Ms, policies: readonly Policy[]): Su
     const beating = plainlyAlive(beat, now)
     if (node.busy.size > 0) count(running, node.busy, beating)
     if (node.taints.length > 0 && hasTaint(node, quarantineKey)) quarantined.push(node)
+    if (node.taints.length > 0 && hasTaint(node, forceEvictionKey)) evicted.push(node)
     if (beat?.lapse !== undefined && recentLapse(node, beat.lapse, seen, policies, now)) lapsed.add(node)
     if (isShut(beat, now)) shut.push(node)
     if (beating && isUnclean(node)) unclean.add(node)
@@ -87,7 +92,7 @@ export function survey(seen: Observed, now: Ms, policies: readonly Policy[]): Su
   const present = silent.length < 2 ? [] : [...seen.nodes.values()].filter((node) => node.gone !== true)
   let listeners: readonly (readonly NodeSeen[])[] | undefined
   return {
-    seen, now, peers, policies, open, beside, verdicts, late, storms: storm(present, silent, policies), fencing: slotHolders(seen, open, now), quarantined, shut, unclean, running,
+    seen, now, peers, policies, open, beside, verdicts, late, storms: storm(present, silent, policies), fencing: slotHolders(seen, open, now), quarantined, evicted, shut, unclean, running,
     listeners: () => (listeners ??= listenersOf(seen.nodes.values(), now)),
   }
 }
@@ -158,7 +163,7 @@ function profileOf(chosen: Chosen, incident: Incident | undefined): Policy['prof
 
 /** Proven off, its silence is no sign of a common fault; the silence of the boot that came after is. */
 function explained(node: NodeSeen, incident: Incident | undefined): boolean {
-  return incident?.status.proof !== undefined && incident.nodeUid === node.uid && (node.beat === undefined || sameBoot(node.beat.boot, incident.boot))
+  return incident?.status.proof !== undefined && incident.status.proof.kind !== 'safe-detach' && incident.nodeUid === node.uid && (node.beat === undefined || sameBoot(node.beat.boot, incident.boot))
 }
 
 function slotHolders(seen: Observed, open: ReadonlyMap<NodeName, Incident>, now: Ms): Set<NodeName> {

@@ -4,12 +4,11 @@
 // All of them fail closed. There is no webhook behind them that could be away: only a fault in an expression could fail, so each
 // is total, and what is not there has a default. Where kubelets and controllers
 // write the same resource as we do, the first condition lets their writes pass unexamined: of nodes/status, every write but our own.
+import { forceEvictionKey } from '../core/acknowledge.ts'
 import { outOfServiceKey, ownValue, quarantineKey } from '../core/clear.ts'
 import { group } from '../coordinator/schema-kind.ts'
 import type { Manifest } from './manifest.ts'
 import { names, type Values } from './values.ts'
-
-export const forceEvictionKey = 'holdfast.dev/force-eviction'
 
 /** Verbs on nodes.holdfast.dev, a resource that exists in RBAC alone. `*` holds them all, so a cluster admin passes; no role of
  *  Kubernetes' own but cluster-admin does. */

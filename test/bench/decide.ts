@@ -186,5 +186,5 @@ function incidentOf(nodeName: string, nodeUid: string, status: Partial<IncidentS
 }
 
 function podOf(name: string): PodSeen {
-  return { namespace: 'default', name, uid: `uid-${name}`, resourceVersion: '1', owner: 'ReplicaSet', priority: 0, terminating: false, phase: 'Running', finalizers: [], volumes: [], grace: 30_000, ended: false }
+  return { namespace: 'default', name, uid: `uid-${name}`, resourceVersion: '1', owner: 'ReplicaSet', priority: 0, terminating: false, phase: 'Running', finalizers: [], volumes: [], grace: 30_000, ended: false, toleratesEviction: false }
 }

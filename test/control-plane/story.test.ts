@@ -1,7 +1,7 @@
 // The story on a real control plane: a node dies and comes back. Three ways of dying, one way back.
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
-import { forceEvictionKey } from '../../deploy/admission.ts'
+import { forceEvictionKey } from '../../core/acknowledge.ts'
 import { comesBack, rightsSuffice } from './lab-judge.ts'
 import { ended, keepLab, times, until, workloadRuns } from './lab-play.ts'
 

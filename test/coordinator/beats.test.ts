@@ -475,7 +475,7 @@ test('a quarantine shuts a gate that was open, but for pods that tolerate it, an
   replica.beats.check('node-1', [])
   await world.clock.runFor(2_000)
   assert.is(await one.starts(), 'starts')
-  const item = { namespace: 'work', name: 'csi', uid: 'u9', resourceVersion: '1', owner: 'DaemonSet', priority: 0, terminating: false, phase: 'Running', finalizers: [], volumes: [], grace: 0, ended: true } as const
+  const item = { namespace: 'work', name: 'csi', uid: 'u9', resourceVersion: '1', owner: 'DaemonSet', priority: 0, terminating: false, phase: 'Running', finalizers: [], volumes: [], grace: 0, ended: true, toleratesEviction: false } as const
   replica.beats.gate('node-1', { accepted: false, reason: '2 left over on node-1' }, { askedAt: 0, listedAt: 0, items: [{ ...item, tolerates: true }, { ...item, uid: 'u1' }] })
   await world.clock.runFor(100)
   assert.match(await one.starts(), /node-1 is quarantined: 2 left over on node-1/)

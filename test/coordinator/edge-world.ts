@@ -147,7 +147,7 @@ export function edgeWorld(): EdgeWorld {
       } as unknown as KubeObject) // likewise
       return {
         namespace: 'work', name, uid: metadata.uid ?? '', resourceVersion: metadata.resourceVersion ?? '', owner: 'none', priority: 0, terminating: false,
-        phase: (changes as { status?: { phase: string } }).status?.phase ?? 'Running', finalizers: [], volumes: [], grace: 0, ended: true,
+        phase: (changes as { status?: { phase: string } }).status?.phase ?? 'Running', finalizers: [], volumes: [], grace: 0, ended: true, toleratesEviction: false,
       }
     },
     async plantFence(status = {}, changes = {}) {

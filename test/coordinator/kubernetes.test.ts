@@ -64,6 +64,22 @@ test('what a node is said to use leads to its VolumeAttachment, named as Kuberne
   assert.is(attachmentOf('kubernetes.io/nfs/server', 'node-1'), undefined)
 })
 
+const volumes = (...of: object[]) => readPod(object({ name: 'p' }, { spec: { volumes: of } })).beside
+test('a volume without a claim that others may write too is named; the pod\'s own are not', () => {
+  assert.is(volumes({ name: 'a', emptyDir: {} }, { name: 'b', configMap: {} }, { name: 'c', persistentVolumeClaim: { claimName: 'x' } }, { name: 'd', hostPath: { path: '/x' } }), undefined)
+  assert.is(volumes({ name: 'a', emptyDir: {} }, { name: 'share', nfs: { server: 's', path: '/x' } }), 'share')
+  assert.is(volumes({ name: 'new', whatever: {} }), 'new', 'of a kind that nobody here knows')
+})
+
+const excused = (...tolerations: object[]) => readPod(object({ name: 'p' }, { spec: { tolerations } })).toleratesEviction
+test('a pod tolerates force-eviction by its key, or by a star', () => {
+  assert.ok(excused({ operator: 'Exists' }))
+  assert.ok(excused({ key: 'holdfast.dev/force-eviction', operator: 'Exists', effect: 'NoSchedule' }))
+  assert.not(excused({ operator: 'Exists', effect: 'NoExecute' }))
+  assert.not(excused({ key: 'node.kubernetes.io/unreachable', operator: 'Exists' }))
+  assert.not(excused())
+})
+
 test('a static pod\'s folder bears the hash of its file', () => {
   assert.is(readPod(object({ uid: 'mirror', annotations: { 'kubernetes.io/config.hash': 'abc' } })).folder, 'abc')
   assert.is(readPod(object({ uid: 'u' })).folder, undefined)

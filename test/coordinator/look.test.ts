@@ -277,7 +277,7 @@ const owner = (kind: string, controller = true) => ({ ownerReferences: [{ apiVer
 
 test('of a pod is kept what a decision needs: owner, priority, claims, generic ephemeral ones too, and why it is left alone', () => {
   assert.equal(readPod(pod(owner('StatefulSet'))), {
-    namespace: 'work', name: 'p', uid: 'u', resourceVersion: '4', owner: 'StatefulSet', priority: 7, terminating: false, phase: 'Unknown', finalizers: [], volumes: [], grace: 0, ended: true,
+    namespace: 'work', name: 'p', uid: 'u', resourceVersion: '4', owner: 'StatefulSet', priority: 7, terminating: false, phase: 'Unknown', finalizers: [], volumes: [], grace: 0, ended: true, toleratesEviction: false,
   })
   assert.is(readPod(pod(owner('Widget'))).owner, 'other')
   assert.is(readPod(pod(owner('StatefulSet', false))).owner, 'none')

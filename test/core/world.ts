@@ -35,7 +35,7 @@ export function node(changes: Partial<NodeSeen> = {}): NodeSeen {
 }
 
 export function self(changes: Partial<Self> = {}): Self {
-  return { replica: 'replica-0', term: 3, ledSince: 1_000, freshAt: now - 500, apiAnsweredAt: now - 500, awakeSince: 0, replicas: ['replica-1'], podBudget: 150, ...changes }
+  return { replica: 'replica-0', term: 3, ledSince: 1_000, freshAt: now - 500, apiAnsweredAt: now - 500, awakeSince: 0, replicas: ['replica-1'], podBudget: 150, safeDrivers: [], ...changes }
 }
 
 export function seen(nodes: readonly NodeSeen[], incidents: readonly Incident[] = [], own: Self = self()): Observed {
@@ -99,7 +99,7 @@ export const foundOffNode: Partial<NodeSeen> = {
 export function pod(name: string, changes: Partial<PodSeen> = {}): PodSeen {
   return {
     namespace: 'default', name, uid: `uid-${name}`, resourceVersion: '1', owner: 'StatefulSet', priority: 0, terminating: false, phase: 'Running', finalizers: [],
-    volumes: [], grace: 30_000, ended: false, ...changes,
+    volumes: [], grace: 30_000, ended: false, toleratesEviction: false, ...changes,
   }
 }
 

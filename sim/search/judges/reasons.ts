@@ -86,6 +86,7 @@ export const truths: Readonly<Record<string, Truth>> = {
   'policy-conflict': (_held, sight) => (sight.policies().length > 1 ? undefined : 'there are no two policies'),
   'do-nothing': ({ fence }) => (fence?.spec.policy.nodeDownPodDeletionPolicy === 'DeleteAllPods' ? 'its policy says DeleteAllPods' : undefined),
   'not-due': ({ fence }) => (fence?.spec.policy.onlyTerminating === true || (fence?.spec.policy.volumeAttachmentRecovery ?? 'never') !== 'never' ? undefined : 'its policy waits for no eviction'),
+  partial: ({ fence }) => (fence?.status?.proof?.kind === 'safe-detach' ? undefined : 'its proof is of the whole machine, or it has none'),
   exclude: annotated, maintenance: annotated, 'kept-off': annotated,
   remediator: ({ node, detail }, sight) => (sight.node(node)?.spec?.taints?.some(({ key }) => detail.includes(key)) === true ? undefined : `no other remediator's mark is on ${node}`),
   'repeat-limit': ({ node, detail }, sight) => {

@@ -24,7 +24,7 @@ export interface Fence extends KubeObject {
     readonly step?: string
     readonly holds?: readonly { readonly because: string; readonly detail: string }[]
     readonly attempts?: readonly { readonly within: string; readonly late: string }[]
-    readonly proof?: { readonly boot: string; readonly methods: readonly string[] }
+    readonly proof?: { readonly kind?: string; readonly boot: string; readonly methods: readonly string[] }
     readonly voided?: readonly object[]
   }
 }
