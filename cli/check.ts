@@ -33,7 +33,7 @@ export function check(cluster: Cluster, moves: boolean): readonly Category[] {
     { name: 'kubernetes', checks: [apiAnswers(cluster), versionKnown(cluster), kindsInstalled(cluster)] },
     { name: 'coordinator', checks: [leads(cluster, moves), notPaused(cluster)] },
     { name: 'policies', checks: [policiesValid(cluster), nodesSelected(cluster), policiesAct(cluster)] },
-    { name: 'agents', checks: [agentsRun(cluster), agentsHeard(cluster)] },
+    { name: 'agents', checks: [agentsRun(cluster), agentsHeard(cluster), gatesAsked(cluster)] },
     { name: 'fence paths', checks: [pathsConfigured(cluster), pathsVerified(cluster), identityProven(cluster), portsHeard(cluster)] },
     { name: 'taints', checks: [taintsOwned(cluster)] },
     { name: 'incidents', checks: [fencesReadable(cluster)] },
@@ -181,6 +181,13 @@ function agentsHeard(cluster: Cluster): Checked {
     const unheard = recorded(cluster).filter(({ record }) => record === undefined).map(({ name }) => name)
     return unheard.length === 0 ? undefined : `no record of the present boot of ${few(unheard)}`
   })
+}
+
+function gatesAsked(cluster: Cluster): Checked {
+  return claim('gates-asked', 'every container runtime asks the gate of its node, where one is wanted', [cluster.nodes, cluster.records], () => {
+    const absent = recorded(cluster).filter(({ record }) => record?.gate === 'absent').map(({ name }) => name)
+    return absent.length === 0 ? undefined : `not on ${few(absent)}: taints alone hold pods there`
+  }, 'warning')
 }
 
 function pathsConfigured(cluster: Cluster): Checked {

@@ -15,6 +15,8 @@ export interface Status {
   readonly nodes: { readonly all: number; readonly well: number; readonly notReady: readonly string[]; readonly quarantined: readonly string[] }
   /** Nodes of which something stands on record, and no path: each counts as one that is not verified. */
   readonly pathless: readonly string[]
+  /** Nodes whose gate is wanted and not asked by their runtime: pods start there unasked. */
+  readonly gateless: readonly string[]
   readonly paths: { readonly verified: number; readonly all: number }
   /** Sentences: for which nodes nothing would be done, and why. */
   readonly watched: readonly string[]
@@ -48,7 +50,8 @@ export function statusOf(cluster: Cluster): Status {
     ...(lease.ok && lease.value.holder !== '' ? { leader: lease.value.holder } : {}),
     ...(pause.ok && pause.value !== undefined ? { pause: pause.value } : {}),
     nodes: { all: known.length, well: known.filter((node) => !troubled.has(name(node))).length, notReady, quarantined },
-    pathless, paths: { verified: audits.filter((state) => state === 'verified').length, all: audits.length },
+    pathless, gateless: records.ok ? known.filter((node) => recordOf(node, records.value)?.gate === 'absent').map(name) : [],
+    paths: { verified: audits.filter((state) => state === 'verified').length, all: audits.length },
     watched, pausedPolicies,
     open, closed: told.filter(({ status }) => status.phase === 'Final').slice(0, mostClosed),
     unreadable: cluster.unreadable, unread: unread(cluster),
@@ -110,6 +113,7 @@ export function statusLines(status: Status, wall: number, paint: Paint): string[
     ...status.pausedPolicies.map(({ policy, by, reason }) => paint.warn(`${glyphs.warn} policy ${policy} is paused by ${by}: ${reason}`)),
     ...status.watched.map((sentence) => paint.warn(`${glyphs.warn} ${sentence}`)),
     ...(status.pathless.length === 0 ? [] : [paint.warn(`${glyphs.warn} no fence path: ${few(status.pathless)}`)]),
+    ...(status.gateless.length === 0 ? [] : [paint.warn(`${glyphs.warn} no gate, taints alone hold pods: ${few(status.gateless)}`)]),
     ...(status.unreadable.length === 0 ? [] : ['', ...status.unreadable.flatMap((fence) => leftAlone(fence, paint))]),
     ...open.flatMap((incident) => ['', ...tree(incident, wall, paint)]),
     ...(closed.length === 0 ? [] : ['', paint.dim('closed lately'), ...closed.map((incident) => closedLine(incident, wall, paint))]),

@@ -283,7 +283,7 @@ export function serveBeats(options: BeatsOptions): Beats {
     line.heardAt = now
     if (seen === undefined || seen.boot !== line.boot) {
       const { before } = line
-      row.seen = { boot: line.boot, since: now, at: now, from, kubelet, ...(gate === undefined ? {} : { gate }), ...(before === undefined ? {} : { before }) }
+      row.seen = { boot: line.boot, since: now, at: now, from, kubelet, ...(gate === undefined ? {} : { gate, gateSince: now }), ...(before === undefined ? {} : { before }) }
       changed(node, 'boot')
     } else {
       if (now - seen.at >= lapseFrom && seen.goodbye === undefined) seen.lapse = { from: seen.at, to: now }
@@ -292,7 +292,7 @@ export function serveBeats(options: BeatsOptions): Beats {
       if (seen.kubelet !== kubelet) tell(node, seen, { kubelet }, 'kubelet')
       if (seen.gate !== gate) {
         if (gate === undefined) delete seen.gate
-        else seen.gate = gate
+        else Object.assign(seen, { gate, gateSince: now })
         changed(node, 'gate')
       }
       if (seen.goodbye !== undefined) {

@@ -1,7 +1,7 @@
 // NodeRecord: what must outlive a leader and cannot be asked of a dead node. One a node, under the node's name, written by
 // the leader alone and only when a fact changes; it is all spec, so that one write carries it whole.
 import * as v from 'valibot'
-import type { NodeRecord, PathAudit } from '../core/model.ts'
+import type { GateKept, NodeRecord, PathAudit } from '../core/model.ts'
 import type { KubeObject } from './api.ts'
 import { fit, shapeOf } from './schema-shape.ts'
 import { flag, instant, list, prose, read, text, word, type Fault, type Fields } from './schema.ts'
@@ -42,6 +42,9 @@ const spec = v.pipe(
       } satisfies Fields<NonNullable<NodeRecord['probe']>>),
       v.description('The latest audit of the kubelet\'s port.'),
     )),
+    gate: v.exactOptional(word('Whether the container runtime asks the gate of the node before it starts a pod.', {
+      asks: 'it does', absent: 'it does not, though the gate is wanted: taints alone hold there', off: 'no gate is wanted there',
+    } satisfies Record<GateKept, string>)),
   } satisfies Fields<Omit<NodeRecord, 'resourceVersion'>, 'summary'>),
   v.description('What is known of the node.'),
 )
@@ -79,11 +82,12 @@ const unasked = 'kubelet port not asked: the Node names no IP address'
  *  every audit that bears none: the core, which made the record, does not know the time of day. */
 export function recordBody(name: string, record: Omit<NodeRecord, 'resourceVersion'>, wall: number, resourceVersion?: string): unknown {
   const at = (time: string): string => (time === '' ? new Date(wall).toISOString() : time)
-  const { nodeUid, boot, machine, paths, probe } = record
+  const { nodeUid, boot, machine, paths, probe, gate } = record
   const facts: v.InferInput<typeof spec> = {
     nodeUid, boot, machine, summary: [...paths.map((audit) => `${audit.method} ${audit.state}`), ...(probe === undefined ? [unasked] : [])].join(', '),
     paths: paths.map((audit) => ({ ...audit, at: at(audit.at) })),
     ...(probe === undefined ? {} : { probe: { ...probe, at: at(probe.at) } }),
+    ...(gate === undefined ? {} : { gate }),
   }
   return {
     apiVersion, kind: nodeRecord.kind, metadata: { name, ...(resourceVersion === undefined ? {} : { resourceVersion }) },

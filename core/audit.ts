@@ -4,7 +4,7 @@
 import type { Deed, Look } from './action.ts'
 import { beatsWithin, challenge } from './look.ts'
 import { liesOf, mayHaveStrayed, type Lie } from './lie.ts'
-import { sameBoot, type BeatSeen, type Boot, type Method, type Ms, type NodeName, type NodeRecord, type NodeSeen, type PathAudit, type Reading } from './model.ts'
+import { sameBoot, type BeatSeen, type Boot, type GateKept, type Method, type Ms, type NodeName, type NodeRecord, type NodeSeen, type PathAudit, type Reading } from './model.ts'
 import { auditOf, readingsOf, sameMachine } from './proof.ts'
 import type { Survey } from './survey.ts'
 import { isGuarded } from './unclean.ts'
@@ -32,7 +32,7 @@ export function audits(on: Survey): (Look | RecordDeed)[] {
     const { beat } = node
     // What a device says counts as an audit only of a boot that is beating.
     if (beat === undefined || on.now - beat.at >= beatsWithin || node.gone === true) continue
-    if ((audited(node, beat) && !outgrown(node, on.now)) || inIncident(on, node, beat)) continue
+    if ((audited(node, beat) && !outgrown(node, on.now) && gateStands(node, beat, on.now)) || inIncident(on, node, beat)) continue
     const probeDue = duePort(node, beat, on.now)
     if (probeDue !== undefined) offer(probes, free.probes, { node, beat, askedAt: probeDue })
     let asked = probeDue === undefined
@@ -162,13 +162,27 @@ function outlives(node: NodeSeen, { method, state }: PathAudit, now: Ms): boolea
   return !replaced && (state === 'marked' || now - node.seenAt < pathReadWithin)
 }
 
+/** An agent that has just begun is not asked yet by its runtime, and neither is one whose runtime is started again. */
+const absentFor: Ms = 30_000
+
+function gateKept({ record }: NodeSeen, { gate, gateSince = -Infinity }: BeatSeen, now: Ms): GateKept | undefined {
+  if (gate === 'absent') return now - gateSince < absentFor ? record?.gate ?? gate : gate
+  return gate === 'open' || gate === 'shut' ? 'asks' : gate
+}
+
+/** A record that says nothing of it is not written for that alone: an API server whose kinds are older would drop it each time. */
+function gateStands(node: NodeSeen, beat: BeatSeen, now: Ms): boolean {
+  return node.record?.gate === undefined || node.record.gate === gateKept(node, beat, now)
+}
+
 /** What the looks have told, if it differs from what the record says. The edge adds the wall time. */
 function auditRecord(node: NodeSeen, beat: BeatSeen, lies: readonly Lie[], now: Ms): RecordDeed[] {
   const probe = node.address === '' ? undefined : node.probe
   if ((probe === undefined && node.address !== '') || [...node.busy].some((key) => key.startsWith('askDevice ') || key.startsWith('probe '))) return []
   const paths = [...node.path.levels.flat().map((method) => pathAudit(node, method, beat.boot, lies)), ...outliving(node, beat.boot, now)]
   const port = probe === undefined ? {} : { probe: { boot: beat.boot, answered: probe.word === 'answered', at: '' } }
-  const record = { nodeUid: node.uid, boot: beat.boot, machine: node.machine, paths, ...port }
+  const gate = gateKept(node, beat, now)
+  const record = { nodeUid: node.uid, boot: beat.boot, machine: node.machine, paths, ...port, ...(gate === undefined ? {} : { gate }) }
   return node.record !== undefined && sameFacts(node.record, record) ? [] : [{ do: 'record', node: node.name, record }]
 }
 
@@ -201,7 +215,7 @@ function identityOf(node: NodeSeen, method: Method, last: Reading | undefined): 
 
 /** Records without their times: one is written only when a fact changes. */
 function sameFacts(one: Omit<NodeRecord, 'resourceVersion'>, other: Omit<NodeRecord, 'resourceVersion'>): boolean {
-  return one.nodeUid === other.nodeUid && one.boot === other.boot && one.machine === other.machine
+  return one.nodeUid === other.nodeUid && (one.gate === undefined || one.gate === other.gate) && one.boot === other.boot && one.machine === other.machine
     && one.probe?.boot === other.probe?.boot && one.probe?.answered === other.probe?.answered
     && one.paths.length === other.paths.length && one.paths.every((path, index) => samePath(path, other.paths[index]))
 }

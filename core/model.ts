@@ -125,6 +125,8 @@ export interface BeatSeen {
   readonly kubelet: 'ok' | 'ill' | 'unknown'
   /** Undefined: its agent is of before there was a gate. */
   readonly gate?: GateState
+  /** When that became another one. */
+  readonly gateSince?: Ms
   /** How the boot before this one ended, as its agent tells. */
   readonly before?: BootEnd
   readonly clean?: CleanSeen
@@ -220,7 +222,12 @@ export interface NodeRecord {
   readonly machine: string
   readonly paths: readonly PathAudit[]
   readonly probe?: { readonly boot: Boot; readonly answered: boolean; readonly at: string }
+  /** Whether the runtime asks the node's gate. Undefined: its agent is of before there was one. */
+  readonly gate?: GateKept
 }
+
+/** `off`: the operator wants none there. `absent`: it is wanted, and the runtime does not ask. */
+export type GateKept = 'asks' | 'absent' | 'off'
 
 export interface PathAudit {
   readonly method: string

@@ -105,6 +105,11 @@ test('a NodeFence that this version cannot read is an error, with the node that 
   assert.equal([strange?.result, strange?.error], ['error', 'node-2-abc-1 of node-2 (spec.weather is not known): nothing is done there'])
 })
 
+test('a node whose runtime does not ask the gate is named; where none is wanted, or nobody told, there is nothing to say', () => {
+  assert.match(one('gates-asked', cluster({ records: records('node-1', { gate: 'absent' }) }))?.error ?? '', /^not on node-1: taints alone/)
+  for (const gate of ['asks', 'off'] as const) assert.is(one('gates-asked', cluster({ records: records('node-1', { gate }) }))?.result, 'success')
+})
+
 test('a taint of ours without an open incident is an orphan, with one it is not', () => {
   const marked = part([kept('node-1'), kept('node-2', { taints: [{ key: quarantineKey, effect: 'NoSchedule' }, { key: outOfServiceKey, effect: 'NoSchedule' }] })])
   assert.is(one('taints-owned', cluster({ nodes: marked }))?.error, `node-2 bears ${quarantineKey}, node-2 bears ${outOfServiceKey}`)

@@ -55,6 +55,11 @@ test('a node that is not Ready, nobody who leads, a pause: none of them is well'
   assert.match(lines(cluster({ lease: part({ holder: '', term: 1, renewTime: '' }) })).join('\n'), /× no replica leads/)
 })
 
+test('a node whose runtime does not ask the gate is named', () => {
+  const records = part(new Map([['node-1', record({ nodeUid: 'uid-node-1', gate: 'absent' })], ['node-2', record({ nodeUid: 'uid-node-2', gate: 'asks' })]]))
+  assert.match(lines(cluster({ records })).join('\n'), /‼ no gate, taints alone hold pods: node-1$/m)
+})
+
 test('an audit of an earlier boot is not counted as verified', () => {
   assert.equal(statusOf(cluster({ nodes: part([kept('node-1'), kept('node-2', { bootId: 'boot-9' })]) })).paths, { verified: 1, all: 2 })
 })

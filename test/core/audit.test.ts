@@ -274,4 +274,24 @@ for (const [what, from, told, identity] of [
   })
 }
 
+const gated = (kept: 'asks' | 'absent' | undefined, gate: 'open' | 'shut' | 'absent' | 'off' | undefined, ago = 60_000): string[] => {
+  const of = well({
+    beat: beat({ gateSince: now - ago, ...(gate === undefined ? {} : { gate }) }), readings: [reading('on', now - 8_000)], record: record(kept === undefined ? {} : { gate: kept }),
+  })
+  return audited([of]).map((one) => (one.do === 'record' ? `record ${one.record.gate}` : one.do))
+}
+
+test('that a runtime asks the gate no more goes on record after half a minute, and that it asks again at once', () => {
+  assert.equal(gated('asks', 'absent'), ['record absent'])
+  assert.equal(gated('asks', 'absent', 29_000), [])
+  assert.equal(gated('absent', 'shut', 0), ['record asks'])
+  for (const gate of ['open', 'shut'] as const) assert.equal(gated('asks', gate), [])
+})
+
+test('a record that says nothing of the gate is not written for that alone', () => {
+  for (const gate of ['open', 'absent', undefined] as const) assert.equal(gated(undefined, gate), [])
+  const first = fresh('node-2', { beat: beat({ gate: 'absent', gateSince: now }), readings: [reading('on', now - 8_000)] })
+  assert.equal(audited([first]).map((one) => (one.do === 'record' ? one.record.gate : one.do)), ['absent'])
+})
+
 test.run()
