@@ -1,12 +1,14 @@
 // The agent of one node: it beats to every replica, says what the machine is and whether it is clean, answers challenges and
 // peers, and remembers where the replicas are. It decides nothing and writes nothing to the API server.
 import type { Beat, Check, Goodbye, Hello, ReplicaWord } from '../core/beat.ts'
+import type { ColdWord } from '../core/cold-start.ts'
 import { mostPods, mostReplicas } from '../core/frame.ts'
 import type { Boot, Ms } from '../core/model.ts'
 import { sealOf } from '../edge/link-seal.ts'
 import { markBoot, type BootMark } from './boot-mark.ts'
 import { watchCleanliness } from './cleanliness.ts'
-import { keepGate, type GateOptions } from './gate.ts'
+import { keepColdStart } from './cold-start.ts'
+import { keepGate, type GateKeeper, type GateOptions } from './gate.ts'
 import { watchKubelet } from './kubelet.ts'
 import type { AgentHost } from './host.ts'
 import { readMachine, type Machine } from './machine.ts'
@@ -22,8 +24,9 @@ export interface AgentSettings {
   readonly kubeletRoot: string
   /** 0: any free one. */
   readonly whisperPort: number
-  /** Undefined: the operator wants no gate on this node. */
-  readonly gate?: { readonly exemptNamespaces: readonly string[] }
+  /** Undefined: the operator wants no gate on this node. `node`: as the API server calls it; empty where nobody said, and then a cluster
+   *  that starts cold waits for its coordinator here. */
+  readonly gate?: { readonly exemptNamespaces: readonly string[]; readonly node?: string }
 }
 
 export interface Agent {
@@ -62,6 +65,10 @@ export function startAgent(host: AgentHost, settings: AgentSettings): Agent {
     links.say({ say: 'clean', report })
   })
   const witness = createWitness(host)
+  const node = settings.gate?.node ?? ''
+  if (gate !== undefined && node !== '') {
+    void keepColdStart({ host, node, signal: stopping.signal, waits: () => gate.waits()?.boot, told: (boot, word) => void startCold(gate, boot, word) })
+  }
   const started = start()
 
   return {
@@ -98,6 +105,17 @@ export function startAgent(host: AgentHost, settings: AgentSettings): Agent {
     keepRhythm(clock, beatEvery, host.chance() * beatEvery, stopping.signal, () => {
       links.beat(beat())
     })
+  }
+
+  /** What the API server does not hold against this boot the node itself may. */
+  async function startCold(keeper: GateKeeper, boot: Boot, word: ColdWord): Promise<void> {
+    const before = keeper.waits()?.before
+    if (!word.clear || before === 'open') return keeper.alone(boot, word)
+    if (before === 'shut') return keeper.alone(boot, { clear: false, reason: 'a coordinator held it in this boot before it fell silent' })
+    const bootedAt = clock.wall() - (machine?.uptime(clock.now()) ?? 0)
+    const report = await cleanliness.alone(bootedAt)
+    if (stopping.signal.aborted || keeper.waits()?.boot !== boot) return
+    keeper.alone(boot, report.state === 'clean' ? word : { clear: false, reason: report.state === 'unknown' ? report.reason : 'something runs on it that is older than its boot' })
   }
 
   function beat(): Beat {

@@ -2,12 +2,14 @@
 // moment of the question only, so an old list must not go on calling newer pods leftovers.
 import type { CleanReport, Leftover } from '../core/beat.ts'
 import type { Ms } from '../core/model.ts'
-import { cleanReport, stagedName } from '../core/mounts.ts'
+import { bootReport, cleanReport, stagedName, type HostTables } from '../core/mounts.ts'
 import { withDeadline } from '../edge/clock.ts'
 import type { AgentHost } from './host.ts'
 
 export interface Cleanliness {
   report(): CleanReport
+  /** One look without a list of what belongs: whether anything is older than this boot. */
+  alone(bootedAt: number): Promise<CleanReport>
   /** Looks at once, and tells in any case. */
   check(pods: readonly string[]): void
   stop(): void
@@ -33,6 +35,7 @@ export function watchCleanliness(
 
   return {
     report: () => latest,
+    alone: (bootedAt) => withDeadline(clock, readWithin, late, () => tables().then((found) => bootReport(found, bootedAt)).catch(unreadable)),
     check(pods) {
       round.abort()
       round = new AbortController()
@@ -66,7 +69,6 @@ export function watchCleanliness(
 
   /** A disk that hangs must not pile up readers: the next look waits for the one that never came back. */
   async function look(belonging: ReadonlySet<string>): Promise<CleanReport> {
-    const late: CleanReport = { state: 'unknown', reason: `the host's tables could not be read within ${readWithin} ms` }
     const mine = reading ?? read(belonging)
     const shared = reading !== undefined
     reading = mine
@@ -78,14 +80,24 @@ export function watchCleanliness(
 
   async function read(belonging: ReadonlySet<string>): Promise<CleanReport> {
     try {
-      const [mountinfo, podFolders, containers, mountTables, loopDevices] = await Promise.all([
-        host.read('mounts'), host.podFolders(), host.containers(runtimeWithin), host.mountTables(), host.loopDevices(),
-      ])
-      return await named(cleanReport({ mountinfo, podFolders, containers, mountTables, loopDevices, kubeletRoot, belonging }), host)
+      return await named(cleanReport({ ...await tables(), belonging }), host)
     } catch (error) {
-      return { state: 'unknown', reason: `the host's tables could not be read: ${String(error).slice(0, 200)}` }
+      return unreadable(error)
     }
   }
+
+  async function tables(): Promise<HostTables> {
+    const [mountinfo, podFolders, containers, mountTables, loopDevices] = await Promise.all([
+      host.read('mounts'), host.podFolders(), host.containers(runtimeWithin), host.mountTables(), host.loopDevices(),
+    ])
+    return { mountinfo, podFolders, containers, mountTables, loopDevices, kubeletRoot, belonging: undefined }
+  }
+}
+
+const late: CleanReport = { state: 'unknown', reason: `the host's tables could not be read within ${readWithin} ms` }
+
+function unreadable(error: unknown): CleanReport {
+  return { state: 'unknown', reason: `the host's tables could not be read: ${String(error).slice(0, 200)}` }
 }
 
 /** A staging mount bears its volume's name only in a digest; a person knows it by the storage's own. */

@@ -33,20 +33,26 @@ export async function listContainers(connect: (span: Ms) => Promise<ByteStream>,
 const sandboxReady = 0
 const containerOver = 2
 
-/** {1 id, 2 metadata {1 name, 2 uid, 3 namespace}, 3 state}. */
+/** {1 id, 2 metadata {1 name, 2 uid, 3 namespace}, 3 state, 4 created_at}. */
 function sandboxOf(item: Message): ContainerSeen | 'over' | undefined {
   const metadata = messagesOf(item, 2)?.at(-1)
   if (metadata === undefined || textOf(item, 1) === '') return undefined
   if (wholeOf(item, 3) !== sandboxReady) return 'over'
-  return { id: textOf(item, 1), name: `${textOf(metadata, 3)}/${textOf(metadata, 1)}`, pod: textOf(metadata, 2) }
+  return { id: textOf(item, 1), name: `${textOf(metadata, 3)}/${textOf(metadata, 1)}`, pod: textOf(metadata, 2), ...madeAt(item, 4) }
 }
 
-/** {1 id, 3 metadata {1 name}, 6 state, 8 labels}. Created, running or in a state that the runtime itself does not know: not over. */
+/** {1 id, 3 metadata {1 name}, 6 state, 7 created_at, 8 labels}. Created, running or in a state that the runtime itself does not know: not over. */
 function containerOf(item: Message): ContainerSeen | 'over' | undefined {
   const metadata = messagesOf(item, 3)?.at(-1)
   const labels = mapOf(item, 8)
   if (metadata === undefined || labels === undefined || textOf(item, 1) === '') return undefined
   if (wholeOf(item, 6) === containerOver) return 'over'
   const of = `${labels['io.kubernetes.pod.namespace'] ?? ''}/${labels['io.kubernetes.pod.name'] ?? ''}`
-  return { id: textOf(item, 1), name: `${of} ${textOf(metadata, 1)}`, pod: labels['io.kubernetes.pod.uid'] ?? '' }
+  return { id: textOf(item, 1), name: `${of} ${textOf(metadata, 1)}`, pod: labels['io.kubernetes.pod.uid'] ?? '', ...madeAt(item, 7) }
+}
+
+/** In nanoseconds since the epoch. */
+function madeAt(item: Message, field: number): { readonly since?: number } {
+  const made = wholeOf(item, field)
+  return made > 0 ? { since: made / 1_000_000 } : {}
 }

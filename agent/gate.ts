@@ -2,6 +2,7 @@
 // started again in the same boot.
 import type { CleanReport, GateState } from '../core/beat.ts'
 import { admit, gateOf, type Admission, type Gate, type GateFacts, type PodAsked } from '../core/gate.ts'
+import type { ColdWord } from '../core/cold-start.ts'
 import type { Boot, Ms } from '../core/model.ts'
 import type { AgentHost, ByteStream } from './host.ts'
 import { speakNri } from './nri.ts'
@@ -11,6 +12,10 @@ export interface GateKeeper {
   word(): GateState
   judge(pod: PodAsked | undefined): Admission
   found(report: CleanReport): void
+  /** The boot that waits for somebody to lead, and whether the disk says that its gate was open before, or shut by a leader. */
+  waits(): { readonly boot: Boot; readonly before: 'open' | 'shut' | 'nothing' } | undefined
+  /** What the API server and the node itself say where nobody leads. That nothing speaks against it is true for this moment alone. */
+  alone(boot: Boot, word: ColdWord): void
   /** A leader's word came. Two may come within a beat, and the first must not go unnoticed. */
   told(): void
   stop(): void
@@ -40,6 +45,8 @@ export function keepGate({ host, exemptNamespaces, known }: GateOptions): GateKe
   let held = false
   let clean: CleanReport = notLookedAt
   let opened: Boot | undefined
+  let remembered: Remembered | undefined
+  let stand: GateFacts['alone']
   let runtime: 'asks' | 'away' = 'away'
   let away = ''
   let leave: ((reason: string) => void) | undefined
@@ -56,6 +63,17 @@ export function keepGate({ host, exemptNamespaces, known }: GateOptions): GateKe
     },
     found(report) { clean = report },
     told: () => void turn(),
+    waits() {
+      const { gate: now, leaders } = turn()
+      const { boot } = known()
+      if (now.open || leaders.length > 0 || boot === undefined) return undefined
+      return { boot, before: remembered?.boot === boot ? remembered.gate : 'nothing' }
+    },
+    alone(boot, word) {
+      stand = { boot, word }
+      turn()
+      if (word.clear) stand = undefined
+    },
     stop() {
       stopping.abort()
       leave?.('the agent stops')
@@ -71,7 +89,7 @@ export function keepGate({ host, exemptNamespaces, known }: GateOptions): GateKe
   function turn(): { readonly gate: Gate; readonly leaders: GateFacts['leaders'] } {
     const now = known()
     holdBack(now)
-    const next = gateOf(gate, { ...now, clean, opened })
+    const next = gateOf(gate, { ...now, clean, opened, ...(stand === undefined ? {} : { alone: stand }) })
     if (next.open !== gate?.open) {
       if (next.open) {
         log.info({ boot: next.boot }, 'gate open')
@@ -94,13 +112,14 @@ export function keepGate({ host, exemptNamespaces, known }: GateOptions): GateKe
 
   async function recall(): Promise<void> {
     const text = await host.disk.load(memory).catch(() => undefined) // a disk that cannot be read remembers nothing
-    const boot = openedIn(text)
-    if (boot !== undefined && !held) opened = boot
+    remembered ??= stateIn(text)
+    if (remembered?.gate === 'open' && !held) opened = remembered.boot
   }
 
   /** One after the other, so that the last word is what stays. A disk that is full or read-only keeps an older word: an agent that is
    *  started again opens by the leader's word alone, whatever its disk says. */
-  function remember(boot: Boot, state: 'open' | 'shut'): void {
+  function remember(boot: Boot, state: Remembered['gate']): void {
+    remembered = { boot, gate: state }
     saved = saved.then(() => host.disk.save(memory, JSON.stringify({ boot, gate: state })))
       .catch((error: unknown) => log.warn({ reason: String(error) }, 'the state of the gate could not be remembered on disk'))
   }
@@ -151,12 +170,16 @@ export function keepGate({ host, exemptNamespaces, known }: GateOptions): GateKe
   }
 }
 
-/** The boot for which a text from disk says that the gate was open. */
-function openedIn(text: string | undefined): Boot | undefined {
+interface Remembered {
+  readonly boot: Boot
+  readonly gate: 'open' | 'shut'
+}
+
+function stateIn(text: string | undefined): Remembered | undefined {
   try {
     const value: unknown = JSON.parse(text ?? 'null')
-    if (typeof value !== 'object' || value === null || !('gate' in value) || value.gate !== 'open') return undefined
-    return 'boot' in value && typeof value.boot === 'string' ? value.boot : undefined
+    if (typeof value !== 'object' || value === null || !('gate' in value) || !('boot' in value) || typeof value.boot !== 'string') return undefined
+    return value.gate === 'open' || value.gate === 'shut' ? { boot: value.boot, gate: value.gate } : undefined
   } catch {
     return undefined // cut short, or not ours: it remembers nothing
   }

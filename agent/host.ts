@@ -29,12 +29,17 @@ export interface AgentHost {
   kubeletHealth(span: Ms): Promise<'ok' | 'ill' | 'unknown'>
   /** To the container runtime's NRI socket. Rejects with a sentence where nothing listens within the span. */
   connectNri(span: Ms): Promise<ByteStream>
+  /** GET of the API server, as the agent's own account. */
+  askApi(path: string, span: Ms): Promise<ApiAnswer>
   /** Addresses of replicas by name (the headless Service). */
   resolveReplicas(): Promise<readonly string[]>
 }
 
 /** `failed`: it could not be asked, or did not answer whole and within the span. */
 export type RuntimeAnswer = readonly ContainerSeen[] | { readonly failed: string }
+
+/** `failed`: nothing whole came, or nobody is there to be asked. */
+export type ApiAnswer = { readonly status: number; readonly body: string } | { readonly failed: string }
 
 /** Bytes in order, both ways, to a peer on this machine. */
 export interface ByteStream {

@@ -5,12 +5,13 @@ import { connect, isIP } from 'node:net'
 import { dirname, join } from 'node:path'
 import type { Ms } from '../core/model.ts'
 import { isStaged } from '../core/mounts.ts'
-import { machineClock } from '../edge/clock.ts'
+import { machineClock, type Clock } from '../edge/clock.ts'
 import type { Log } from '../edge/log.ts'
 import { tlsDialer } from '../edge/tls-link.ts'
 import { machineWhispers } from '../edge/whisper.ts'
 import { listContainers } from './cri.ts'
-import type { AgentHost, Disk, HostFile } from './host.ts'
+import type { AgentHost, ApiAnswer, Disk, HostFile } from './host.ts'
+import { httpsGet } from './https-get.ts'
 import { readLoopDevices, readMountTables } from './proc-tables.ts'
 import type { AgentEnvironment } from './settings.ts'
 import { connectUnix } from './unix-stream.ts'
@@ -42,6 +43,7 @@ export function machineHost(settings: AgentEnvironment, log: Log): AgentHost {
     connectNri: (span) => connectUnix(settings.nriSocket, span),
     podFolders: () => readdir(settings.podsFolder).catch(() => undefined),
     kubeletHealth: (span) => askHealth(settings.kubeletHealth, span),
+    askApi: (path, span) => askApi(clock, settings.api, path, span),
     resolveReplicas: async () => [...await resolveAll(settings.replicas), ...await publishedIn(settings.authorityFile)],
   }
 }
@@ -82,6 +84,17 @@ function askHealth(url: string, span: Ms): Promise<'ok' | 'ill' | 'unknown'> {
     // Refused: nothing listens where kubelet tells its health; it may be set up otherwise, and nothing follows from it.
     socket.on('error', (error) => end('code' in error && error.code === 'ECONNREFUSED' ? 'unknown' : 'ill'))
   })
+}
+
+/** Token and authority are read for each question: kubelet renews them. */
+async function askApi(clock: Clock, api: AgentEnvironment['api'], path: string, span: Ms): Promise<ApiAnswer> {
+  if (api === undefined) return { failed: 'no API server is known here' }
+  try {
+    const [token, authority] = await Promise.all(['token', 'ca.crt'].map((name) => readFile(join(api.folder, name), 'utf8')))
+    return await httpsGet(clock, { host: api.host, port: api.port, token: (token ?? '').trim(), authority: authority ?? '' }, path, span)
+  } catch (error) {
+    return { failed: String(error).slice(0, 200) } // no token there, or an authority that is none
+  }
 }
 
 /** Asked anew each time: a runtime may start after us, and on another path than before. */

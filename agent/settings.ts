@@ -14,7 +14,9 @@ export interface AgentEnvironment {
   readonly runtimeSockets: readonly string[]
   readonly nriSocket: string
   /** Undefined: no gate on this node. */
-  readonly gate: { readonly exemptNamespaces: readonly string[] } | undefined
+  readonly gate: { readonly exemptNamespaces: readonly string[]; readonly node: string } | undefined
+  /** Undefined: there is none to ask here. */
+  readonly api: { readonly host: string; readonly port: number; readonly folder: string } | undefined
   readonly machineFile: string
   readonly state: string
   readonly tokenFile: string
@@ -57,6 +59,9 @@ export function readEnvironment(variables: Readonly<Record<string, string | unde
   if (gateWord !== 'on' && gateWord !== 'off') faults.push('HOLDFAST_GATE is neither on nor off')
   const exemptNamespaces = text('GATE_EXEMPT_NAMESPACES', usualExempt).split(',').map((name) => name.trim())
   for (const name of exemptNamespaces) if (!/^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$/.test(name)) faults.push(`HOLDFAST_GATE_EXEMPT_NAMESPACES: ${name} is no namespace`)
+  const apiHost = variables['KUBERNETES_SERVICE_HOST'] ?? ''
+  const apiPort = Number(variables['KUBERNETES_SERVICE_PORT'] ?? '443')
+  if (!Number.isInteger(apiPort) || apiPort < 1 || apiPort > 65_535) faults.push('KUBERNETES_SERVICE_PORT is no port')
   const run = path('RUN', '/run')
   const runtimeSockets = text('RUNTIME_SOCKET', '') === '' ? usualRuntimes.map((usual) => `${run}/${usual}`) : [path('RUNTIME_SOCKET', run)]
   const kubeletRoot = path('KUBELET_ROOT', '/var/lib/kubelet')
@@ -64,7 +69,8 @@ export function readEnvironment(variables: Readonly<Record<string, string | unde
   if (!kubeletHealth.startsWith('http://') || !URL.canParse(kubeletHealth)) faults.push('HOLDFAST_KUBELET_HEALTH is no http:// URL')
   const settings: AgentEnvironment = {
     replicas, whisperPort, bind: bind === '*' ? undefined : bind, kubeletRoot, podsFolder: path('PODS', `${kubeletRoot}/pods`), proc: path('PROC', '/host/proc'), sys: path('SYS', '/sys'), runtimeSockets, nriSocket: path('NRI_SOCKET', `${run}/${usualNri}`),
-    gate: gateWord === 'on' ? { exemptNamespaces } : undefined,
+    gate: gateWord === 'on' ? { exemptNamespaces, node: text('NODE', '') } : undefined,
+    api: apiHost === '' ? undefined : { host: apiHost, port: apiPort, folder: path('API_FOLDER', '/var/run/secrets/holdfast-api') },
     machineFile: path('MACHINE_FILE', '/sys/class/dmi/id/product_uuid'), state: path('STATE', '/var/lib/holdfast'),
     tokenFile: path('TOKEN_FILE', '/var/run/secrets/holdfast/token'), authorityFile: path('AUTHORITY_FILE', '/etc/holdfast/ca.crt'),
     kubeletHealth, logLevel: logLevel ?? 'info',

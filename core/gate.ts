@@ -4,10 +4,12 @@
 // It opens once for a boot, when two words agree: the leader's, that it accepts this very boot (no quarantine, no open incident), and the
 // agent's own, that nothing is left of pods that do not belong. From then on only the leader shuts it: what an agent finds later, by a
 // list of pods that has aged, accuses nobody, and a leader that falls silent takes nothing back (that is the permit's business).
+// Where nobody leads, as in a cluster that starts cold, the API server's word stands in for the leader's (core/cold-start.ts).
 //
 // The rules are those that KEP-36 asked of kubelet's admission: no word about the node, or none yet about this boot, or a taint: only
 // what tolerates it starts; static pods always. A refusal is the sentence that a person reads in `kubectl describe pod`.
 import type { CleanReport, GateWord, Leftover } from './beat.ts'
+import type { ColdWord } from './cold-start.ts'
 import type { Boot } from './model.ts'
 
 export type Gate =
@@ -25,6 +27,8 @@ export interface GateFacts {
   readonly clean: CleanReport
   /** The boot for which the disk says that the gate was open, before this agent was started again. */
   readonly opened: Boot | undefined
+  /** Of a cold start: nobody leads, and everything else says that workloads may start; or why they may not. */
+  readonly alone?: { readonly boot: Boot; readonly word: ColdWord }
 }
 
 export function gateOf(standing: Gate | undefined, facts: GateFacts): Gate {
@@ -38,12 +42,18 @@ export function gateOf(standing: Gate | undefined, facts: GateFacts): Gate {
   if (standing?.open === true && standing.boot === boot) return standing
   // Nobody would ever accept it. Taints alone hold then, as they did before there was a gate.
   if (leaders.includes('older')) return { open: true, boot }
-  if (words.length === 0) return shut(leaders.length === 0 ? 'starts nothing yet: no coordinator that leads has been heard in this boot' : 'starts nothing yet: the coordinator has not accepted this boot')
+  if (leaders.length === 0) {
+    if (facts.alone === undefined || facts.alone.boot !== boot) return shut(unheard)
+    return facts.alone.word.clear ? { open: true, boot } : shut(`${unheard}, and ${facts.alone.word.reason}`)
+  }
+  if (words.length === 0) return shut('starts nothing yet: the coordinator has not accepted this boot')
   if (opened === boot) return { open: true, boot }
   if (clean.state === 'unknown') return shut(`starts nothing yet: it cannot tell whether it is clean: ${clean.reason}`)
   if (clean.state === 'dirty') return shut(`is not clean: ${leftoversOf(clean.leftovers)}`)
   return { open: true, boot }
 }
+
+const unheard = 'starts nothing yet: no coordinator that leads has been heard in this boot'
 
 /** A pod as the runtime tells of it: kubelet's own words, of which `config.source` is not the pod's to write. */
 export interface PodAsked {

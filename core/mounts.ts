@@ -35,6 +35,8 @@ export interface ContainerSeen {
   readonly name: string
   /** Uid of its pod; empty where the runtime does not tell. */
   readonly pod: string
+  /** When it was made, by this machine's own wall clock. Undefined: the runtime does not tell. */
+  readonly since?: number
 }
 
 /** Of one mount namespace, as one of its processes sees it. */
@@ -53,32 +55,62 @@ export interface LoopDevice {
 }
 
 export function cleanReport(tables: HostTables): CleanReport {
-  const { mountinfo, podFolders, containers, mountTables, loopDevices, belonging } = tables
+  const { belonging } = tables
   if (belonging === undefined) return { state: 'unknown', reason: 'no list of the pods that belong here was received' }
+  const whole = readWhole(tables)
+  return 'state' in whole ? whole : judged(tables, whole, belonging)
+}
+
+/** What can be said of a node whose pods nobody can name: that nothing runs there that is older than its boot. Mounts and loop devices
+ *  end with the boot that made them. */
+export function bootReport(tables: HostTables, bootedAt: number): CleanReport {
+  const whole = readWhole(tables)
+  if ('state' in whole) return whole
+  const older = whole.containers.filter(({ since }) => since === undefined || since < bootedAt)
+  return older.length === 0 ? { state: 'clean' } : { state: 'dirty', leftovers: told(older.map(containerLeft)) }
+}
+
+interface WholeTables {
+  readonly mounts: readonly Mount[]
+  readonly podFolders: readonly string[]
+  readonly containers: readonly ContainerSeen[]
+  readonly mountTables: readonly MountTable[]
+  readonly loopDevices: readonly LoopDevice[]
+}
+
+/** Half a look finds half of what is left. */
+function readWhole({ mountinfo, podFolders, containers, mountTables, loopDevices }: HostTables): WholeTables | CleanReport {
   if (mountinfo === undefined) return { state: 'unknown', reason: 'the mount table of the host cannot be read' }
   if (podFolders === undefined) return { state: 'unknown', reason: 'the folder of pods cannot be read' }
   if ('failed' in containers) return { state: 'unknown', reason: `the container runtime did not say what it runs: ${containers.failed}` }
   if (mountTables === undefined) return { state: 'unknown', reason: 'the mount tables of the containers cannot be read' }
   if (loopDevices === undefined) return { state: 'unknown', reason: 'the loop devices cannot be read' }
-  const mounts = readMounts(mountinfo)
-  if ('fault' in mounts) return { state: 'unknown', reason: mounts.fault }
+  const read = readMounts(mountinfo)
+  return 'fault' in read ? { state: 'unknown', reason: read.fault } : { mounts: read.mounts, podFolders, containers, mountTables, loopDevices }
+}
+
+function judged(tables: HostTables, { mounts, podFolders, containers, mountTables, loopDevices }: WholeTables, belonging: ReadonlySet<string>): CleanReport {
   const kubeletRoot = tables.kubeletRoot.replace(/\/+$/, '')
-  const places = mounts.mounts.flatMap((mount) => placed(mount, kubeletRoot))
+  const places = mounts.flatMap((mount) => placed(mount, kubeletRoot))
   const alive = new Set(places.filter((place) => place.pod !== undefined && belonging.has(place.pod)).map((place) => place.device))
   const left = (place: Place): boolean => (place.pod === undefined ? !alive.has(place.device) : !belonging.has(place.pod))
-  const known = new Set(mounts.mounts.map(({ device }) => device))
+  const known = new Set(mounts.map(({ device }) => device))
   const leaks = mountTables.map((table) => leaked(table, { kubeletRoot, belonging, left, known }))
   const unread = leaks.find((leak) => 'fault' in leak)
   if (unread !== undefined) return { state: 'unknown', reason: unread.fault }
   const leftovers = [
     // In the order in which they have to go: what runs holds the mounts, and those hold the devices.
-    ...containers.filter(({ pod }) => !belonging.has(pod)).map(({ id, name, pod }): Leftover => ({ kind: 'container', path: `${name} ${id.slice(0, 13)}`, ...owner(pod === '' ? undefined : pod) })),
+    ...containers.filter(({ pod }) => !belonging.has(pod)).map(containerLeft),
     ...places.filter(left).map(leftoverOf),
     ...leaks.flatMap((leak) => ('fault' in leak ? [] : leak.leftovers)),
     ...loopDevices.flatMap((device) => looped(device, kubeletRoot, belonging)),
     ...podFolders.filter((pod) => !belonging.has(pod)).map((pod): Leftover => ({ kind: 'pod directory', path: `${kubeletRoot}/pods/${pod}`, pod })),
   ]
   return leftovers.length === 0 ? { state: 'clean' } : { state: 'dirty', leftovers: told(leftovers) }
+}
+
+function containerLeft({ id, name, pod }: ContainerSeen): Leftover {
+  return { kind: 'container', path: `${name} ${id.slice(0, 13)}`, ...owner(pod === '' ? undefined : pod) }
 }
 
 /** Paths of pods are as long as their owners like, and a report that fits no frame would end the link: the node would be silent over it. */

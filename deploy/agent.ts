@@ -25,7 +25,7 @@ function podSpec(values: Values): object {
   const { kubeletRoot } = values
   return {
     serviceAccountName: names.agent,
-    // It has no rights at the API server and asks nothing of it.
+    // Its token for the API server is one of the volumes below; it is used where a cluster starts cold, and for nothing else.
     automountServiceAccountToken: false,
     priorityClassName: 'system-node-critical',
     tolerations: [{ operator: 'Exists' }],
@@ -43,6 +43,13 @@ function podSpec(values: Values): object {
       { name: 'state', hostPath: { path: '/var/lib/holdfast', type: 'DirectoryOrCreate' } },
       { name: 'token', projected: { sources: [{ serviceAccountToken: { audience: names.audience, expirationSeconds: 3_600, path: 'token' } }] } },
       { name: 'authority', configMap: { name: names.authority } },
+      {
+        name: 'api',
+        projected: { sources: [
+          { serviceAccountToken: { expirationSeconds: 3_600, path: 'token' } },
+          { configMap: { name: 'kube-root-ca.crt', items: [{ key: 'ca.crt', path: 'ca.crt' }] } },
+        ] },
+      },
     ],
   }
 }
@@ -84,6 +91,7 @@ function container({ image, namespace, agentNamespace, beatsPort, whisperPort, k
       { name: 'state', mountPath: '/var/lib/holdfast' },
       { name: 'token', mountPath: '/var/run/secrets/holdfast', readOnly: true },
       { name: 'authority', mountPath: '/etc/holdfast', readOnly: true },
+      { name: 'api', mountPath: '/var/run/secrets/holdfast-api', readOnly: true },
     ],
   }
 }

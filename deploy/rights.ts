@@ -67,6 +67,15 @@ export function grants(values: Values): readonly Grant[] {
         { group: '', resources: ['configmaps'], verbs: ['get', 'update'], only: [names.authority], because: 'to renew it' },
       ],
     },
+    // RBAC cannot limit an account of many pods to each one's own node. Incidents are listed by their node's name, because their own
+    // names, which `get` would need, bear a number that only whoever has seen the others knows.
+    {
+      account: 'agent',
+      rights: [
+        { group: '', resources: ['nodes'], verbs: ['get'], because: 'a cold start: whether its boot is the one on record, and not under quarantine' },
+        { group, resources: ['nodefences'], verbs: ['list'], because: 'a cold start: whether an incident of its node is open' },
+      ],
+    },
   ]
 }
 

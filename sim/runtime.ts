@@ -24,6 +24,8 @@ export interface PodIdentity {
 export interface Container {
   readonly pod: PodIdentity
   readonly image: string
+  /** By the wall clock. */
+  readonly since: number
   readonly process: Process
   ended(): boolean
   /** SIGTERM now, SIGKILL after the grace. */
@@ -126,7 +128,7 @@ export function createRuntime(
       let asked = false
       let onTerm = () => process.kill()
       const container: Container = {
-        pod, image, process,
+        pod, image, process, since: world.wall(),
         ended: () => !process.alive(),
         kill: () => process.kill(),
         terminate(grace) {

@@ -140,6 +140,7 @@ export async function createWorld(wanted: Partial<WorldSettings> & Pick<WorldSet
     nodes.set(name, createNode({
       clock, machine, storage, writers, network, whisperPorts, settings, chance: own, runs, note, log: log(`${name}/kubelet`), agentLog: log(`${name}/agent`),
       transport: (process) => by(machine.host, process, `system:node:${name}`),
+      agentTransport: (process) => by(machine.host, process, `system:serviceaccount:${settings.systemNamespace}:holdfast-agent`),
       resolveReplicas: () => (network.reach(machine.host, apiHost, 'api') === 'open' ? replicas.addresses() : []),
     }))
   }

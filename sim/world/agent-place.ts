@@ -1,10 +1,14 @@
 // Where an agent runs: all that agent/host.ts asks for, given by a simulated machine to the container that it is.
-import type { AgentHost } from '../../agent/host.ts'
+import type { AgentHost, ApiAnswer } from '../../agent/host.ts'
+import type { Transport } from '../../coordinator/transport.ts'
+import type { Ms } from '../../core/model.ts'
+import { withDeadline } from '../../edge/clock.ts'
 import type { Log } from '../../edge/log.ts'
 import type { Chance } from '../chance.ts'
 import type { Kubelet } from '../kubelet.ts'
 import { simulatedDialer } from '../links.ts'
 import type { Network } from '../network.ts'
+import type { Process } from '../process.ts'
 import type { ContainerRun, Runtime } from '../runtime.ts'
 import { simulatedWhispers, type WhisperPorts } from '../whispers.ts'
 
@@ -15,6 +19,8 @@ export interface AgentPlace {
   readonly log: Log
   kubelet(): Kubelet | undefined
   runtime(): Runtime
+  /** The agent's own account at the API server. */
+  api(process: Process): Transport
   /** What the headless Service would say, if the name server can be asked from there. */
   resolveReplicas(): readonly string[]
 }
@@ -38,12 +44,13 @@ export function agentHost({ machine, process, token }: ContainerRun, place: Agen
     containers: async (span) => {
       if (place.runtime().fault?.how === 'hangs') await process.clock.wait(span)
       if (place.runtime().fault !== undefined) return { failed: 'it does not answer' }
-      return [...place.runtime().containers.values()].map(({ pod }) => ({ id: pod.uid, name: `${pod.namespace}/${pod.name}`, pod: pod.uid }))
+      return [...place.runtime().containers.values()].map(({ pod, since }) => ({ id: pod.uid, name: `${pod.namespace}/${pod.name}`, pod: pod.uid, since }))
     },
     // Nothing keeps copies of mounts on these machines, and they have no block volumes.
     mountTables: () => now(() => []),
     loopDevices: () => now(() => []),
     stagedVolume: () => now(() => undefined),
+    askApi: (path, span) => askApi(place.api(process), process, path, span),
     connectNri: (span) => place.runtime().connectNri(process, span),
     kubeletHealth: async (span) => {
       const kubelet = place.kubelet()
@@ -53,4 +60,17 @@ export function agentHost({ machine, process, token }: ContainerRun, place: Agen
     },
     resolveReplicas: () => now(() => place.resolveReplicas()),
   }
+}
+
+async function askApi(transport: Transport, { clock }: Process, path: string, span: Ms): Promise<ApiAnswer> {
+  const over = new AbortController()
+  const ask = async (): Promise<ApiAnswer> => {
+    const { status, body } = await transport({ method: 'GET', path, headers: { accept: 'application/json' } }, over.signal)
+    let text = ''
+    for await (const piece of body) text += piece
+    return { status, body: text }
+  }
+  const answer = await withDeadline(clock, span, undefined, ask).catch((error: unknown): ApiAnswer => ({ failed: String(error) }))
+  over.abort()
+  return answer ?? { failed: `no answer within ${span} ms` }
 }

@@ -49,7 +49,9 @@ export interface NodeGround {
   readonly log: Log
   readonly agentLog: Log
   note(what: string, facts: Readonly<Record<string, unknown>>): void
+  /** Kubelet's. */
   transport(process: Process): Transport
+  agentTransport(process: Process): Transport
   resolveReplicas(): readonly string[]
 }
 
@@ -70,7 +72,7 @@ export function createNode(ground: NodeGround): WorldNode {
     agent = run.process
     note('agent runs', { node: machine.name })
     const started = settings.startAgent(agentHost(run, {
-      ...ground, log: ground.agentLog, chance: chance.fork(`agent ${++starts}`), kubelet: () => kubelet, runtime: () => runtime,
+      ...ground, log: ground.agentLog, chance: chance.fork(`agent ${++starts}`), kubelet: () => kubelet, runtime: () => runtime, api: ground.agentTransport,
     }), { node: machine.name })
     stopAgent = (why) => started.stop(why)
     run.process.onEnd(() => { stopAgent = undefined })

@@ -26,14 +26,14 @@ function label(key: string, value: string): Uint8Array {
 /** Container {1 id, 2 sandbox, 3 metadata, 4 image, 6 state, 7 created, 8 labels}. */
 function container(id: string, state: number, pod: string): Uint8Array {
   return bytesField(1, joined([
-    textField(1, id), textField(2, 'sandbox'), bytesField(3, textField(1, 'main')), bytesField(4, textField(1, 'image')), wholeField(6, state), wholeField(7, 1_700_000_000),
+    textField(1, id), textField(2, 'sandbox'), bytesField(3, textField(1, 'main')), bytesField(4, textField(1, 'image')), wholeField(6, state), wholeField(7, 1_700_000_000_000_000),
     label('io.kubernetes.pod.uid', pod), label('io.kubernetes.pod.name', 'db-0'), label('io.kubernetes.pod.namespace', 'work'),
   ]))
 }
 
 /** PodSandbox {1 id, 2 metadata {1 name, 2 uid, 3 namespace}, 3 state}. */
 function sandbox(id: string, state: number, pod: string): Uint8Array {
-  return bytesField(1, joined([textField(1, id), bytesField(2, joined([textField(1, 'db-0'), textField(2, pod), textField(3, 'work'), wholeField(4, 1)])), wholeField(3, state)]))
+  return bytesField(1, joined([textField(1, id), bytesField(2, joined([textField(1, 'db-0'), textField(2, pod), textField(3, 'work'), wholeField(4, 1)])), wholeField(3, state), wholeField(4, 1_600_000_000_000_000)]))
 }
 
 /** As grpc-go does it: a message with its length before it, then the status in trailers; a failure is trailers alone. */
@@ -82,8 +82,8 @@ test('what is not over is told with its pod, sandbox or container', async () => 
     ListContainers: (stream) => succeed(stream, joined([container('c0', 0, 'u0'), container('c1', 1, 'u1'), container('c2', 2, 'u2'), container('c3', 3, 'u3')])),
   })
   assert.equal(answer, [
-    { id: 'c0', name: 'work/db-0 main', pod: 'u0' }, { id: 'c1', name: 'work/db-0 main', pod: 'u1' }, { id: 'c3', name: 'work/db-0 main', pod: 'u3' },
-    { id: 's1', name: 'work/db-0', pod: 'u1' },
+    ...['0', '1', '3'].map((number) => ({ id: `c${number}`, name: 'work/db-0 main', pod: `u${number}`, since: 1_700_000_000 })),
+    { id: 's1', name: 'work/db-0', pod: 'u1', since: 1_600_000_000 },
   ])
   assert.equal(headers.map((of) => [of[':method'], of[':path'], of['content-type'], of['te']]).toSorted(), [
     ['POST', '/runtime.v1.RuntimeService/ListContainers', 'application/grpc', 'trailers'], ['POST', '/runtime.v1.RuntimeService/ListPodSandbox', 'application/grpc', 'trailers'],

@@ -47,12 +47,15 @@ export interface AgentChange {
   readonly kubelet: 'ok' | 'ill' | 'unknown'
   readonly gate: AgentSettings['gate']
   readonly connectNri: AgentHost['connectNri']
+  readonly askApi: AgentHost['askApi']
+  readonly containers: AgentHost['containers']
 }
 
 export const emptyMounts = '22 1 8:1 / / rw,relatime shared:1 - ext4 /dev/sda1 rw\n'
 
 /** A machine whose runtime runs nothing and knows no plugins. */
-export const idleMachine: Pick<AgentHost, 'containers' | 'mountTables' | 'loopDevices' | 'stagedVolume' | 'connectNri'> = {
+export const idleMachine: Pick<AgentHost, 'containers' | 'mountTables' | 'loopDevices' | 'stagedVolume' | 'connectNri' | 'askApi'> = {
+  askApi: async () => ({ failed: 'nobody is there' }),
   containers: async () => [], mountTables: async () => [], loopDevices: async () => [], stagedVolume: async () => undefined,
   connectNri: async () => Promise.reject(new Error('nothing listens')),
 }
@@ -113,6 +116,7 @@ export function beatsWorld(): World {
         disk: { load: async (name) => disk.get(name), save: async (name, text) => { disk.set(name, text) } },
         read: async (file) => files[file], podFolders: async () => made.podFolders, kubeletHealth: async () => made.kubelet,
         resolveReplicas: async () => change.replicas ?? addresses, ...idleMachine, ...(change.connectNri === undefined ? {} : { connectNri: change.connectNri }),
+        ...(change.askApi === undefined ? {} : { askApi: change.askApi }), ...(change.containers === undefined ? {} : { containers: change.containers }),
       }
       const gate = change.gate === undefined ? {} : { gate: change.gate }
       return Object.assign(made, { agent: startAgent(host, { version: 'test', kubeletRoot: '/var/lib/kubelet', whisperPort: 7_000, ...gate }) })

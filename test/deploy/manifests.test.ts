@@ -80,7 +80,7 @@ test('the agent runs on every node, whatever taints it bears', () => {
   assert.is(agent.nodeSelector, undefined)
 })
 
-test('the agent has no privilege, no capability and no account at the API server', () => {
+test('the agent has no privilege and no capability, and its account\'s token where it is put alone', () => {
   const [container] = agent.containers
   assert.equal(container.securityContext, { runAsUser: 0, allowPrivilegeEscalation: false, readOnlyRootFilesystem: true, capabilities: { drop: ['ALL'] } })
   assert.is(agent.automountServiceAccountToken, false)
@@ -100,11 +100,11 @@ test('the agent lets go of the mounts of volumes when the host does', () => {
 
 test('every file that the agent reads of the host lies in a folder that it is given', () => {
   const [container] = agent.containers
-  const read = readEnvironment(Object.fromEntries(container.env.map(({ name, value }: { name: string; value?: string }) => [name, value])))
+  const read = readEnvironment({ ...Object.fromEntries(container.env.map(({ name, value }: { name: string; value?: string }) => [name, value])), KUBERNETES_SERVICE_HOST: '10.0.0.1' })
   assert.ok(read.ok)
-  const { settings: { proc, podsFolder, kubeletRoot, runtimeSockets, nriSocket, state, tokenFile, authorityFile } } = read
+  const { settings: { proc, podsFolder, kubeletRoot, runtimeSockets, nriSocket, state, tokenFile, authorityFile, api } } = read
   const folders: string[] = container.volumeMounts.map((mount: { mountPath: string }) => `${mount.mountPath}/`)
-  for (const path of [`${proc}/1/mountinfo`, podsFolder, `${kubeletRoot}/graceful_node_shutdown_state`, ...runtimeSockets, nriSocket, `${state}/boot.json`, tokenFile, authorityFile]) {
+  for (const path of [`${proc}/1/mountinfo`, podsFolder, `${kubeletRoot}/graceful_node_shutdown_state`, ...runtimeSockets, nriSocket, `${state}/boot.json`, tokenFile, authorityFile, `${api?.folder}/token`]) {
     assert.ok(folders.some((folder) => path.startsWith(folder)), path)
   }
 })
@@ -113,7 +113,7 @@ test('the namespaces of the product pass the gate whatever they are called', () 
   const renamed = manifests({ ...usualValues, namespace: 'hf', agentNamespace: 'hf-agents', gate: 'on' }).find(({ kind }) => kind === 'DaemonSet')
   const [container] = Object(renamed)['spec'].template.spec.containers
   const read = readEnvironment(Object.fromEntries(container.env.map(({ name, value }: { name: string; value?: string }) => [name, value])))
-  assert.equal(read.ok && read.settings.gate, { exemptNamespaces: ['kube-system', 'hf', 'hf-agents'] })
+  assert.equal(read.ok && read.settings.gate, { exemptNamespaces: ['kube-system', 'hf', 'hf-agents'], node: '' })
 })
 
 test('both sides bear tokens for one audience, bound to their pods', () => {
