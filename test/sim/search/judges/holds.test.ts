@@ -56,6 +56,13 @@ const sentences: readonly (readonly [string, string])[] = [
   ['finalizer', 'kept by finalizers: work/db-0'],
   ['foreign-taint', 'another\'s out-of-service is on VICTIM'],
   ['unreadable', 'nothing is done on VICTIM'],
+  ['not-due', 'not to be freed yet: work/db-0 (onlyTerminating: Kubernetes has not evicted it, or its grace is not over)'],
+  ['partial', 'proven of the volumes of disk.example alone'],
+  ['exclude', 'holdfast.dev/exclude stands on VICTIM'],
+  ['maintenance', 'holdfast.dev/maintenance stands on VICTIM'],
+  ['kept-off', 'holdfast.dev/keep-off stands on VICTIM'],
+  ['remediator', 'a remediator has VICTIM in hand: remediator.example/busy stands on it'],
+  ['repeat-limit', 'VICTIM was fenced 3 times in 3600.0 s'],
 ]
 /** These are false only where there is nothing of the kind, which a node that runs has. */
 const elsewhere: readonly string[] = ['waiting-for-volumes', 'sent-back', 'rate']
