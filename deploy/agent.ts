@@ -1,6 +1,7 @@
 // The agent in a cluster: one on every node, whatever taints it bears, because a quarantined node returns by its word alone.
 // It looks and does not touch: no capability, no privilege, the host's folders read-only but for one of its own. That keeps faults of
 // ours small; it does not hold whoever has taken the agent over, because the runtime's socket alone is as much as root on that node.
+import { tolerateGate } from '../core/gate.ts'
 import type { Manifest } from './manifest.ts'
 import { names, type Values } from './values.ts'
 
@@ -15,7 +16,7 @@ export function agentManifests(values: Values): readonly Manifest[] {
       spec: {
         selector: { matchLabels: labels },
         updateStrategy: { type: 'RollingUpdate', rollingUpdate: { maxUnavailable: '10%' } },
-        template: { metadata: { labels }, spec: podSpec(values) },
+        template: { metadata: { labels, annotations: { [tolerateGate]: 'true' } }, spec: podSpec(values) },
       },
     },
   ]

@@ -1,4 +1,5 @@
 // The coordinator in a cluster: two replicas on different nodes, each hearing every beat, one of them leading.
+import { tolerateGate } from '../core/gate.ts'
 import type { Manifest } from './manifest.ts'
 import { names, type Values } from './values.ts'
 
@@ -17,7 +18,7 @@ export function coordinatorManifests(values: Values): readonly Manifest[] {
         selector: { matchLabels: labels },
         // The new one would wait for a node of its own that the old one still has.
         strategy: { type: 'RollingUpdate', rollingUpdate: { maxSurge: 0, maxUnavailable: 1 } },
-        template: { metadata: { labels }, spec: podSpec(values) },
+        template: { metadata: { labels, annotations: { [tolerateGate]: 'true' } }, spec: podSpec(values) },
       },
     },
     {

@@ -3,18 +3,19 @@
 //
 // Kept as measured of containerd 2.3: Configure, then Synchronize, then the plugin is asked; a plugin that answers RunPodSandbox with an
 // error refuses the pod; one that does not answer within two seconds, or goes, is dropped and the pod runs; a check of a container's
-// creation that fails in any way refuses it. Both generations of calls. Left out: that hooks run one at a time, adjustments, updates.
+// creation that fails in any way refuses it; where a plugin is required and none is asked, only pods annotated for that start. Both
+// generations of calls. Left out: that hooks run one at a time, adjustments, updates.
 import type { ByteStream } from '../agent/host.ts'
 import { bytesField, joined, readMessage, textField, textOf, wholeField, wholeOf } from '../agent/protobuf.ts'
 import { callBody, piecesOf, pluginService, readCall, readFrames, readReply, replyBody, runtimeService, type Frame, type Reply } from '../agent/ttrpc.ts'
-import type { PodAsked } from '../core/gate.ts'
+import { tolerateGate, type PodAsked } from '../core/gate.ts'
 import type { Ms } from '../core/model.ts'
 import type { Clock } from '../edge/clock.ts'
 
 export interface RuntimeNri {
   /** A plugin's connection, the plugin's end of it. */
   connect(): ByteStream
-  /** Whether any plugin is asked now. */
+  /** Whether any plugin is asked now, or one is required. */
   asks(): boolean
   /** Why a pod may not start. Undefined: it may. */
   ask(pod: PodAsked): Promise<string | undefined>
@@ -47,12 +48,20 @@ interface Plugin {
   open: boolean
 }
 
-export function createRuntimeNri(clock: Clock, release: NriRelease = usualNri, heard?: (bytes: Uint8Array) => void): RuntimeNri {
+export interface NriSetting {
+  readonly release?: NriRelease
+  /** `required_plugins`, and the annotation of pods that start without. */
+  readonly required?: boolean
+  readonly heard?: (bytes: Uint8Array) => void
+}
+
+export function createRuntimeNri(clock: Clock, { release = usualNri, required = false, heard }: NriSetting = {}): RuntimeNri {
   const plugins = new Set<Plugin>()
   return {
     connect,
-    asks: () => [...plugins].some(({ asked }) => asked),
+    asks: () => required || asked(),
     async ask(pod) {
+      if (required && !asked() && pod.annotations[tolerateGate] !== 'true') return 'validator "00-default-validator" rejected container adjustment, reason: validation error: required plugin "holdfast" not present'
       for (const plugin of plugins) if (plugin.asked) {
         const refusal = await askOne(plugin, pod)
         if (refusal !== undefined) return refusal
@@ -62,6 +71,10 @@ export function createRuntimeNri(clock: Clock, release: NriRelease = usualNri, h
     drop() {
       for (const plugin of plugins) close(plugin, 'the runtime ended')
     },
+  }
+
+  function asked(): boolean {
+    return [...plugins].some((plugin) => plugin.asked)
   }
 
   function connect(): ByteStream {
@@ -94,8 +107,8 @@ export function createRuntimeNri(clock: Clock, release: NriRelease = usualNri, h
   function take(plugin: Plugin, { connection, stream, type, body }: Frame): void {
     if (connection === pluginService && type === 'response') return plugin.waiting.get(stream)?.(readReply(body))
     if (connection !== runtimeService || type !== 'request') return
-    const asked = readCall(body)
-    const registration = asked?.method === 'RegisterPlugin' ? readMessage(asked.payload) : undefined
+    const called = readCall(body)
+    const registration = called?.method === 'RegisterPlugin' ? readMessage(called.payload) : undefined
     const good = registration !== undefined && textOf(registration, 1) !== '' && /^\d\d$/.test(textOf(registration, 2))
     send(plugin, { connection, stream, type: 'response', body: replyBody(good ? { ok: true, payload: new Uint8Array() } : { ok: false, code: 2, message: 'invalid plugin' }) })
     if (good) void begin(plugin)

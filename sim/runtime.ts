@@ -81,7 +81,7 @@ export type RunLog = Running[]
 
 export function createRuntime(
   world: Clock, machine: Machine, images: ReadonlyMap<string, Image>, workload: Image, runs: RunLog,
-  note: (what: string, facts: Readonly<Record<string, unknown>>) => void,
+  note: (what: string, facts: Readonly<Record<string, unknown>>) => void, gated = false,
 ): Runtime {
   const containers = new Map<string, Container>()
   let fault: RuntimeFault | undefined
@@ -90,7 +90,7 @@ export function createRuntime(
     fault = undefined
   }
   machine.atBoot(mend)
-  const nri = createRuntimeNri(world)
+  const nri = createRuntimeNri(world, { required: gated })
   return {
     containers, mend,
     asksPlugins: nri.asks,

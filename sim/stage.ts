@@ -37,7 +37,9 @@ export async function stage(settings: StageSettings = {}): Promise<Stage> {
   const placed = nodes.map((node, index) => ({ node, index, zone: index % zones }))
   let token: Promise<string> | undefined
   const world: World = await createWorld({
-    seed: 1, nodes, startAgent: (host) => startAgent(host, { version: 'test', kubeletRoot: '/var/lib/kubelet', whisperPort: 7_416 }),
+    seed: 1, nodes, startAgent: (host, { node }) => startAgent(host, {
+      version: 'test', kubeletRoot: '/var/lib/kubelet', whisperPort: 7_416, ...(settings.gate === true ? { gate: { exemptNamespaces: [namespace], node } } : {}),
+    }),
     startReplica: async (host, place) => {
       const coordinator = await startCoordinator(host, {
         namespace, agentNamespace: namespace, identity: place.identity, salt: 'salt',

@@ -99,6 +99,9 @@ export const defences: readonly Defence[] = [
   },
   one('thirty-seconds', 'a controller whose cache still shows the taint', 'core/return.ts', 'if (freedByForce(incident) && (gone === undefined || now - gone < cachesOutlive)) {', 'if (now < 0 && (gone === undefined || now - gone < cachesOutlive)) {', { troubles: ['the controllers lag', 'the kernel freezes and thaws', 'the kubelet is dead'] }),
   one('clean-report', 'mounts left behind', 'core/return.ts', "if (clean.report.state === 'dirty') {", "if (clean.report.state === 'dirty' && now < 0) {", { troubles: ['what pods leave outlives a boot', 'the kernel freezes for good'] }),
+  one('gate-shut-at-start', 'workloads in a boot that nobody has accepted', 'core/gate.ts', "if (boot === undefined) return shut('starts nothing: which boot of the machine this is cannot be read')", "if (boot === undefined) return shut('')\n  if (clean.state !== 'dirty') return { open: true, boot }", {
+    troubles: ['power is lost and comes back', 'power is lost', 'the kernel freezes and thaws'], scene: { gate: true, frees: 'deployments' },
+  }),
   one('hands-in-the-machine', 'a machine that a person switched off', 'core/restore.ts', 'if ((!ours || vouched) && !incident.policy.powerOnFoundOff) {', 'if (!ours && !vouched && on.now < 0) {', { troubles: ['the power button is pressed', 'power is lost'] }),
   one('kubelet-back', 'a node whose kubelet has not come up', 'core/return.ts', "if (ready.status !== 'True' || !sameBoot(ready.bootId, beat.boot)) return false", 'if (ready.bootId.length > 0) return true', { troubles: ['the kubelet is dead', 'the machine reboots'] }),
   one('freed-volumes-gone', 'a volume that is being detached still', 'core/return.ts', 'if (held.length > 0) return', 'if (held.length < 0) return', { troubles: ['detaching is stuck', 'power is lost and comes back'] }),

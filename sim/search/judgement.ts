@@ -1,6 +1,6 @@
 // Four judges of a run, outside of what they judge: they ask the storage, the machines, the devices and the API server's store,
 // never the product. *Safety*: did two write one volume, or two copies of one pod run, or was anything cut loose while they
-// could, or a node let back on which something was left over? *Restraint*: was a node that was well ordered off, or a pod deleted
+// could, or a node let back on which something was left over, or did a workload start in a boot that nobody accepted? *Restraint*: was a node that was well ordered off, or a pod deleted
 // from it? *Liveness*: once nothing goes wrong any more, does everything end, or hold for a reason that is true in the world?
 // *Progress*: where one machine died and nothing else went wrong, were its volumes free in seconds? The court lets them listen
 // from the beginning and look every few seconds.
@@ -10,6 +10,7 @@ import type { Stage } from '../stage.ts'
 import { listen } from './judges/ears.ts'
 import { excuses, type Struck } from './judges/excuses.ts'
 import { judgeClean } from './judges/clean.ts'
+import { judgeGate } from './judges/gate.ts'
 import { judgeHolds } from './judges/holds.ts'
 import { halfFed, leftInTheDark } from './judges/liveness.ts'
 import { judgeRestraint } from './judges/restraint.ts'
@@ -67,6 +68,7 @@ export function convene(on: Stage): Court {
   let relieved = false
   const history: History = { on, wellness, ears, configEdited: () => edited, outOfServiceAt: (node) => outOfServiceAt.get(node) }
   const clean = judgeClean(history)
+  const gate = judgeGate(world, ears)
   let cancel = world.clock.after(looksEvery, turn)
 
   function turn(): void {
@@ -85,8 +87,8 @@ export function convene(on: Stage): Court {
     quarantined: () => restraint.quarantined(),
     close() {
       cancel()
-      for (const one of [safety, restraint, ears, wellness]) one.stop()
-      return [...safety.found(), ...clean.found(), ...restraint.found(), ...holds.found(), ...taints.found(), ...halfFed(history)]
+      for (const one of [safety, restraint, gate, ears, wellness]) one.stop()
+      return [...safety.found(), ...clean.found(), ...gate.found(), ...restraint.found(), ...holds.found(), ...taints.found(), ...halfFed(history)]
     },
     excuses: (violations, struck) => excuses(violations, history, struck),
   }

@@ -18,6 +18,10 @@ export interface Scene {
   readonly wants?: keyof typeof wanted
   /** The profile of a second policy, for the nodes of the first zone. */
   readonly second?: ProfileName
+  /** Deployments' pods alone are freed, and the others stay bound to their node. Not drawn: what it costs in time nobody judges. */
+  readonly frees?: 'deployments'
+  /** Runtimes ask the agents' gates, and start no pod unasked. */
+  readonly gate?: true
 }
 
 const wanted = {
@@ -40,6 +44,7 @@ export function drawScene(chance: Chance, size: Pick<Scene, 'nodes' | 'zones' | 
     ...(!plain && chance.yes(0.1) ? { profile: 'conservative' } : {}),
     ...(wants === undefined || (plain && distrusted) ? {} : { wants }),
     ...(second === undefined ? {} : { second }),
+    ...(chance.yes(0.5) ? { gate: true } : {}),
   }
 }
 
@@ -52,9 +57,9 @@ export function isClearedInSeconds({ profile, second, feed, power = 'bmc', wants
   return trusted && (feed === 'own' || levelled.includes(power)) && profile !== 'conservative' && second !== 'conservative'
 }
 
-export function stageOf({ nodes, zones, replicas, profile, feed, power = 'bmc', wants, second }: Scene, seed: number): StageSettings {
+export function stageOf({ nodes, zones, replicas, profile, feed, power = 'bmc', wants, second, gate, frees }: Scene, seed: number): StageSettings {
   return {
-    seed, nodes, zones, replicas, logFrom: 'info', power, policy: { profile, ...(wants === undefined ? {} : wanted[wants]) },
+    seed, nodes, zones, replicas, logFrom: 'info', power, gate: gate === true, policy: { profile, ...(wants === undefined ? {} : wanted[wants]), ...(frees === undefined ? {} : { nodeDownPodDeletionPolicy: 'DeleteDeploymentPod' }) },
     device: { kind: 'chassis', feed, timing: { off: 2_000, on: 1_000, status: 200 } },
     objects: second === undefined ? [] : [secondPolicy(second)],
   }

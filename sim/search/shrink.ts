@@ -35,6 +35,8 @@ function* candidates(schedule: Schedule): Generator<Schedule> {
   if (wants !== undefined) yield { ...schedule, scene: usualPolicy }
   const { second, ...onePolicy } = scene
   if (second !== undefined) yield { ...schedule, scene: onePolicy }
+  const { gate, ...ungated } = scene
+  if (gate !== undefined) yield { ...schedule, scene: ungated }
   for (const [index, trouble] of troubles.entries()) {
     if (trouble.span > 1_000) yield { ...schedule, troubles: troubles.with(index, { ...trouble, span: Math.round(trouble.span / 2) }) }
   }

@@ -78,7 +78,7 @@ export function createNode(ground: NodeGround): WorldNode {
     run.process.onEnd(() => { stopAgent = undefined })
     run.onTerm(() => void started.stop('restart').then(() => run.exit()))
   }]])
-  const runtime = createRuntime(clock, machine, images, writingWorkload(clock, storage, ground.writers, chance.fork('workload')), ground.runs, note)
+  const runtime = createRuntime(clock, machine, images, writingWorkload(clock, storage, ground.writers, chance.fork('workload')), ground.runs, note, settings.gate)
 
   const node: WorldNode = {
     machine, runtime, faults,

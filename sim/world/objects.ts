@@ -1,5 +1,6 @@
 // What a new world's API server is given: namespaces, the identities of agents and coordinators, the CSI driver with its
 // volumes bound by hand, the workload, and the DaemonSet of the agents.
+import { tolerateGate } from '../../core/gate.ts'
 import type { Api, KubeObject } from '../../coordinator/api.ts'
 
 export interface WorkloadNames {
@@ -70,7 +71,7 @@ export function agentDaemonSet(system: string, audience: string): KubeObject {
   const labels = { 'app.kubernetes.io/name': 'holdfast-agent' }
   return { apiVersion: 'apps/v1', kind: 'DaemonSet', metadata: { name: 'holdfast-agent', namespace: system, labels }, spec: {
     selector: { matchLabels: labels },
-    template: { metadata: { labels }, spec: {
+    template: { metadata: { labels, annotations: { [tolerateGate]: 'true' } }, spec: {
       serviceAccountName: 'holdfast-agent', automountServiceAccountToken: false, terminationGracePeriodSeconds: 5, hostNetwork: true,
       priorityClassName: 'system-node-critical', tolerations: [{ operator: 'Exists' }],
       containers: [{ name: 'agent', image: agentImage, volumeMounts: [{ name: 'token', mountPath: '/var/run/secrets/holdfast' }] }],

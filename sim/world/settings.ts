@@ -27,6 +27,8 @@ export interface WorldSettings {
   /** The product's agent, started in its pod on each node. */
   readonly startAgent?: StartAgent
   readonly agentAudience: string
+  /** Runtimes start no pod unasked: the agent's plugin is required. What the agent then does is told to `startAgent`. */
+  readonly gate: boolean
   /** A real API server, by user (`admin`, `system:node:X`, `csi-attacher`). Without it the in-memory one, with controllers of ours. */
   readonly transportFor?: (user: string) => Transport
   /** Definitions, policies, configuration: created before anything else starts. */
@@ -59,6 +61,7 @@ export const usualWorld: Omit<WorldSettings, 'seed'> = {
   nodeAddress: (index) => `10.0.0.${index + 11}`,
   replicas: 2,
   agentAudience: 'holdfast-coordinator',
+  gate: false,
   objects: [],
   systemNamespace: 'holdfast-system',
   namespace: 'work',

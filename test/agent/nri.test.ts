@@ -19,7 +19,7 @@ const admitted: Admission = { admit: true, because: 'open' }
 /** A runtime with one plugin that says what it is told to say, and remembers what it was asked. */
 function served(release: NriRelease = usualNri, say: (asked: number) => Admission = () => refused) {
   const clock = virtualClock()
-  const runtime = createRuntimeNri(clock, release)
+  const runtime = createRuntimeNri(clock, release === undefined ? {} : { release })
   const asked: (PodAsked | undefined)[] = []
   const ends: string[] = []
   let serving = ''

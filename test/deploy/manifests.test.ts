@@ -116,6 +116,12 @@ test('the namespaces of the product pass the gate whatever they are called', () 
   assert.equal(read.ok && read.settings.gate, { exemptNamespaces: ['kube-system', 'hf', 'hf-agents'], node: '' })
 })
 
+test('both start where a gate is shut, and where the plugin that a runtime requires is not there yet', () => {
+  for (const [kind, name] of [['Deployment', names.coordinator], ['DaemonSet', names.agent]] as const) {
+    assert.equal(Object(madeOf(kind, name)['spec']).template.metadata.annotations, { 'holdfast.dev/tolerate-gate': 'true' })
+  }
+})
+
 test('both sides bear tokens for one audience, bound to their pods', () => {
   for (const spec of [agent, coordinator]) {
     const { projected } = spec.volumes.find((volume: { name: string }) => volume.name === 'token')
