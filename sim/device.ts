@@ -64,6 +64,8 @@ export type DeviceFault =
   | { readonly does: 'say-off-once' }
   /** Knows its outlets no more, and calls off whatever it does not know. */
   | { readonly does: 'forget' }
+  /** Obeys, and calls its machine off whatever is so. */
+  | { readonly does: 'deny' }
   /** Carries orders out and gives no status. */
   | { readonly does: 'no-status' }
 
@@ -209,7 +211,7 @@ export function createDevice(world: Clock, host: Host, feeds: Feeds, plan: Devic
           world.after(timing[to], () => act(plug, to))
           if (to === 'off') world.after(timing.off + present.after, () => act(plug, 'on'))
           break
-        case 'say-off-once': case 'call-missing-off': case 'no-status': case undefined:
+        case 'say-off-once': case 'call-missing-off': case 'no-status': case 'deny': case undefined:
           // What a device has taken it carries out, whatever becomes of him who asked.
           world.after(timing[to], () => act(plug, to))
           break
@@ -234,7 +236,7 @@ export function createDevice(world: Clock, host: Host, feeds: Feeds, plan: Devic
     switch (faultOf(plug)?.does) {
       case 'lie': return lied.get(plug) ?? truth(there)
       case 'early': return (early.get(plug) ?? 0) > world.now() ? 'off' : truth(there)
-      case 'forget': return 'off'
+      case 'forget': case 'deny': return 'off'
       case 'say-off-once': {
         if (lied.has(plug)) return truth(there)
         lied.set(plug, 'off')

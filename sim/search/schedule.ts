@@ -13,6 +13,7 @@ import { peopleTroubles } from './troubles-people.ts'
 import { remediatorTroubles } from './troubles-remediator.ts'
 import { replicaTroubles } from './troubles-replica.ts'
 import { storageTroubles } from './troubles-storage.ts'
+import { wordTroubles } from './troubles-words.ts'
 import type { Trouble, TroubleClass, TroubleKind } from './trouble.ts'
 
 export type { Scene } from './scene.ts'
@@ -29,7 +30,7 @@ export interface Schedule {
 
 export const kinds: Readonly<Record<string, TroubleKind>> = {
   ...nodeTroubles, ...networkTroubles, ...apiTroubles, ...replicaTroubles, ...deviceTroubles, ...peopleTroubles, ...handTroubles,
-  ...storageTroubles, ...remediatorTroubles,
+  ...storageTroubles, ...remediatorTroubles, ...wordTroubles,
 }
 
 /** Agents are heard and paths are audited before the first trouble. */

@@ -20,6 +20,7 @@ const faults: Readonly<Record<string, readonly DeviceFault[]>> = {
   'a device loses its back end': [{ does: 'vanish' }],
   'a device forgets its outlets and calls them off': [{ does: 'forget' }],
   'a device lies': [{ does: 'lie' }],
+  'a device calls its machine off whatever is so': [{ does: 'deny' }],
   'a device says off early': [{ does: 'early', by: 3_000 }],
 }
 

@@ -44,6 +44,8 @@ export interface Oath {
 }
 
 export interface Ears {
+  /** They have listened from then on. */
+  readonly since: Ms
   readonly words: readonly Word[]
   readonly acts: readonly Act[]
   readonly oaths: readonly Oath[]
@@ -100,7 +102,7 @@ export function listen(world: World, wellness: Wellness): Ears {
   }, (so) => { faulty = so }))
 
   return {
-    words, acts, oaths,
+    since: world.clock.now(), words, acts, oaths,
     onReturn: (told) => void returns.push(told),
     apiFaulty: () => faulty,
     orders: () => [...running.values()].reduce((sum, count) => sum + count, 0),

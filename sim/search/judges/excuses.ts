@@ -58,7 +58,7 @@ function excusedHarm({ parties = [], from = -Infinity }: Violation, { ears, on: 
   for (const party of parties) {
     const acts = ears.acts.filter((act) => act.does !== 'quarantine' && act.node === party.node && act.boot === party.boot && act.at <= from)
     if (acts.some((act) => act.hibernated)) return `${party.node} had written its image to disk, reads off and resumed the fenced boot`
-    if (acts.some((act) => believedALie(act, ears.words, world))) return `all that was last read of ${party.node} was off, and some of it was a lie, told twice`
+    if (acts.some((act) => believedALie(act, ears, world))) return `all that was last read of ${party.node} was off, and some of it was a lie, told twice`
     const other = freedByAnother(party, from, world)
     if (other !== undefined && acts.every(({ at }) => at >= other)) return `another remediator freed what ran on ${party.node}, without a proof and before anything of ours did`
     if (acts.some((act) => oneFeedAstray(act, world))) return `one of the two feeds of ${party.node} was wired to another machine, and the policy trusts paths of unproven identity`
@@ -90,10 +90,12 @@ const apart: Ms = 1_000
 const readWithin: Ms = 20_000
 
 /** What was read last of every outlet of the node before the act was off, and one of them had said so falsely for a second.
- *  An honest device beside it that says on leaves no excuse. */
-function believedALie({ at, node }: Act, words: readonly Word[], world: World): boolean {
+ *  An honest device beside it that says on leaves no excuse, and neither does a liar that never said on of this boot. */
+function believedALie({ at, node }: Act, { words, since }: Ears, world: World): boolean {
   const byOutlet = wordsOn(node, words, world, at)
-  const liars = byOutlet.filter(liedForLong).map((own) => own.at(-1))
+  const bootedAt = world.truth.entries.findLast((entry) => entry.at <= at && entry.what === 'machine booted' && entry.facts['node'] === node)?.at ?? since
+  const saidOn = ({ device, plug }: Word): boolean => bootedAt <= since || words.some((word) => word.device === device && word.plug === plug && word.says === 'on' && word.at >= bootedAt && word.at <= at)
+  const liars = byOutlet.filter(liedForLong).map((own) => own.at(-1)).filter((liar) => liar !== undefined && saidOn(liar))
   // An outlet stays on behind a controller that has switched its machine off, and cannot tell of which machine it speaks.
   const honest = byOutlet.map((own) => own.at(-1)).some((word) => word?.says === 'on' && (word.machine !== undefined || liars.every((liar) => liar?.machine === undefined)))
   return liars.length > 0 && !honest
