@@ -35,9 +35,11 @@ export async function searchWithout(defence: Defence, { seeds, from, jobs }: Def
   })
   for (const verdict of failing.toSorted((one, other) => one.seed - other.seed)) {
     const { judge, what } = worst(verdict) ?? { judge: 'liveness', what: '' } // it failed
-    // The product as it is must pass: else this seed tells of a fault of the product, and nothing of the defence.
-    const whole = await verdictOn(lean(draw(verdict.seed), defence))
-    if (worst(whole)?.judge !== judge) caught ??= { judge, what, seed: verdict.seed, seeds: verdict.seed - from + 1 }
+    // The product as it is must pass: else this seed tells of a fault of the product, and nothing of the defence. So must one that
+    // lacks only what stands before it.
+    const schedule = lean(draw(verdict.seed), defence)
+    const others = [await verdictOn(schedule), ...(defence.behind === undefined ? [] : [await verdictOn(schedule, defence.behind)])]
+    if (others.every((other) => worst(other)?.judge !== judge)) caught ??= { judge, what, seed: verdict.seed, seeds: verdict.seed - from + 1 }
   }
   return caught ?? (next < from + seeds ? later(await searchWithout(defence, { seeds: from + seeds - next, from: next, jobs }), next - from) : undefined)
 }
@@ -48,11 +50,11 @@ function later(caught: Caught | undefined, by: number): Caught | undefined {
   return caught === undefined ? undefined : { ...caught, seeds: caught.seeds + by }
 }
 
-async function verdictOn(schedule: Schedule): Promise<Verdict> {
+async function verdictOn(schedule: Schedule, without?: string): Promise<Verdict> {
   const [said] = await new Promise<readonly Verdict[]>((resolve, reject) => {
     const queue = [schedule]
     const verdicts: Verdict[] = []
-    runPool({ jobs: 1, next: () => queue.shift(), told: (verdict) => verdicts.push(verdict) }).then(() => resolve(verdicts), reject)
+    runPool({ jobs: 1, ...(without === undefined ? {} : { without }), next: () => queue.shift(), told: (verdict) => verdicts.push(verdict) }).then(() => resolve(verdicts), reject)
   })
   return said ?? { seed: schedule.seed, broke: 'no verdict' }
 }
@@ -66,11 +68,15 @@ function worst(verdict: Verdict): { readonly judge: Judge; readonly what: string
 
 /** The kinds of trouble that a defence exists for, and the deaths of the seed, if its own are not aimed; in one seed of three
  *  what else it draws, too. All of it is over soon, so that many can be tried. */
-export function lean(drawn: Schedule, { troubles = [], scene = {} }: Pick<Defence, 'troubles' | 'scene'>): Schedule {
+export function lean(drawn: Schedule, { troubles = [], scene = {}, alone }: Pick<Defence, 'troubles' | 'scene' | 'alone'>): Schedule {
+  const chance = seededChance(drawn.seed).fork('lean')
+  const aimed = troubles.map((one): Aimed => (typeof one === 'string' ? { does: one } : one))
+  if (alone === true) {
+    const only = { ...drawn, ...soonOver, scene: { ...usual, ...scene } }
+    return { ...only, troubles: aimed.map((one) => leaning(chance, only, one)).toSorted((one, other) => one.at - other.at) }
+  }
   if (troubles.length === 0 || isPlain(drawn)) return drawn
   const schedule = { ...drawn, scene: { ...drawn.scene, ...scene } }
-  const chance = seededChance(schedule.seed).fork('lean')
-  const aimed = troubles.map((one): Aimed => (typeof one === 'string' ? { does: one } : one))
   const deaths = schedule.troubles.filter(({ does }) => isDeath(does) && !aimed.some((own) => isDeath(own.does) && own.at !== undefined))
   const kept = chance.yes(1 / 3) ? schedule.troubles : deaths
   const own = aimed.filter(({ does }) => kinds[does]?.fits?.(schedule.scene) !== false && chance.yes(0.8)).map((one) => leaning(chance, schedule, one))
@@ -78,6 +84,7 @@ export function lean(drawn: Schedule, { troubles = [], scene = {} }: Pick<Defenc
   return { ...schedule, ...soonOver, troubles: all.toSorted((one, other) => one.at - other.at) }
 }
 
+const usual: Schedule['scene'] = { nodes: 5, zones: 3, replicas: 2, profile: 'fast', feed: 'own', power: 'bmc' }
 const isDeath = (does: string): boolean => kinds[does]?.class.startsWith('death') === true
 
 const soonOver = { reliefAt: 110_000, shortest: 110_000 } as const
@@ -105,17 +112,26 @@ export function withRow(text: string, name: string, caught: Caught | undefined, 
   const before = rowsOf(text)
   const rows = defences.map((defence) => {
     if (defence.name === name) return rowOf(defence, caught, seeds)
-    return before.get(defence.name) ?? `| ${defence.name} | ${defence.against} | | ${unsought} |`
+    return sought(before.get(defence.name)) ?? unsearched(defence)
   })
   const [start, end] = [text.indexOf(begins), text.indexOf(ends)]
   if (start === -1 || end < start) throw new Error(`no table: the lines ${begins} and ${ends} are not there`)
   return `${text.slice(0, start + begins.length)}\n${[head, ...rows].join('\n')}\n${text.slice(end)}`
 }
 
-/** Defences of which the table says nothing yet. */
+/** Defences of which the table says nothing yet, though a judge could. */
 export function lacking(text: string): readonly Defence[] {
   const rows = rowsOf(text)
-  return defences.filter(({ name }) => rows.get(name)?.includes(unsought) !== false)
+  return defences.filter(({ name, unseen }) => unseen === undefined && sought(rows.get(name)) === undefined)
+}
+
+/** A row that a search has written. */
+function sought(row: string | undefined): string | undefined {
+  return row?.includes(unsought) === true || row?.endsWith(' | |') === true ? undefined : row
+}
+
+function unsearched({ name, against, unseen }: Defence): string {
+  return `| ${name} | ${against} | ${unseen === undefined ? `| ${unsought} |` : `none: ${unseen} | |`}`
 }
 
 function rowsOf(text: string): ReadonlyMap<string, string> {
@@ -123,10 +139,11 @@ function rowsOf(text: string): ReadonlyMap<string, string> {
   return new Map(table.split('\n').filter((line) => /^\| [a-z]/.test(line)).map((line) => [line.split('|')[1]?.trim() ?? '', line]))
 }
 
-function rowOf({ name, against, behind, story }: Defence, caught: Caught | undefined, seeds: number): string {
-  const both = behind === undefined ? '' : `, with ${behind} cut too`
+function rowOf({ name, against, behind, story, unseen }: Defence, caught: Caught | undefined, seeds: number): string {
+  const both = behind === undefined ? '' : `, with ${behind.replaceAll('+', ' and ')} cut too`
   const alone = story === undefined ? '' : `; alone: \`${story}\``
+  const why = unseen === undefined ? '' : `: ${unseen}`
   return caught === undefined
-    ? `| ${name} | ${against} | none${both}${alone} | more than ${seeds} |`
+    ? `| ${name} | ${against} | none${both}${why}${alone} | more than ${seeds} |`
     : `| ${name} | ${against} | ${caught.judge}${both}${alone} | ${caught.seeds} (seed ${caught.seed}) |`
 }
