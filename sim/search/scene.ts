@@ -29,6 +29,9 @@ const wanted = {
   'what was found off is switched on': { powerOnFoundOff: true },
   'one try, a short rest': { retries: 1, restAfter: '10s' },
   'three at once, in a wider storm': { brakes: { concurrency: 3, stormPercent: 60, stormWindow: '60s' } },
+  'volumes released one by one': { release: 'selective' },
+  'only sets of pods': { nodeDownPodDeletionPolicy: 'DeleteBothStatefulsetAndDeploymentPod' },
+  'only stateful sets': { nodeDownPodDeletionPolicy: 'DeleteStatefulSetPod' },
   'little patience': { bootWithin: '60s', returnPatience: '120s', clearPatience: '60s' },
 } as const
 
@@ -42,7 +45,7 @@ export function drawScene(chance: Chance, size: Pick<Scene, 'nodes' | 'zones' | 
   return {
     ...size, feed: shared ? 'machine' : 'own', power,
     ...(!plain && chance.yes(0.1) ? { profile: 'conservative' } : {}),
-    ...(wants === undefined || (plain && distrusted) ? {} : { wants }),
+    ...(wants === undefined || (plain && (distrusted || wants === 'only stateful sets')) ? {} : { wants }),
     ...(second === undefined ? {} : { second }),
     ...(chance.yes(0.5) ? { gate: true } : {}),
   }
@@ -51,8 +54,10 @@ export function drawScene(chance: Chance, size: Pick<Scene, 'nodes' | 'zones' | 
 const levelled: readonly Power[] = ['bmc, then outlet', 'bmc, then two feeds']
 const strips: readonly Power[] = ['outlet', 'two feeds on one strip', 'two feeds on two strips']
 
-/** Some device that is trusted answers when a machine has lost its power, and nobody waits for longer than seconds. */
+/** Some device that is trusted answers when a machine has lost its power, nobody waits for longer than seconds, and no volume is left
+ *  to Kubernetes. */
 export function isClearedInSeconds({ profile, second, feed, power = 'bmc', wants }: Scene): boolean {
+  if (wants === 'only stateful sets') return false
   const trusted = wants !== 'identity required' || (feed === 'own' && !strips.includes(power))
   return trusted && (feed === 'own' || levelled.includes(power)) && profile !== 'conservative' && second !== 'conservative'
 }

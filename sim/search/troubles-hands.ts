@@ -1,5 +1,6 @@
 // People with their hands on nodes: they cordon, drain and label them, make their objects anew, pull plugs and swear that a
 // machine is off. Who swears has pulled the plug first; an oath that is false is no fault of the product.
+import { evictedByKey, forceEvictionKey } from '../../core/acknowledge.ts'
 import type { Taint } from '../../core/model.ts'
 import { changeTaints } from '../controllers/node-taints.ts'
 import type { NodeObject, PodObject } from '../objects.ts'
@@ -8,7 +9,6 @@ import { aNode, insist, lasting, type Ground, type TroubleKind } from './trouble
 type World = Ground['on']['world']
 
 export const outOfServiceKey = 'node.kubernetes.io/out-of-service'
-const forceEvictionKey = 'holdfast.dev/force-eviction'
 const controlPlane = 'node-role.kubernetes.io/control-plane'
 const zoneLabel = 'topology.kubernetes.io/zone'
 
@@ -56,6 +56,19 @@ function drain(world: World, node: string): () => void {
   return end
 }
 
+/** The API server writes down who it was that set a taint by which a machine is said to be off: on a real one an admission policy does. */
+function swear(world: World, node: string, taint: Taint): void {
+  if (taint.key === forceEvictionKey) patchNode(world, node, { metadata: { annotations: { [evictedByKey]: 'on call' } } })
+  addTaint(world, node, taint)
+}
+
+/** Nobody has looked at the machine. */
+function swornBlindly(world: World, node: string): () => void {
+  const own: Taint = { key: forceEvictionKey, effect: 'NoSchedule' }
+  swear(world, node, own)
+  return () => dropTaint(world, node, own)
+}
+
 /** The taint stands while there is no power; whoever put it there stands beside the machine, and takes it off before he lets
  *  anything be switched on. */
 function swornOff(taint: (how: string) => Taint): TroubleKind {
@@ -64,7 +77,7 @@ function swornOff(taint: (how: string) => Taint): TroubleKind {
     if (there === undefined || there.machine.state() === 'booting') return undefined
     world.cutPower(node)
     const own = taint(how)
-    addTaint(world, node, own)
+    swear(world, node, own)
     let over = false
     const watch = (): void => {
       if (over) return
@@ -107,5 +120,6 @@ export const handTroubles: Readonly<Record<string, TroubleKind>> = {
   }, Object.keys(labels)),
   'the Node object is made anew': onNode(madeAnew),
   'a person swears that the node is off': swornOff(() => ({ key: forceEvictionKey, effect: 'NoSchedule' })),
+  'a person says that the node is off without having looked': onNode(swornBlindly),
   'a person puts out-of-service on the node': swornOff((how) => ({ key: outOfServiceKey, value: 'nodeshutdown', effect: how === 'NoExecute' ? 'NoExecute' : 'NoSchedule' })),
 }

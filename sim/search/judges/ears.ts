@@ -1,5 +1,6 @@
 // What judges overhear: each word of a device, and each write by which the product cuts a pod or a node loose. The ears stand in
 // the way of both and change neither.
+import { forceEvictionKey } from '../../../core/acknowledge.ts'
 import { outOfServiceKey, ownValue, quarantineKey } from '../../../core/clear.ts'
 import type { Ms } from '../../../core/model.ts'
 import type { ApiRequest } from '../../../coordinator/transport.ts'
@@ -36,7 +37,7 @@ export interface Act {
   readonly pod?: { readonly name: string; readonly uid: string; readonly runs: boolean }
 }
 
-/** A person's word on a NodeFence that the machine is off. */
+/** A person's word, on a NodeFence or by a taint, that the machine is off. */
 export interface Oath {
   readonly at: Ms
   readonly node: string
@@ -181,6 +182,12 @@ function letBack(world: World, { method, path, body }: ApiRequest): string | und
 const fencePath = /^\/apis\/holdfast\.dev\/v1alpha1\/nodefences\/([^/?]+)/
 
 function oathsOf(world: World, { path, body }: ApiRequest): readonly Oath[] {
+  const [, node] = nodePath.exec(path.split('?')[0] ?? '') ?? []
+  if (node !== undefined && body?.includes(`"${forceEvictionKey}"`) === true) {
+    const there = find<NodeObject>(world, 'nodes', ({ metadata }) => metadata.name === node)
+    if (there?.spec?.taints?.some(({ key }) => key === forceEvictionKey) === true) return []
+    return [{ at: world.clock.now(), node, boot: world.nodes.get(node)?.machine.boot()?.id ?? '' }]
+  }
   const [, name] = fencePath.exec(path) ?? []
   if (name === undefined || body?.includes('acknowledge') !== true) return []
   const fence = find<Fence>(world, 'nodefences.holdfast.dev', (one) => one.metadata.name === name)
