@@ -5,7 +5,7 @@ import { connect, isIP } from 'node:net'
 import { dirname, join } from 'node:path'
 import type { Ms } from '../core/model.ts'
 import { isStaged } from '../core/mounts.ts'
-import { machineClock, type Clock } from '../edge/clock.ts'
+import { machineClock, withDeadline, type Clock } from '../edge/clock.ts'
 import type { Log } from '../edge/log.ts'
 import { tlsDialer } from '../edge/tls-link.ts'
 import { machineWhispers } from '../edge/whisper.ts'
@@ -16,7 +16,8 @@ import { readLoopDevices, readMountTables } from './proc-tables.ts'
 import type { AgentEnvironment } from './settings.ts'
 import { connectUnix } from './unix-stream.ts'
 
-export function machineHost(settings: AgentEnvironment, log: Log): AgentHost {
+/** `byName`: addresses of what a list of names and ports means. */
+export function machineHost(settings: AgentEnvironment, log: Log, byName = resolveAll): AgentHost {
   const clock = machineClock
   const { proc } = settings
   const files: Readonly<Record<HostFile, string>> = {
@@ -44,9 +45,13 @@ export function machineHost(settings: AgentEnvironment, log: Log): AgentHost {
     podFolders: () => readdir(settings.podsFolder).catch(() => undefined),
     kubeletHealth: (span) => askHealth(settings.kubeletHealth, span),
     askApi: (path, span) => askApi(clock, settings.api, path, span),
-    resolveReplicas: async () => [...await resolveAll(settings.replicas), ...await publishedIn(settings.authorityFile)],
+    resolveReplicas: async () => [...await withDeadline(clock, namesWithin, [], () => byName(settings.replicas)), ...await publishedIn(settings.authorityFile)],
   }
 }
+
+/** A name server that swallows what it is asked holds a call up for twenty seconds. What is published must not wait for that, nor
+ *  be lost with it: whoever asked waits five. */
+const namesWithin: Ms = 2_000
 
 /** Whole or not at all: written beside and renamed, so that a power cut leaves the old text or the new one. */
 function diskIn(folder: string): Disk {

@@ -16,14 +16,14 @@ import { silentLog } from '../../edge/log.ts'
 
 const test = suite('machine-host')
 
-function host(variables: Readonly<Record<string, string>> = {}) {
+function host(variables: Readonly<Record<string, string>> = {}, ...names: [] | [() => Promise<readonly string[]>]) {
   const folder = mkdtempSync(join(tmpdir(), 'holdfast-host-'))
   const read = readEnvironment({
     HOLDFAST_REPLICAS: '127.0.0.1:7443', HOLDFAST_PROC: join(folder, 'proc'), HOLDFAST_STATE: join(folder, 'deep', 'state'), HOLDFAST_AUTHORITY_FILE: join(folder, 'ca.crt'),
     HOLDFAST_TOKEN_FILE: join(folder, 'token'), HOLDFAST_KUBELET_ROOT: folder, ...variables,
   })
   if (!read.ok) throw new Error(read.faults.join())
-  return { folder, host: machineHost(read.settings, silentLog), end: () => rmSync(folder, { recursive: true }) }
+  return { folder, host: machineHost(read.settings, silentLog, ...names), end: () => rmSync(folder, { recursive: true }) }
 }
 
 test('what is remembered is read back whole, and nothing half written stays', async () => {
@@ -57,6 +57,13 @@ test('replicas come from the name and from what is published beside the authorit
     writeFileSync(join(one.folder, 'replicas'), text)
     assert.equal(await one.host.resolveReplicas(), ['127.0.0.1:7443'])
   }
+  one.end()
+})
+
+test('a name server that never answers does not hide what is published', async () => {
+  const one = host({}, () => new Promise(() => undefined))
+  writeFileSync(join(one.folder, 'replicas'), JSON.stringify([{ address: '10.0.0.1:7443' }]))
+  assert.equal(await one.host.resolveReplicas(), ['10.0.0.1:7443'])
   one.end()
 })
 
