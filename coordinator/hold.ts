@@ -47,8 +47,10 @@ export function holdKeeper({ clock, log, observation, incidents, recorder, leads
       for (const hold of [...holds, ...leftAlone()]) {
         const key = keyOf(hold)
         const before = standing.get(key)
-        const one = { hold, since: before?.since ?? now, told: before?.told ?? false }
+        const one = { hold, since: before?.since ?? now, told: before?.told ?? false, said: before?.said ?? false }
         if (!one.told && now - one.since >= worthWriting) one.told = tell(hold)
+        // Whoever leads says it, also of what stood before it led: the leader of then may be gone.
+        if (one.told && !one.said && leads() !== undefined) one.said = say(hold)
         next.set(key, one)
       }
       for (const [key, one] of standing) {
@@ -69,13 +71,16 @@ export function holdKeeper({ clock, log, observation, incidents, recorder, leads
 
   function tell(hold: HoldAction): true {
     log.warn({ node: hold.node, incident: hold.incident, because: hold.because, detail: hold.detail, lifts: hold.lifts }, 'held')
+    return true
+  }
+
+  function say(hold: HoldAction): boolean {
     const row = observation.row(hold.node)
-    if (row !== undefined && leads() !== undefined) {
-      recorder.say({
-        regarding: { apiVersion: 'v1', kind: 'Node', name: hold.node, uid: row.uid }, reason: 'Held', action: 'Hold',
-        note: `${hold.because}: ${hold.detail}. Lifted by: ${hold.lifts}`, type: 'Warning',
-      })
-    }
+    if (row === undefined) return false
+    recorder.say({
+      regarding: { apiVersion: 'v1', kind: 'Node', name: hold.node, uid: row.uid }, reason: 'Held', action: 'Hold',
+      note: `${hold.because}: ${hold.detail}. Lifted by: ${hold.lifts}`, type: 'Warning',
+    })
     return true
   }
 
@@ -102,7 +107,10 @@ export function holdKeeper({ clock, log, observation, incidents, recorder, leads
 interface Standing {
   readonly hold: HoldAction
   readonly since: Ms
+  /** In the log. */
   told: boolean
+  /** As an Event. */
+  said: boolean
 }
 
 function ofIncidents(standing: Iterable<Standing>): ReadonlyMap<string, readonly Standing[]> {

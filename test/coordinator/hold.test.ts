@@ -207,4 +207,14 @@ test('one of a Node that is not known stands all the same', async () => {
   assert.equal([on.keeper.standing().map(({ node }) => node), on.said, on.logged], [['node-9'], [], ['held']])
 })
 
+test('a hold that stood before this replica led is an Event once it leads, and in the log once', async () => {
+  const on = small()
+  on.term = undefined
+  await on.tick([storm], 5_000)
+  assert.equal([on.logged.length, on.said.length], [1, 0])
+  on.term = 4
+  await on.tick([storm], 5_000)
+  assert.equal([on.logged.length, on.said.map(({ reason }) => reason)], [1, ['Held']])
+})
+
 test.run()
