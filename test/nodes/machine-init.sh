@@ -59,15 +59,17 @@ shadows() {
   shadow '' /proc/sysrq-trigger
 }
 
-# The cable is put in from outside: it ends in this machine's network and goes with it.
+# The cable is put in from outside: it ends in this machine's network and goes with it. There is no neighbour on it but the
+# switch's first address, where everything passes (network.ts).
 network() {
   ip link set lo up
   for ((tries = 0; tries < 200; tries++)); do
     ip link show eth0 >/dev/null 2>&1 && break
     sleep 0.05
   done
-  ip address add "$address/24" dev eth0
+  ip address add "$address/32" dev eth0
   ip link set eth0 up
+  ip route add 10.99.0.1 dev eth0
   ip route add default via 10.99.0.1
   echo 1 > /proc/sys/net/ipv4/ip_forward
 }
@@ -110,6 +112,9 @@ umount -l "$old"
 # As on a systemd machine: a volume that a pod's plugin mounts must reach the host.
 mount --make-rshared /
 ulimit -n "$(ulimit -Hn)"
+
+# What an administrator wants done at each boot, before anything of Kubernetes runs.
+if [ -e /etc/rc.local ]; then bash /etc/rc.local >> /var/log/rc.local.log 2>&1 || true; fi
 
 keep containerd containerd --config /etc/containerd/config.toml &
 {

@@ -30,6 +30,7 @@ export interface Machine {
   powerOff(): Promise<void>
   /** Its kernel stands still: nothing in it runs, and nobody gets an answer. */
   freeze(): Promise<void>
+  /** Of a machine that lost its power meanwhile there is nothing to thaw. */
   thaw(): Promise<void>
   /** Cut, its containers run on. */
   cutCable(): Promise<void>
@@ -101,46 +102,56 @@ export function createMachine(settings: MachineSettings): Machine {
     running = undefined
   }
   const carrier = (): Promise<void> => setCable(name, frozen || cut ? 'down' : 'up')
+  const powerOn = async (): Promise<void> => {
+    if (running !== undefined && running.component.end() === undefined) return
+    await powerOff()
+    bootId = randomUUID()
+    const groups = createGroups(settings.lab, name)
+    const words = [name, address, bootId, disk, settings.binaries, settings.images, settings.storage]
+    const component = await startComponent({
+      name, file: 'sh', args: ['-c', enterGroups, 'sh', ...groups.doors, '--', 'unshare', ...namespaces, 'bash', init, ...words], logFile: settings.logFile,
+    })
+    const pid = await childOf(component)
+    running = { component, groups, pid }
+    await plugIn(name, index, pid)
+    if (cut) await carrier()
+  }
+
+  // Whoever pulls a lever while another is pulled waits for it: two who boot one machine would make two of it.
+  let last: Promise<unknown> = Promise.resolve()
+  const pull = (lever: () => Promise<void>): Promise<void> => {
+    const pulled = last.then(lever)
+    last = pulled.catch(() => undefined) // whoever pulled it is told
+    return pulled
+  }
 
   return {
     name, index, address, disk, run,
     machineId: settings.machineId,
     power: () => (running !== undefined && running.component.end() === undefined ? 'on' : 'off'),
     bootId: () => bootId,
-    async powerOn() {
-      if (running !== undefined && running.component.end() === undefined) return
-      await powerOff()
-      bootId = randomUUID()
-      const groups = createGroups(settings.lab, name)
-      const words = [name, address, bootId, disk, settings.binaries, settings.images, settings.storage]
-      const component = await startComponent({
-        name, file: 'sh', args: ['-c', enterGroups, 'sh', ...groups.doors, '--', 'unshare', ...namespaces, 'bash', init, ...words], logFile: settings.logFile,
-      })
-      const pid = await childOf(component)
-      running = { component, groups, pid }
-      await plugIn(name, index, pid)
-      if (cut) await carrier()
-    },
-    powerOff,
-    async freeze() {
+    powerOn: () => pull(powerOn),
+    powerOff: () => pull(powerOff),
+    freeze: () => pull(async () => {
       now().groups.freeze()
       frozen = true
       // The freezer stops processes; the kernel, which is everybody's, would go on shaking hands in their name.
       await carrier()
-    },
-    async thaw() {
+    }),
+    thaw: () => pull(async () => {
+      if (!frozen) return
       now().groups.thaw()
       frozen = false
       await carrier()
-    },
-    async cutCable() {
+    }),
+    cutCable: () => pull(async () => {
       cut = true
       if (running !== undefined) await carrier()
-    },
-    async mendCable() {
+    }),
+    mendCable: () => pull(async () => {
       cut = false
       if (running !== undefined) await carrier()
-    },
+    }),
     async killService(service, then) {
       const pid = readFileSync(join('/proc', String(now().pid), 'root/run', `${service}.pid`), 'utf8').trim()
       if (then === 'stays away') await run(['touch', `/run/${service}.off`])

@@ -2,6 +2,7 @@
 // say of a machine's power is the truth, and what they are ordered is done, unless a story says otherwise.
 import { randomBytes } from 'node:crypto'
 import type { KubeObject } from '../../coordinator/api.ts'
+import type { Ms } from '../../core/model.ts'
 import { machineClock } from '../../edge/clock.ts'
 import { startRedfish, type Redfish, type RedfishFault } from '../../sim/redfish.ts'
 import type { Machine } from './machine.ts'
@@ -10,6 +11,8 @@ import { gateway } from './network.ts'
 export interface Controller {
   /** Undefined: it behaves. */
   fault(fault: RedfishFault | undefined): void
+  /** From the order to the deed; it has said yes long before. */
+  takes(span: Ms): void
   /** What it was ordered since it was built, in order. */
   readonly orders: readonly ('ForceOff' | 'On')[]
 }
@@ -29,17 +32,18 @@ export async function openManagement(machines: Iterable<Machine>): Promise<Manag
     const orders: ('ForceOff' | 'On')[] = []
     // One after the other: an *on* that overtakes an *off* is a machine in two boots.
     let last = Promise.resolve()
+    let takes: Ms = 0
     const redfish = await startRedfish({
       clock: machineClock, username, password, host: gateway,
       systems: () => [{ id: '1', name: machine.name, uuid: machine.machineId }],
       power: () => (machine.power() === 'on' ? 'On' : 'Off'),
       order(_, order) {
         orders.push(order)
-        last = last.then(() => (order === 'On' ? machine.powerOn() : machine.powerOff()))
+        last = last.then(() => machineClock.wait(takes)).then(() => (order === 'On' ? machine.powerOn() : machine.powerOff()))
       },
     })
     services.set(machine.name, redfish)
-    controllers.set(machine.name, { orders, fault: (fault) => redfish.fault('all', fault) })
+    controllers.set(machine.name, { orders, fault: (fault) => redfish.fault('all', fault), takes: (span) => { takes = span } })
   }
   return {
     of: controllers,

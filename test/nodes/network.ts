@@ -1,6 +1,7 @@
 // The lab's network: one switch, to which every machine has a cable, with the control plane and the management controllers at
-// its first address. Pods are routed by their machine's address, without translation. It exists in the room's network namespace
-// and ends with it; nothing of it can be reached from outside.
+// its first address. All that goes from one machine to another passes there, and pods are routed by their machine's address,
+// without translation: so whatever is to be cut is cut at one place. It exists in the room's network namespace and ends with it;
+// nothing of it can be reached from outside.
 import { writeFileSync } from 'node:fs'
 import { command } from './command.ts'
 
@@ -24,6 +25,21 @@ export async function openNetwork(): Promise<void> {
   await ip('address', 'add', `${serviceAddress}/32`, 'dev', bridge)
   await ip('link', 'set', bridge, 'up')
   writeFileSync('/proc/sys/net/ipv4/ip_forward', '1')
+  // A machine that was told of a shorter way to its neighbour would go past what is cut here.
+  for (const where of ['all', bridge]) writeFileSync(`/proc/sys/net/ipv4/conf/${where}/send_redirects`, '0')
+  // What is for us is looked up second, so that it can be cut too.
+  await ip('rule', 'add', 'pref', String(afterCuts), 'lookup', 'local')
+  await ip('rule', 'delete', 'pref', '0')
+}
+
+const cuts = 10
+const afterCuts = 100
+
+/** Addresses or ranges. What is on its way from one to the other is lost without a word, until the answer is called. */
+export async function cut(from: string, to: string): Promise<() => Promise<void>> {
+  const rule = ['pref', String(cuts), 'from', from, 'to', to, 'blackhole']
+  await ip('rule', 'add', ...rule)
+  return async () => void await ip('rule', 'delete', ...rule)
 }
 
 /** From the switch into the network namespace of the machine's process 1; it goes when that does. */
@@ -34,7 +50,8 @@ export async function plugIn(machine: string, index: number, pid: number): Promi
   await ip('link', 'add', cable, 'type', 'veth', 'peer', 'name', 'eth0', 'netns', String(pid))
   await ip('link', 'set', cable, 'master', bridge)
   await ip('link', 'set', cable, 'up')
-  await ip('route', 'replace', podRangeOf(index), 'via', addressOf(index))
+  // On the link whatever the rules say: a machine may boot while it is cut off.
+  await ip('route', 'replace', podRangeOf(index), 'via', addressOf(index), 'dev', bridge, 'onlink')
 }
 
 /** As if the plug were pulled: both ends see that there is no carrier. */

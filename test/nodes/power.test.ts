@@ -5,23 +5,20 @@ import * as assert from 'uvu/assert'
 import { usualValues } from '../../deploy/values.ts'
 import { machineClock as clock } from '../../edge/clock.ts'
 import { until } from './cluster.ts'
+import { killContainer } from './containers.ts'
 import { say } from './room.ts'
-import { startStage, writes, type Stage } from './stage.ts'
-import { begin, comesBack, ended, holding, movedAway, tell, untouched } from './story.ts'
-import { volumes } from './workload.ts'
+import { startStage, type Pod, type Stage } from './stage.ts'
+import { begin, comesBack, ended, movedAway, tell, untouched } from './story.ts'
 
 const test = suite('power')
 let stage: Stage
 
-interface Agent { readonly pid: number; readonly restarts: number }
+const restarts = ({ status }: Pod): number => status.containerStatuses?.[0]?.restartCount ?? 0
 
-/** The container of the agent on a node: its process, as the machine itself numbers it, and how often kubelet has started it. */
-async function agentOf(node: string): Promise<Agent> {
+async function agentOf(node: string): Promise<Pod> {
   const pod = (await stage.pods(usualValues.agentNamespace)).find(({ spec }) => spec.nodeName === node)
-  const { restartCount, containerID } = pod?.status.containerStatuses?.[0] ?? { restartCount: 0, containerID: '' }
-  const tasks = await stage.cluster.machine(node).run(['ctr', 'tasks', 'list'])
-  const pid = Number(tasks.split('\n').find((line) => line.startsWith(containerID.replace('containerd://', '')))?.split(/\s+/)[1])
-  return { pid, restarts: restartCount }
+  if (pod === undefined) throw new Error(`no agent on ${node}`)
+  return pod
 }
 
 test('installed from one file, it runs as pods and audits every node', async () => {
@@ -48,38 +45,6 @@ test('kernel freeze: ordered off, moved, switched on, back', async () => {
   await comesBack(story, incident)
 })
 
-test('cable cut, with the management network alive: ordered off, moved, back once the cable is', async () => {
-  const story = await begin(stage)
-  await story.machine.cutCable()
-  await movedAway(story)
-  await story.machine.mendCable()
-  const incident = await ended(story)
-  tell('cable cut', story, incident)
-  assert.is(incident.status.proof?.kind, 'off')
-  await comesBack(story, incident)
-})
-
-test('cable cut, and the management network with it: held with the reason, nothing is moved, withdrawn once it is heard again', async () => {
-  const story = await begin(stage)
-  const controller = stage.management.of.get(story.machine.name)
-  controller?.fault('refuse')
-  await story.machine.cutCable()
-  const held = await holding(story)
-  // Long enough for whoever guesses.
-  await clock.wait(30_000)
-  for (const volume of volumes) {
-    assert.ok(writes(stage, volume), `nobody writes ${volume}`)
-    assert.is(stage.turns(volume).at(-1)?.boot, story.bootId)
-  }
-  controller?.fault(undefined)
-  await story.machine.mendCable()
-  const incident = await ended(story)
-  tell(`nothing answers (held: ${held})`, story, incident)
-  assert.is(incident.status.proof, undefined)
-  assert.is(incident.status.outcome, 'Withdrawn')
-  await untouched(story, incident)
-})
-
 test('a freeze of a second is nothing', async () => {
   const story = await begin(stage)
   await story.machine.freeze()
@@ -90,9 +55,9 @@ test('a freeze of a second is nothing', async () => {
 
 test('its agent killed is nothing', async () => {
   const story = await begin(stage)
-  const agent = await agentOf(story.machine.name)
-  await story.machine.run(['sh', '-c', `kill -KILL ${agent.pid}`])
-  await until('kubelet has started it again', async () => (await agentOf(story.machine.name)).restarts > agent.restarts, 60_000)
+  const before = restarts(await agentOf(story.machine.name))
+  await killContainer(stage, await agentOf(story.machine.name))
+  await until('kubelet has started it again', async () => restarts(await agentOf(story.machine.name)) > before, 60_000)
   await untouched(story)
 })
 

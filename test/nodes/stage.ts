@@ -10,7 +10,9 @@ import type { PageState } from '../../coordinator/page-state.ts'
 import type { Incident } from '../../core/incident.ts'
 import type { Ms, NodeRecord } from '../../core/model.ts'
 import { imageArchive } from '../../deploy/images.ts'
-import { usualValues } from '../../deploy/values.ts'
+import { yamlOf } from '../../deploy/manifest.ts'
+import { manifests } from '../../deploy/manifests.ts'
+import { usualValues, type Values } from '../../deploy/values.ts'
 import { machineClock as clock } from '../../edge/clock.ts'
 import { silentLog } from '../../edge/log.ts'
 import { startAttacher } from '../../sim/attacher.ts'
@@ -43,23 +45,31 @@ export interface Pod extends KubeObject {
   }
 }
 
-const dist = fileURLToPath(new URL('../../dist/', import.meta.url))
+/** What `npm run build -- --images` has made. */
+export const dist = fileURLToPath(new URL('../../dist/', import.meta.url))
 const nodes = 3
 const { namespace, agentNamespace } = usualValues
 const peaceWithin: Ms = 240_000
 /** A writer that lives has written within this. */
 const writesWithin = 3
 
-export async function startStage(say: (line: string) => void): Promise<Stage> {
+export interface StageSettings {
+  /** Archives beside the product's own. */
+  readonly images: readonly string[]
+  /** What the manifests are rendered with, where they are not as they come. */
+  readonly values: Values
+}
+
+export async function startStage(say: (line: string) => void, { images = [], values }: Partial<StageSettings> = {}): Promise<Stage> {
   const began = clock.now()
   const told = (what: string): void => say(`${what} after ${((clock.now() - began) / 1_000).toFixed(1)} s`)
-  const cluster = await startCluster({ nodes, images: [imageArchive(dist)] })
+  const cluster = await startCluster({ nodes, images: [imageArchive(dist), ...images] })
   told('control plane')
   const management = await openManagement(cluster.machines.values())
   for (const volume of volumes) mkdirSync(join(cluster.storage, volume), { mode: 0o777 })
   const attacher = attach(cluster)
   await Promise.all([...cluster.machines.values()].map((machine) => machine.powerOn()))
-  await cluster.kubectl('apply', '--server-side', '--filename', join(dist, 'holdfast.yaml'))
+  await cluster.kubectl('apply', '--server-side', '--filename', values === undefined ? join(dist, 'holdfast.yaml') : rendered(cluster, values))
   await apply(cluster, 'lab', [policy, ...management.objects(namespace), ...workObjects()])
   const stage: Stage = {
     cluster, management,
@@ -86,6 +96,12 @@ export async function startStage(say: (line: string) => void): Promise<Stage> {
   await stage.peace()
   told('installed, and the workload writes')
   return stage
+}
+
+function rendered({ folder }: Cluster, values: Values): string {
+  const file = join(folder, 'holdfast.yaml')
+  writeFileSync(file, yamlOf(manifests(values)))
+  return file
 }
 
 const policy = {
@@ -133,7 +149,8 @@ async function recordsOf({ cluster }: Stage): Promise<ReadonlyMap<string, NodeRe
 export const ourTaint = ({ key }: { readonly key: string }): boolean => key.startsWith('holdfast.dev/') || key === 'node.kubernetes.io/out-of-service'
 const isUp = ({ metadata, status }: Pod): boolean => metadata.deletionTimestamp === undefined && (status.conditions?.some(({ type, status: word }) => type === 'Ready' && word === 'True') ?? false)
 
-async function disorder(stage: Stage): Promise<string | undefined> {
+/** What is not as it should be when nothing is under way. */
+export async function disorder(stage: Stage): Promise<string | undefined> {
   const open = (await stage.incidents()).find(({ status }) => status.phase !== 'Final')
   if (open !== undefined) return `${open.nodeName} has an open incident: ${open.status.step} ${JSON.stringify(open.status.holds)}`
   for (const [of, count] of [[namespace, usualValues.replicas], [agentNamespace, nodes], ['kube-system', nodes], [workNamespace, volumes.length]] as const) {

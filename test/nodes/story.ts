@@ -1,6 +1,6 @@
 // What the stories share: a victim, the times of what happened to it, and what is asked of every story once it is told.
 import * as assert from 'uvu/assert'
-import type { Incident } from '../../core/incident.ts'
+import type { Hold, HoldReason, Incident } from '../../core/incident.ts'
 import type { Ms } from '../../core/model.ts'
 import { machineClock as clock } from '../../edge/clock.ts'
 import { until } from './cluster.ts'
@@ -44,7 +44,8 @@ export async function begin(stage: Stage, victim?: Machine): Promise<Story> {
   }
 }
 
-const incidentsOf = async ({ stage, before }: Story): Promise<readonly Incident[]> => (await stage.incidents()).filter(({ name }) => !before.has(name))
+/** Since the story began. */
+export const incidentsOf = async ({ stage, before }: Story): Promise<readonly Incident[]> => (await stage.incidents()).filter(({ name }) => !before.has(name))
 
 /** Another boot, which is on another machine or later, writes every volume. */
 export async function movedAway(story: Story): Promise<void> {
@@ -99,21 +100,31 @@ export async function comesBack(story: Story, incident: Incident): Promise<void>
   neverTwoWriters(story)
 }
 
-/** The reasons for which its incident does not go on, once there is one. */
-export async function holding(story: Story): Promise<string> {
-  let reasons = ''
-  await until('a hold', async () => (reasons = (await incidentsOf(story)).flatMap(({ status }) => status.holds.map(({ because }) => because)).join(', ')) !== '', movedWithin)
-  return reasons
+/** Why its incident does not go on, once there is such a hold. */
+export async function holding(story: Story, because?: HoldReason): Promise<string> {
+  let holds: readonly Hold[] = []
+  const looked = async (): Promise<boolean> => {
+    holds = (await incidentsOf(story)).flatMap(({ status }) => status.holds).filter((hold) => because === undefined || hold.because === because)
+    return holds.length > 0
+  }
+  await until(`a hold ${because ?? ''}`, looked, endedWithin)
+  return [...new Set(holds.map((hold) => `${hold.because}: ${hold.detail}`))].join('; ')
 }
 
 /** No incident but the one that is known of, nothing cut, every pod where it was. */
 export async function untouched(story: Story, known?: Incident): Promise<void> {
   await clock.wait(quietFor)
+  await leftAlone(story, known)
+  await story.stage.peace()
+}
+
+/** So far, while the trouble may still go on. */
+export async function leftAlone(story: Story, known?: Incident): Promise<void> {
   assert.equal((await incidentsOf(story)).filter(({ name }) => name !== known?.name).map(transcript), [])
   assert.equal(story.stage.management.of.get(story.machine.name)?.orders.slice(story.orders).filter((order) => order === 'ForceOff'), [])
   const pods = (await story.stage.pods(workNamespace)).filter(({ spec }) => spec.nodeName === story.machine.name)
   assert.equal(pods.map(({ metadata: { uid } }) => uid).toSorted(), story.pods.map(({ metadata: { uid } }) => uid).toSorted())
   assert.is(story.machine.bootId(), story.bootId)
+  for (const volume of volumes) assert.is(story.stage.turns(volume).at(-1)?.boot, story.bootId)
   neverTwoWriters(story)
-  await story.stage.peace()
 }

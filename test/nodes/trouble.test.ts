@@ -1,0 +1,128 @@
+// What happens in the middle of an incident, or beside one: machines that wake up or are switched on by other hands while they
+// are being cut off, a mount that nobody lets go, and too many silent at once. On nodes with a gate.
+import { rmSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { suite } from 'uvu'
+import * as assert from 'uvu/assert'
+import { usualValues } from '../../deploy/values.ts'
+import { machineClock as clock } from '../../edge/clock.ts'
+import { until } from './cluster.ts'
+import { labImage } from './lab-image.ts'
+import { say } from './room.ts'
+import { ourTaint, startStage, uptime, type Stage } from './stage.ts'
+import { begin, comesBack, ended, holding, incidentsOf, movedAway, neverTwoWriters, tell, transcript, writtenAgain } from './story.ts'
+import { volumes } from './workload.ts'
+
+const test = suite('trouble')
+let stage: Stage
+
+const within = 120_000
+
+test('the stage is set', async () => {
+  stage = await startStage(say, { values: { ...usualValues, gate: 'on' } })
+})
+
+test('a frozen machine is thawed while it is being cut off: it writes on until it is off, and never again', async () => {
+  const story = await begin(stage)
+  const controller = stage.management.of.get(story.machine.name)
+  controller?.takes(4_000)
+  await story.machine.freeze()
+  await until('it is ordered off', () => controller?.orders[story.orders] === 'ForceOff', within)
+  await story.machine.thaw()
+  const thawedAt = uptime()
+  await until('its writer goes on', () => (stage.turns(volumes[0] ?? '').at(-1)?.last ?? 0) > thawedAt, within)
+  await movedAway(story)
+  controller?.takes(0)
+  const incident = await ended(story)
+  tell('thawed while it is cut off', story, incident)
+  assert.is(incident.status.proof?.kind, 'off')
+  await comesBack(story, incident)
+})
+
+test('other hands switch a machine on in the middle of its incident: its new boot ends it, whatever was free by then', async () => {
+  const story = await begin(stage)
+  await story.machine.powerOff()
+  await until('an incident', async () => (await incidentsOf(story)).length > 0, within)
+  await story.machine.powerOn()
+  await movedAway(story)
+  const incident = await ended(story)
+  tell('switched on by other hands', story, incident)
+  neverTwoWriters(story)
+  await stage.peace()
+  neverTwoWriters(story)
+})
+
+/** Bound past the scheduler, which would heed the quarantine. */
+async function pin(node: string): Promise<void> {
+  const containers = [{ name: 'main', image: labImage, command: ['/bin/sleep', 'infinity'] }]
+  const file = join(stage.cluster.folder, 'pinned.json')
+  writeFileSync(file, JSON.stringify({
+    apiVersion: 'v1', kind: 'Pod', metadata: { name: 'pinned', namespace: 'default' },
+    spec: { nodeName: node, containers, automountServiceAccountToken: false, terminationGracePeriodSeconds: 1, enableServiceLinks: false },
+  }))
+  await stage.cluster.kubectl('apply', '--filename', file)
+}
+
+const pinned = async (): Promise<string | undefined> => (await stage.pods('default')).find(({ metadata: { name } }) => name === 'pinned')?.status.phase
+
+test('a node that comes back with a mount that is not let go stays quarantined, says which, starts no pod, and is back once it is gone', async () => {
+  const story = await begin(stage)
+  const { disk } = story.machine
+  const [pod] = story.pods
+  // As by a line of /etc/fstab that somebody forgot: before kubelet runs, a volume of the freed pod is mounted, and in use.
+  const mount = `/var/lib/kubelet/pods/${pod?.metadata.uid}/volumes/kubernetes.io~csi/forgotten/mount`
+  writeFileSync(join(disk, 'etc/rc.local'), `mkdir -p ${mount}; mount --bind /san ${mount}; (cd ${mount}; exec sleep infinity) & echo $! > /run/busy.pid\n`)
+  await story.machine.powerOff()
+  await movedAway(story)
+  let why = ''
+  await until('it is held for what is left on it', async () => (why = await holding(story, 'waiting-for-clean')).includes(mount), within)
+  rmSync(join(disk, 'etc/rc.local'))
+  const { name } = story.machine
+  assert.ok((await stage.cluster.node(name)).spec?.taints?.some(ourTaint), 'it is quarantined')
+  assert.match(await stage.cluster.kubectl('describe', 'nodefences'), /waiting-for-clean/)
+  await pin(name)
+  let told = ''
+  await until('the pod is refused in our words', async () => (told = await stage.cluster.kubectl('describe', 'pod', 'pinned')).includes('holdfast: '), within)
+  say(`refused: ${/holdfast: .*/.exec(told)?.[0]}`)
+  await clock.wait(10_000)
+  assert.is(await pinned(), 'Pending')
+  assert.ok((await stage.cluster.node(name)).spec?.taints?.some(ourTaint), 'it is quarantined still')
+  await story.machine.run(['sh', '-c', `kill $(cat /run/busy.pid); until umount ${mount}; do sleep 0.1; done; rmdir ${mount} ${mount.replace('/mount', '')} || true`])
+  const incident = await ended(story)
+  tell(`a mount left busy (held: ${why})`, story, incident)
+  await until('the pod starts', async () => await pinned() === 'Running', within)
+  await stage.cluster.kubectl('delete', 'pod', 'pinned')
+  await comesBack(story, incident)
+})
+
+async function heldBecause(reason: string, since: number): Promise<string | undefined> {
+  const events = JSON.parse(await stage.cluster.kubectl('get', 'events.events.k8s.io', '--all-namespaces', '--output', 'json')) as { items: { eventTime?: string; reason?: string; note?: string }[] } // as kubectl prints them
+  return events.items.find(({ reason: what, note, eventTime }) => what === 'Held' && note?.startsWith(`${reason}: `) && Date.parse(eventTime ?? '') >= since)?.note
+}
+
+test('two of three machines stand still at once: nobody is cut off, with the reason, and all goes on when they do', async () => {
+  const story = await begin(stage)
+  const replicas = new Set((await stage.pods(usualValues.namespace)).map(({ spec }) => spec.nodeName))
+  // One replica must be left to say so.
+  const other = [...stage.cluster.machines.values()].filter(({ name }) => name !== story.machine.name).toSorted((one, another) => Number(replicas.has(one.name)) - Number(replicas.has(another.name)))[0]
+  const orders = (): number => [...stage.management.of.values()].reduce((sum, controller) => sum + controller.orders.length, 0)
+  const before = orders()
+  await Promise.all([story.machine.freeze(), other?.freeze()])
+  // Before there is an incident a hold stands nowhere but in an Event.
+  let why: string | undefined
+  await until('it is said why nothing is done', async () => (why = await heldBecause('storm', story.beganWall)) !== undefined, within)
+  await clock.wait(20_000)
+  assert.is(orders(), before, 'nobody was ordered anything')
+  await Promise.all([story.machine.thaw(), other?.thaw()])
+  await until('all is over', async () => (await incidentsOf(story)).every(({ status }) => status.phase === 'Final'), within)
+  const incidents = await incidentsOf(story)
+  assert.equal(incidents.filter(({ status }) => status.outcome !== 'Withdrawn').map(transcript), [])
+  assert.is(orders(), before, 'nobody was ordered anything')
+  say(`two of three at once (held: ${why}): ${writtenAgain(story) || 'nothing moved'}`)
+  neverTwoWriters(story)
+  await stage.peace()
+})
+
+test('the stage is left', async () => await stage.stop())
+
+test.run()
