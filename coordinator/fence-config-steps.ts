@@ -80,14 +80,29 @@ export function arrange(steps: Steps, specs: ReadonlyMap<string, MethodSpec>, ma
   // A level may be empty because of a method that has a fault already: that one is told, and no other.
   if (fault !== undefined && faults.length === 0) faults.push(fault)
   const ons = [...specs.values()].filter((spec) => spec.action === 'on' && named.some(({ method }) => method === spec.name))
+  const written = backOrder.flatMap((step) => steps.steps[step]?.levels.flat() ?? [])
   const methods = [...new Set(levels.flat())].flatMap((name) => {
     const spec = specs.get(name)
-    return spec === undefined ? [] : [configured(spec, ons.find((on) => on.outlet === spec.outlet))]
+    if (spec === undefined) return []
+    const on = ons.find(({ outlet }) => outlet === spec.outlet)
+    const cutsOff = steps.steps.isolation?.levels.flat().includes(name) === true
+    return [{ ...configured(spec, on), ...placeOf(on === undefined ? undefined : written.indexOf(on.name), cutsOff) }]
   })
   faults.push(...idle(specs, named.map(({ method }) => method), methods, map))
   const marks = named.map(({ method }) => method).filter((name) => marking.has(name))
   const whole = levels.map((level) => level.flatMap((name) => methods.filter((method) => method.name === name)))
   return { arranged: { levels: whole, methods, marks }, faults }
+}
+
+/** In which the *on* methods of the steps are run. */
+const backOrder: readonly StepName[] = ['power_management', 'recovery', 'isolation']
+/** More than all methods of a configuration. */
+const last = 1_000
+
+/** Where nobody has written it: a machine's power first, and last what it was cut off from. */
+function placeOf(written: number | undefined, cutsOff: boolean): { readonly backAt?: number } {
+  if (written !== undefined) return { backAt: written + 1 }
+  return cutsOff ? { backAt: last } : {}
 }
 
 /** Names of *off* methods, level by level. */

@@ -267,7 +267,7 @@ function pursue(at: Situation): Action[] {
   if (back.length > 0) return [...looks, ...shut, ...back]
   const brake = mayOrder(at, step)
   if (brake !== undefined) return [...looks, ...shut, hold(node.name, brake, incident)]
-  return foundOffNear(at) ? looks : [...looks, ...shut, ...order(at, step, result.lacks)]
+  return foundOffNear(at) ? looks : [...looks, ...shut, ...order(at, step, result)]
 }
 
 const orderedOff = (status: IncidentStatus): boolean => given(status).some((attempt) => attempt.action === 'off')
@@ -355,7 +355,7 @@ function mayOrder(at: Situation, step: Next): Brake | undefined {
   return noOrders(on.seen.nodes, node, incident, on.storms, on.fencing, on.verdicts) ?? (on.fencing.has(node.name) ? undefined : mayBeStruck(at))
 }
 
-function order(at: Situation, step: Next, lacks: string): Action[] {
+function order(at: Situation, step: Next, { lacks, astray }: Lacking): Action[] {
   const { on, incident, node, status } = at
   switch (step.next) {
     case 'order': {
@@ -366,12 +366,14 @@ function order(at: Situation, step: Next, lacks: string): Action[] {
         ...(node.busy.has(`order ${node.name} ${step.method.name}`) ? [] : [{ do: 'fence', node: node.name, incident: incident.name, method: step.method, level: step.level, round: step.round } as const]),
       ]
     }
-    case 'verify': return challengeNeighbours(on, incident, node)
+    case 'verify': return [...challengeNeighbours(on, incident, node), ...(astray === true ? [hold(node.name, { because: 'identity-unproven', detail: lacks, lifts: astrayLifts }, incident)] : [])]
     case 'wait': return step.overdue ? [hold(node.name, { because: 'order-may-land', detail: `${step.detail}, past its deadline`, lifts: 'the end of that program' }, incident)] : []
     case 'rest': return [hold(node.name, { because: 'resting', detail: `${step.detail}; no proof: ${lacks}`, lifts: 'the next round' }, incident)]
     case 'none': return [hold(node.name, { because: step.because, detail: step.detail, lifts: 'a fence path that answers, or spec.acknowledge by a person who knows that the machine is off' }, incident)]
   }
 }
+
+const astrayLifts = 'its answer; without one, what was ordered off is switched on again'
 
 /** A proof stands. */
 function proven(at: Situation, proof: Proof): Action[] {

@@ -206,6 +206,8 @@ export interface Method {
   /** What it names is the Node's own claim (spec.providerID): nothing is ordered by it until the cloud's record was seen to bear the
    *  address of the node's beats. */
   readonly claimed?: true
+  /** Its place among what is given back: the lowest first, as the operator wrote it. */
+  readonly backAt?: number
   readonly digest: string
   /** How long one order may take, and one status. */
   readonly orderWithin: Ms

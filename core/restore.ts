@@ -243,13 +243,17 @@ function giveOn(at: Situation, methods: readonly Cut[]): Action[] {
   const { on, incident, node, status } = at
   const foreign = methods.length === 0 ? undefined : keptOff(node) ?? foreignTaint(node)
   if (foreign !== undefined) return [hold(node.name, foreign, incident)]
-  const due = methods.filter((one) => on.now >= onDue(incident, node, one, on.now))
+  const due = methods.filter((one) => on.now >= onDue(incident, node, one, on.now)).toSorted((one, other) => placeOf(one) - placeOf(other))
   const waits = due.map(({ method }) => mustStayOff(at, method))
   const next = due[waits.indexOf(undefined)]
   if (next === undefined) return waits.slice(0, 1).flatMap((brake) => (brake === undefined ? [] : [hold(node.name, brake, incident)]))
-  if (node.busy.has(`order ${node.name} ${next.method.name}`)) return []
+  // One after the other, as it is written: a machine is not given back to its storage while its power is only being asked for.
+  const asked = methods.filter(({ method }) => node.busy.has(`order ${node.name} ${method.name}`))
+  if (asked.some((one) => one === next || placeOf(one) < placeOf(next))) return []
   return [{ do: 'restore', node: node.name, incident: incident.name, method: next.method, level: next.level, round: status.round }]
 }
+
+const placeOf = ({ method: { backAt = 0 } }: Cut): number => backAt
 
 function onDue(incident: Incident, node: NodeSeen, { method, says }: Cut, now: Ms): Ms {
   // An *on* that was not given is tried again ever more rarely, as one that failed; an *off* that was not, changed nothing.

@@ -50,6 +50,23 @@ test('the maps of the proposal are read unchanged', () => {
   assert.not.match(JSON.stringify(config), /hush/)
 })
 
+test('what is cut is given back in the order that is written, power before what it was cut off from where nothing is', () => {
+  const back = (properties: string, methods: Readonly<Record<string, string>>) => {
+    const { methods: read, faults } = configOf(one(properties, methods))
+    assert.equal(faults, [])
+    return Object.values(read).toSorted((first, second) => (first.backAt ?? 0) - (second.backAt ?? 0)).map(({ name }) => name)
+  }
+  const fc = 'agent_name=fence_brocade\nip=10.0.0.8\nplug=2\n'
+  const strip = 'agent_name=pdu-snmp\nip=10.0.0.9\nplug=1\n'
+  const offs = { 'fc-off': `${fc}action=off`, 'eaton-off': `${strip}action=off` }
+  const both = { ...offs, 'fc-on': `${fc}action=on`, 'eaton-on': `${strip}action=on` }
+  const { methods } = configOf(seed)
+  assert.ok((methods['eaton-off']?.backAt ?? 0) < (methods['fc-off']?.backAt ?? 0))
+  assert.equal(back('isolation=fc-off\npower_management=eaton-off', offs), ['eaton-off', 'fc-off'])
+  assert.equal(back('isolation=fc-off\npower_management=eaton-off\nrecovery=eaton-on fc-on', both), ['eaton-off', 'fc-off'])
+  assert.equal(back('isolation=fc-off\npower_management=eaton-off\nrecovery=fc-on eaton-on', both), ['fc-off', 'eaton-off'])
+})
+
 test('a method\'s own keys override its template\'s, - and _ alike', () => {
   const template = { 'fence-method-template-x': 'agent_name=redfish\nip=10.0.0.1\npower-wait=2\ntimeout=40s' }
   const config = configOf(one('power_management=off', { off: 'template=fence-method-template-x\naction=off\nplug=1\npower_wait=5\ntimeout=90' }, template))

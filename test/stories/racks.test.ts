@@ -61,6 +61,8 @@ test('outlets that changed places: the wrong machine goes dark, and that is no p
   strip?.wire(other, on.world.nodes.get(on.victim)?.machine)
   on.world.isolate(on.victim)
   await on.until('the neighbour is dark', () => on.world.nodes.get(other)?.machine.state() === 'off', 60_000)
+  const named = async () => (await on.incidents()).find(({ nodeName }) => nodeName === on.victim)?.status.holds.find(({ because }) => because === 'identity-unproven')?.detail
+  await on.until('it is told whom the order may have struck', async () => (await named())?.includes(`${other} on the same device has not answered since the first off`) === true, 10_000)
   await on.until('the neighbour has its power again', () => on.world.nodes.get(other)?.machine.state() === 'running', 120_000)
   await on.run(600_000)
   const own = (await on.incidents()).find(({ nodeName }) => nodeName === on.victim)
