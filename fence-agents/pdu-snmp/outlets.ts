@@ -16,6 +16,8 @@ export interface OutletTable {
   readonly pending?: { readonly column: string; readonly none: number }
   /** Comes before a bare outlet number: the strip itself, where several hang on one controller. */
   readonly unit?: string
+  /** Where the device counts from, if not from 1 as on the front of it. */
+  readonly from?: number
 }
 
 export type OutletState = 'on' | 'off' | 'changing'
@@ -27,6 +29,7 @@ export interface Order {
 
 const apc = '1.3.6.1.4.1.318.1.1'
 const eaton = '1.3.6.1.4.1.534.6.6.7.6'
+const managed = '1.3.6.1.4.1.534.6.6.6.1.2.2.1'
 const raritan = '1.3.6.1.4.1.13742'
 
 export const outletTables: Readonly<Record<string, OutletTable>> = {
@@ -50,6 +53,11 @@ export const outletTables: Readonly<Record<string, OutletTable>> = {
     state: `${eaton}.6.1.2`, states: new Map([[0, 'off'], [1, 'on'], [2, 'changing'], [3, 'changing']]), name: `${eaton}.1.1.3`, unit: '0',
     on: { column: `${eaton}.6.1.4`, value: 0 }, off: { column: `${eaton}.6.1.3`, value: 0 },
   },
+  'eaton-managed': {
+    says: 'Eaton and Powerware Managed ePDU, before G2: one column is state and order, and its outlets count from 0',
+    state: `${managed}.3`, states: new Map([[0, 'off'], [1, 'on'], [2, 'changing']]), name: `${managed}.1`, from: 0,
+    on: { column: `${managed}.3`, value: 1 }, off: { column: `${managed}.3`, value: 0 },
+  },
   raritan: {
     says: 'Raritan PX2, PX3 and what followed (PDU2-MIB)',
     state: `${raritan}.6.4.1.2.1.3`, states: new Map([[7, 'on'], [8, 'off']]), name: `${raritan}.6.3.5.3.1.3`, unit: '1',
@@ -61,7 +69,7 @@ export const outletTables: Readonly<Record<string, OutletTable>> = {
 const known: readonly (readonly [string, string])[] = [
   ['1.3.6.1.4.1.318.1.3.4.5', 'apc-rpdu'], ['1.3.6.1.4.1.318.1.3.4.6', 'apc-rpdu2'],
   ['1.3.6.1.4.1.318.1.3.4.1', 'apc-masterswitch'], ['1.3.6.1.4.1.318.1.3.4.2', 'apc-masterswitch'], ['1.3.6.1.4.1.318.1.3.4.3', 'apc-masterswitch'],
-  ['1.3.6.1.4.1.534.6.6.7', 'eaton'], ['1.3.6.1.4.1.13742.6', 'raritan'],
+  ['1.3.6.1.4.1.534.6.6.7', 'eaton'], ['1.3.6.1.4.1.534.6.6.6', 'eaton-managed'], ['1.3.6.1.4.1.13742.6', 'raritan'],
 ]
 
 export function tableOfDevice(sysObjectID: string): OutletTable {

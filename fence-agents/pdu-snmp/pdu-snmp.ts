@@ -13,7 +13,7 @@ export const agent: AgentDescription = {
   parameters: [
     ...snmpParameters,
     { name: 'plug', says: 'The outlet: its number, UNIT.NUMBER where several strips hang on one controller, or its name', type: 'string', required: true, obsoletes: 'port', short: 'n' },
-    { name: 'model', says: 'auto (ask the device), apc-rpdu, apc-rpdu2, apc-masterswitch, eaton, raritan or generic', type: 'string', default: 'auto' },
+    { name: 'model', says: 'auto (ask the device), apc-rpdu, apc-rpdu2, apc-masterswitch, eaton, eaton-managed, raritan or generic', type: 'string', default: 'auto' },
     { name: 'power_timeout', says: 'From the order until the outlet must have changed', type: 'second', default: '20' },
     { name: 'state_oid', says: 'generic: the column of the state, to which the plug is added', type: 'string' },
     { name: 'state_on', says: 'generic: the number of on', type: 'integer', default: '1' },
@@ -80,13 +80,25 @@ const missing: SnmpValue = { is: 'nothing', value: 'no answer to this' }
 async function outletOn(device: SnmpDevice, given: Given): Promise<Outlet> {
   const table = await tableOn(device, given)
   const plug = given.text('plug')
-  if (/^\d{1,9}(\.\d{1,9}){0,3}$/.test(plug)) return { table, index: !plug.includes('.') && table.unit !== undefined ? `${table.unit}.${plug}` : plug }
+  if (/^\d{1,9}(\.\d{1,9}){0,3}$/.test(plug)) return { table, index: indexOf(plug, table) }
   if (table.name === undefined) throw new Failure('config', 'plug= is a name, and there is no column of names: set name_oid=, or give the number')
   const found = [...await device.below(table.name)].filter(([, name]) => name.is === 'text' && name.value === plug)
   const [first, second] = found
   if (first === undefined) throw new Failure('notfound', `no outlet is named ${JSON.stringify(plug)}`)
   if (second !== undefined) throw new Failure('config', `outlets ${found.map(([index]) => index).join(' and ')} are both named ${JSON.stringify(plug)}`)
   return { table, index: first[0] }
+}
+
+/** As the device counts them: a bare number is what stands on its front. */
+function indexOf(plug: string, { unit, from = 1 }: OutletTable): string {
+  if (plug.includes('.')) return plug
+  const index = Number(plug) + from - 1
+  if (index < 0) throw new Failure('config', 'outlets of this device are numbered from 1, as on its front')
+  return unit === undefined ? String(index) : `${unit}.${index}`
+}
+
+function plugAt(index: string, { from = 1 }: OutletTable): string {
+  return index.includes('.') ? index : String(Number(index) + 1 - from)
 }
 
 async function tableOn(device: SnmpDevice, given: Given): Promise<OutletTable> {
@@ -102,7 +114,7 @@ async function list(device: SnmpDevice, given: Given): Promise<readonly { plug: 
   const states = await device.below(table.state)
   const names: ReadonlyMap<string, SnmpValue> = table.name === undefined ? new Map() : await device.below(table.name)
   if (states.size === 0) throw new Failure('notfound', `the device has no outlets of this kind: ${table.says}`)
-  return [...states.keys()].map((plug) => ({ plug, name: names.get(plug)?.value.toString() ?? '' }))
+  return [...states.keys()].map((index) => ({ plug: plugAt(index, table), name: names.get(index)?.value.toString() ?? '' }))
 }
 
 // Last, so that every constant above has its value when the program begins.

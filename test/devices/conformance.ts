@@ -85,7 +85,7 @@ async function redfish(rack: Rack): Promise<readonly Trial[]> {
 
 async function strips(rack: Rack): Promise<readonly Trial[]> {
   const trials: Trial[] = []
-  for (const [kind, programs] of [['apc', ['pdu-snmp', 'fence_apc_snmp']], ['eaton', ['fence_eaton_snmp']]] as const) {
+  for (const [kind, programs] of [['apc', ['pdu-snmp', 'fence_apc_snmp']], ['eaton', ['pdu-snmp', 'fence_eaton_snmp']]] as const) {
     const feeds = { 3: loose(), 4: loose() }
     const { v2c, backEnd } = await startPowerStrip(rack, kind, feeds, kinds[kind])
     const told = { ...v2c, plug: '3', other: '4', unknown: '99', 'wrong.community': 'wrong', ...await shellTo(rack, feeds, backEnd) }

@@ -4,8 +4,8 @@
 #
 #   install.sh [all]      all: what the long tests need too
 #
-# Prints the cache's directory as its last line. Exit codes: 0 all is there, 3 this machine cannot (it says why), anything
-# else is apt's or pip's own failure.
+# Prints the cache's directory as its last line. Exit codes: 0 all is there, 3 this machine cannot, anything else is apt's or
+# pip's own failure. Each says why on stderr, the last line what matters most.
 set -euo pipefail
 
 here="$(cd "$(dirname "$0")" && pwd)"

@@ -16,6 +16,10 @@ export interface Machine {
   readonly boots: readonly string[]
   /** The first beat of a boot that was not there before this call, or of the one that runs. */
   beats(): Promise<string>
+  /** How it stands by its process and its beats: `hung` has power and has not beaten for so long. */
+  state(silence: number): 'off' | 'starting' | 'beating' | 'hung'
+  /** What its process said last, for whoever looks for a fault of the test. */
+  lastWords(): string
   /** Types a line into its second serial port. */
   tell(command: string): void
   /** Waits for three more beats of this boot: one may have been on its way. */
@@ -39,12 +43,15 @@ export async function startMachine(rack: Rack, name: string, { feeds = 1, on = t
   const states = Array.from({ length: feeds }, () => on)
   const heard: { readonly boot: string; readonly machine: string }[] = []
   const boots: string[] = []
+  let heardAt = 0
+  let startedAt = 0
   const beatsAt = rack.keep(await serveLines(join(rack.folder, `${name}.beats`), async (lines) => {
     for await (const line of lines) {
       const [, boot, machine] = /^BEAT \d+ ([0-9a-f-]{36}) ([0-9a-f-]{36})/.exec(line.trim()) ?? []
       if (boot === undefined || machine === undefined) continue
       if (boots.at(-1) !== boot) boots.push(boot)
       heard.push({ boot, machine })
+      heardAt = performance.now()
     }
   }))
   const shell = rack.keep(await serveLines(join(rack.folder, `${name}.shell`), async (lines) => {
@@ -55,6 +62,7 @@ export async function startMachine(rack: Rack, name: string, { feeds = 1, on = t
   const settle = async () => {
     const power = states.some((state) => state)
     if (power && (running === undefined || running.end() !== undefined)) {
+      startedAt = performance.now()
       running = await rack.start(name, qemu(uuid, beatsAt.path, shell.path))
     } else if (!power && running !== undefined) {
       await running.crash()
@@ -72,6 +80,12 @@ export async function startMachine(rack: Rack, name: string, { feeds = 1, on = t
   await settled()
   return {
     name, uuid, boots, feed: feedAt(0), feeds: states.map((_, index) => feedAt(index)),
+    state(silence) {
+      if (!runs()) return 'off'
+      if (heardAt < startedAt) return 'starting'
+      return performance.now() - heardAt < silence ? 'beating' : 'hung'
+    },
+    lastWords: () => running?.lastWords() ?? '',
     tell: (command) => shell.say(`${command}\n`),
     async beats() {
       const before = heard.length

@@ -3,13 +3,15 @@ import { EventEmitter, once } from 'node:events'
 import { join } from 'node:path'
 import { serveLines, type LineServer } from './lines.ts'
 import { loose, type Feed } from './machine.ts'
-import { pause, until, type Parameters, type Rack } from './rack.ts'
+import { pause, until, type Rack } from './rack.ts'
 import { startSnmpd, type Snmpd } from './snmpd.ts'
 
 export interface PowerStrip extends Snmpd {
   readonly backEnd: LineServer
   /** The next order that it is given, before it is carried out. */
   ordered(): Promise<void>
+  /** Each of them as it comes in: `off 3`. */
+  heard: (order: string) => void
   fault: StripFault | undefined
 }
 
@@ -45,27 +47,22 @@ const outlets = [1, 2, 3, 4, 5, 6, 7, 8]
 
 /** `wired` by the outlet's number. */
 export async function startPowerStrip(rack: Rack, name: string, wired: Readonly<Record<number, Feed>>, kind: Kind = kinds.apc): Promise<PowerStrip> {
-  const own: { fault: StripFault | undefined } = { fault: undefined }
+  const own: Pick<PowerStrip, 'fault' | 'heard'> = { fault: undefined, heard: () => undefined }
   const heard = new EventEmitter()
   const feeds = new Map(outlets.map((outlet) => [outlet, wired[outlet] ?? loose()]))
-  const backEnd = rack.keep(await serveLines(join(rack.folder, `${name}.outlets`), (lines, say) => speak(lines[Symbol.asyncIterator](), say, { kind, feeds }, (what) => {
+  const backEnd = rack.keep(await serveLines(join(rack.folder, `${name}.outlets`), (lines, say) => speak(lines[Symbol.asyncIterator](), say, { kind, feeds, heard: (order) => own.heard(order) }, (what) => {
     if (what === 'set') heard.emit('order')
     return own.fault
   })))
   const snmpd = await startSnmpd(rack, name, [`sysObjectID ${kind.says}`, `pass_persist ${kind.root} /usr/bin/socat - UNIX-CONNECT:${backEnd.path}`])
-  await until(`${name} to answer`, async () => (await rack.ask('pdu-snmp', 'status', { ...snmpd.v2c, ...generic(kind), plug: '1' })).state !== 'unknown')
+  await until(`${name} to answer`, async () => (await rack.ask('pdu-snmp', 'status', { ...snmpd.v2c, plug: '1' })).state !== 'unknown')
   return Object.assign(own, snmpd, { backEnd, ordered: async () => void await once(heard, 'order') })
-}
-
-/** As `pdu-snmp` is told of a strip that it does not know. */
-function generic(kind: Kind): Parameters {
-  const { state, order, on, off } = kind
-  return kind === kinds.apc ? {} : { model: 'generic', state_oid: `${state}`, order_on_oid: order, order_off_oid: order, state_on: `${on}`, state_off: `${off}`, order_on: `${on}`, order_off: `${off}` }
 }
 
 interface Strip {
   readonly kind: Kind
   readonly feeds: ReadonlyMap<number, Feed>
+  heard(order: string): void
 }
 
 /** What snmpd asks of whoever stands behind a part of its tree: `PING`, `get`, `getnext` or `set`, each with its OID. */
@@ -117,11 +114,12 @@ function answerOf(oid: string | undefined, strip: Strip): string {
 }
 
 async function ordered(oid: string, value: string, strip: Strip, fault: StripFault | undefined): Promise<string> {
-  const { column, feed } = placeOf(oid, strip)
+  const { column, outlet, feed } = placeOf(oid, strip)
   const { kind } = strip
   if (feed === undefined || column !== kind.order) return 'not-writable'
   const number = Number(/^integer (\d)$/.exec(value.trim())?.[1] ?? Number.NaN)
   if (![kind.on, kind.off, kind.reboot].includes(number)) return 'wrong-value'
+  strip.heard(`${number === kind.reboot ? 'reboot' : number === kind.off ? 'off' : 'on'} ${outlet}`)
   const obey = async () => {
     if (number === kind.reboot) await feed.switchTo(false)
     await feed.switchTo(number !== kind.off)

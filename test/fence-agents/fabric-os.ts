@@ -15,6 +15,10 @@ export interface FabricOs {
   readonly ports: Map<string, FcPort>
   /** What was ordered, without the questions. */
   readonly orders: string[]
+  /** The same as it comes in. */
+  heard: (order: string) => void
+  /** What its shell prints, whoever brings the command. */
+  says(command: string): string
   readonly head: 'fixed' | 'director'
   fault: FabricFault | undefined
   close(): Promise<void>
@@ -63,7 +67,7 @@ export async function startFabricOs(head: FabricOs['head'] = 'fixed', folder?: s
     port: (server.address() as AddressInfo).port, // it listens on a port
     fingerprint: `SHA256:${createHash('sha256').update(ssh2.utils.parseKey(key).getPublicSSH()).digest('base64').replace(/=+$/, '')}`,
     ports: new Map(names.map((name) => [name, { machine: 'lit', cut: 'no' }])),
-    orders: [], head, fault: undefined,
+    orders: [], head, fault: undefined, heard: () => undefined, says: (command) => said(command, fabric, folder),
     close: () => new Promise((resolve) => {
       for (const connection of connections) connection.end()
       server.close(() => resolve())
@@ -90,7 +94,9 @@ function said(command: string, fabric: FabricOs, folder: string | undefined): st
   if (verb === '') return `rbash: ${command}: command not found\n`
   if (port === undefined) return 'Error: port number out of range\n'
   if (fabric.fault === 'not permitted') return 'RBAC permission denied.\n'
-  fabric.orders.push(`${persistent === '' ? '' : 'persistent '}${verb.toLowerCase()} ${name}`)
+  const order = `${persistent === '' ? '' : 'persistent '}${verb.toLowerCase()} ${name}`
+  fabric.orders.push(order)
+  fabric.heard(order)
   const obey = () => {
     if (verb.toLowerCase() === 'enable') port.cut = persistent === '' && port.cut === 'persistent' ? 'persistent' : 'no'
     else port.cut = persistent === '' ? 'till restart' : 'persistent'

@@ -30,6 +30,10 @@ const strips = {
     id: '1.3.6.1.4.1.534.6.6.7', state: '1.3.6.1.4.1.534.6.6.7.6.6.1.2', name: '1.3.6.1.4.1.534.6.6.7.6.1.1.3', pending: '',
     unit: '0.', on: 1, off: 0, orders: { on: ['1.3.6.1.4.1.534.6.6.7.6.6.1.4', 0], off: ['1.3.6.1.4.1.534.6.6.7.6.6.1.3', 0] },
   },
+  'eaton-managed': {
+    id: '1.3.6.1.4.1.534.6.6.6', state: '1.3.6.1.4.1.534.6.6.6.1.2.2.1.3', name: '1.3.6.1.4.1.534.6.6.6.1.2.2.1.1', pending: '',
+    unit: '', on: 1, off: 0, orders: { on: ['1.3.6.1.4.1.534.6.6.6.1.2.2.1.3', 1], off: ['1.3.6.1.4.1.534.6.6.6.1.2.2.1.3', 0] },
+  },
   raritan: {
     id: '1.3.6.1.4.1.13742.6', state: '1.3.6.1.4.1.13742.6.4.1.2.1.3', name: '1.3.6.1.4.1.13742.6.3.5.3.1.3', pending: '',
     unit: '1.', on: 7, off: 8, orders: { on: ['1.3.6.1.4.1.13742.6.4.1.2.1.2', 1], off: ['1.3.6.1.4.1.13742.6.4.1.2.1.2', 0] },
@@ -37,6 +41,9 @@ const strips = {
 } as const
 
 type Kind = keyof typeof strips
+
+/** As the device counts it: one kind begins at 0. */
+const indexOf = (kind: Kind, outlet: number): string => `${strips[kind].unit}${kind === 'eaton-managed' ? outlet - 1 : outlet}`
 
 interface World {
   readonly strip: SnmpDevice
@@ -48,12 +55,12 @@ interface World {
 
 /** Four outlets, all on. `obeys` false: an order is taken, and nothing happens. */
 async function inWorld(work: (world: World) => Promise<void>, { kind = 'apc-rpdu', obeys = true }: { kind?: Kind; obeys?: boolean } = {}): Promise<void> {
-  const { id, state, name, pending, unit, on, off, orders } = strips[kind]
+  const { id, state, name, pending, on, off, orders } = strips[kind]
   const values: Record<string, Value> = { [sysObjectID]: { type: 'OID', value: id } }
   for (const outlet of [1, 2, 3, 4]) {
-    values[`${state}.${unit}${outlet}`] = integer(on)
-    values[`${name}.${unit}${outlet}`] = text(`node-${outlet}`)
-    if (pending !== '') values[`${pending}.${unit}${outlet}`] = integer(2)
+    values[`${state}.${indexOf(kind, outlet)}`] = integer(on)
+    values[`${name}.${indexOf(kind, outlet)}`] = text(`node-${outlet}`)
+    if (pending !== '') values[`${pending}.${indexOf(kind, outlet)}`] = integer(2)
   }
   const strip = await startSnmpDevice(values, (oid, value, now) => {
     if (!obeys) return
@@ -66,9 +73,9 @@ async function inWorld(work: (world: World) => Promise<void>, { kind = 'apc-rpdu
   try {
     await inPlace((place) => work({
       strip, place, with: (over = {}) => ({ ...login, ...over }),
-      power: (outlet) => (strip.values.get(`${state}.${unit}${outlet}`)?.value === on ? 'on' : 'off'),
+      power: (outlet) => (strip.values.get(`${state}.${indexOf(kind, outlet)}`)?.value === on ? 'on' : 'off'),
       bend(outlet, column, value) {
-        const oid = `${{ state, name, pending }[column]}.${unit}${outlet}`
+        const oid = `${{ state, name, pending }[column]}.${indexOf(kind, outlet)}`
         if (value === undefined) strip.values.delete(oid)
         else strip.values.set(oid, value)
       },
@@ -80,14 +87,14 @@ async function inWorld(work: (world: World) => Promise<void>, { kind = 'apc-rpdu
 
 for (const kind of Object.keys(strips) as Kind[]) {
   test(`${kind}: told by the device or by the operator, its outlet goes off and on, and no other does`, () => inWorld(async ({ place, strip, power, with: at }) => {
-    const { unit, orders } = strips[kind]
+    const { orders } = strips[kind]
     assert.is((await place.ask('pdu-snmp', 'status', at())).state, 'on')
     const off = await place.ask('pdu-snmp', 'off', at())
     assert.equal([off.state, power(3), power(1), power(2), power(4)], ['off', 'off', 'on', 'on', 'on'])
     assert.match(off.evidence, /^exit 0: outlet [\d.]+ "node-3" reads off/)
     assert.is((await place.ask('pdu-snmp', 'status', at({ model: kind }))).state, 'off')
     assert.is((await place.ask('pdu-snmp', 'on', at({ model: kind }))).state, 'on')
-    assert.equal(strip.orders, [`${orders.off[0]}.${unit}3=${orders.off[1]}`, `${orders.on[0]}.${unit}3=${orders.on[1]}`])
+    assert.equal(strip.orders, [`${orders.off[0]}.${indexOf(kind, 3)}=${orders.off[1]}`, `${orders.on[0]}.${indexOf(kind, 3)}=${orders.on[1]}`])
   }, { kind }))
 }
 
