@@ -59,6 +59,7 @@ export function doer(options: DeedOptions): (deed: Deed) => Promise<boolean> {
     switch (deed.do) {
       case 'open': return open(deed)
       case 'adopt': return incidents.adopt(deed.incident, timeline.adopted(leads() ?? 0, replica, at()))
+      case 'complete': return incidents.change(deed.incident, timeline.completed(deed.taken, at()))
       case 'fence': return order(deed, 'off')
       case 'restore': return order(deed, 'on')
       case 'settle': return incidents.change(deed.incident, timeline.settled(deed.attempt, at()))

@@ -2,9 +2,10 @@
 // that no decision changes: core/plan.ts and core/clear.ts read these lists.
 import * as v from 'valibot'
 import {
-  given, type Attempt, type Evidence, type Hold, type HoldReason, type IncidentStatus, type Moment, type Outcome, type PodFate, type ProofKind, type ProofRecord,
+  given, type Attempt, type Evidence, type Hold, type HoldReason, type IncidentStatus, type Moment, type Outcome, type PodFate, type ProofKind, type ProofRecord, type Taken,
   type VolumeFate, type Voided,
 } from '../core/incident.ts'
+import { policyFields } from './holdfast-policy.ts'
 import { bootText } from './node-record.ts'
 import { conditions, type Condition } from './schema-condition.ts'
 import { duration, instant, list, prose, ruled, text, whole, word, type Fields } from './schema.ts'
@@ -17,7 +18,7 @@ const steps: Record<IncidentStatus['step'], string> = {
 }
 const outcomes: Record<Outcome, string> = {
   Recovered: 'the node is back and clean', Withdrawn: 'the node was well after all', Void: 'the proof was shown false',
-  Replaced: 'another machine bears the name', NodeDeleted: 'the Node object is gone',
+  Replaced: 'another machine bears the name', NodeDeleted: 'the Node object is gone', Refused: 'a person asked for it, and it could not be done',
 }
 const proofs: Record<ProofKind, string> = { off: 'ordered off and read off twice', 'found-off': 'read off twice before any order', vouched: 'a person said that it is off', 'safe-detach': 'the driver itself refuses to detach what is in use' }
 const reasons: Record<HoldReason, string> = {
@@ -126,6 +127,13 @@ export const statusSchema = v.pipe(
     term: v.exactOptional(whole('The term of the leader that wrote last. Its writes make those of an older leader fail.', 0, Number.MAX_SAFE_INTEGER), 0),
     waitsFor: v.exactOptional(prose('The reason of the first hold; empty when nothing is waited for.', 128)),
     attempts: v.exactOptional(list('Runs of methods, oldest first.', attempt, limits.attempts, ['id']), []),
+    taken: v.exactOptional(v.pipe(
+      v.object({
+        nodeUid: text('UID of the Node object.', 128), boot: bootText('The boot that is fenced.'), machine: text('The machine\'s UUID.', 128, 0),
+        policy: v.pipe(v.object({ name: text('The HoldfastPolicy it was taken from.', 253), ...policyFields }), v.description('The policy, by value.')),
+      } satisfies Fields<Taken>),
+      v.description('What a person who fenced by hand did not write, as it was when it was first seen.'),
+    )),
     proof: v.exactOptional(proof('Why the node cannot write. Absent: nothing proves it.')),
     voided: v.exactOptional(list('Proofs that do not stand any more.', v.pipe(
       v.object({
@@ -222,7 +230,7 @@ function succeeded({ phase, outcome, holds, timeline }: IncidentStatus, first: M
   const last = timeline.at(-1) ?? first
   if (phase === 'Error') return { type, status: 'False', reason: 'Error', lastTransitionTime: last.at, message: last.detail }
   if (phase === 'Final') {
-    return { type, status: outcome === 'Void' ? 'False' : 'True', reason: outcome ?? 'Ended', lastTransitionTime: last.at, message: last.detail }
+    return { type, status: outcome === 'Void' || outcome === 'Refused' ? 'False' : 'True', reason: outcome ?? 'Ended', lastTransitionTime: last.at, message: last.detail }
   }
   const [waits] = holds
   const message = waits === undefined ? 'It goes on.' : `${waits.detail}; ended by: ${waits.lifts}`

@@ -4,6 +4,7 @@
 import * as v from 'valibot'
 import type { Acknowledgement, Cause, Incident, IncidentStatus } from '../core/incident.ts'
 import type { KubeObject } from './api.ts'
+import { defaultPolicy, type Policy } from '../core/policy.ts'
 import { policyFields, policyOfSpec, specOfPolicy } from './holdfast-policy.ts'
 import { conditionsOf, limited, limits, statusSchema } from './node-fence-status.ts'
 import { bootText } from './node-record.ts'
@@ -14,24 +15,24 @@ import { apiVersion, pathOf, type Kind } from './schema-kind.ts'
 
 const onlyOnce = ruled(settled)
 const ofThisBoot: Rule = {
-  rule: '!has(self.acknowledge) || self.acknowledge.boot == self.boot', fieldPath: '.acknowledge.boot',
+  rule: `!has(self.acknowledge) || self.boot == '' || self.acknowledge.boot == self.boot`, fieldPath: '.acknowledge.boot',
   message: 'must be spec.boot: a word that a machine is off is of the boot that failed, and of no other',
 }
 
 const spec = v.pipe(
   v.object({
     nodeName: v.pipe(text('The node.', 253), v.metadata(onlyOnce)),
-    nodeUid: v.pipe(text('UID of the Node object: another Node of the same name is another node.', 128), v.metadata(onlyOnce)),
-    boot: v.pipe(bootText('The boot that failed.'), v.metadata(onlyOnce)),
-    machine: v.pipe(text('The machine\'s UUID (systemUUID).', 128, 0), v.metadata(onlyOnce)),
-    cause: v.pipe(word('Why it was opened.', {
+    nodeUid: v.exactOptional(v.pipe(text('UID of the Node object: another Node of the same name is another node. Empty, as the next two: as it is when this is first seen.', 128, 0), v.metadata(onlyOnce)), ''),
+    boot: v.exactOptional(v.pipe(bootText('The boot that failed.'), v.metadata(onlyOnce)), ''),
+    machine: v.exactOptional(v.pipe(text('The machine\'s UUID (systemUUID).', 128, 0), v.metadata(onlyOnce)), ''),
+    cause: v.exactOptional(v.pipe(word('Why it was opened.', {
       silence: 'nothing was heard of the node', hung: 'its machine answers and nothing on it works', 'found-off': 'its devices say off', 'by-hand': 'a person asked for it', 'by-word': 'somebody says by holdfast.dev/force-eviction that it is off',
-    } satisfies Record<Cause, string>), v.metadata(onlyOnce)),
-    policy: v.pipe(
+    } satisfies Record<Cause, string>), v.metadata(onlyOnce)), 'by-hand'),
+    policy: v.exactOptional(v.pipe(
       v.object({ name: text('The HoldfastPolicy it was taken from.', 253), ...policyFields }),
-      v.description('The policy, by value: editing the policy does not bend an incident under way.'),
+      v.description('The policy, by value: editing the policy does not bend an incident under way. Absent: that of the node when this is first seen.'),
       v.metadata(onlyOnce),
-    ),
+    )),
     abort: v.exactOptional(v.pipe(
       flag('Set by a person: no more orders; what was cut is given back. After a proof it is refused.'),
       v.metadata(ruled({ rule: '!oldSelf || self', message: 'an abort cannot be taken back' })),
@@ -45,7 +46,7 @@ const spec = v.pipe(
       } satisfies Fields<Acknowledgement>),
       v.description('A person\'s word that the machine is off and stays off. With nothing that speaks against it, it is a proof.'),
     )),
-  } satisfies Fields<Omit<Incident, 'name' | 'uid' | 'resourceVersion' | 'status'>>),
+  } satisfies Fields<Omit<Incident, 'name' | 'uid' | 'resourceVersion' | 'incomplete' | 'status'>>),
   v.description('What failed, and by which policy it is treated. Only abort and acknowledge can be changed afterwards.'),
   // Read leniently: what the API server lets pass all the same, the core says on the record, and goes on.
   v.metadata(ruled(ofThisBoot)),
@@ -92,20 +93,30 @@ export function readIncident(object: KubeObject): { ok: true; incident: Incident
   const head = read(spec, wanted, 'spec')
   const body = read(statusSchema, reached ?? {}, 'status')
   if (!head.ok || !body.ok) return { ok: false, faults: [head, body].flatMap((part) => (part.ok ? [] : part.faults)) }
-  const { policy: { name, ...policy }, abort = false, ...rest } = head.value
-  const { name: ownName, uid = '', resourceVersion = '' } = metadata
+  const { policy, nodeUid = '', boot = '', machine = '', cause = 'by-hand', abort = false, ...rest } = head.value
+  const { name, uid = '', resourceVersion = '' } = metadata
+  const status = statusOf(body.value)
+  const { taken } = status
+  const complete = (nodeUid !== '' && policy !== undefined) || taken !== undefined
   return {
     ok: true,
-    incident: { ...rest, name: ownName, uid, resourceVersion, policy: policyOfSpec(name, policy), abort, status: statusOf(body.value) },
+    incident: {
+      ...rest, name, uid, resourceVersion, cause, abort, status, nodeUid: nodeUid || (taken?.nodeUid ?? ''), boot: boot || (taken?.boot ?? ''), machine: machine || (taken?.machine ?? ''),
+      policy: policy === undefined ? taken?.policy ?? { ...defaultPolicy, name: '' } : policyOf(policy), ...(complete ? {} : { incomplete: true }),
+    },
   }
+}
+
+function policyOf({ name, ...policy }: { readonly name: string } & Parameters<typeof policyOfSpec>[1]): Policy {
+  return policyOfSpec(name, policy)
 }
 
 /** What stands there for people only is left out. Every field with a default is there once parsed, which valibot's types of
  *  optional fields do not say. */
 function statusOf(parsed: v.InferOutput<typeof statusSchema>): IncidentStatus {
   const { waitsFor: _, conditions: __, ...kept } = parsed
-  const { phase = 'New', step = 'none', level = 0, round = 1, term = 0, attempts = [], voided = [], pods = [], volumes = [], holds = [], timeline = [], ...rest } = kept
-  return { phase, step, level, round, term, attempts, voided, pods, volumes, holds, timeline, ...rest }
+  const { phase = 'New', step = 'none', level = 0, round = 1, term = 0, attempts = [], voided = [], pods = [], volumes = [], holds = [], timeline = [], taken, ...rest } = kept
+  return { phase, step, level, round, term, attempts, voided, pods, volumes, holds, timeline, ...rest, ...(taken === undefined ? {} : { taken: { ...taken, policy: policyOf(taken.policy) } }) }
 }
 
 export type IncidentDraft = Pick<Incident, 'name' | 'nodeName' | 'nodeUid' | 'boot' | 'machine' | 'cause' | 'policy'>
@@ -131,9 +142,10 @@ export function statusBody(name: string, resourceVersion: string, uid: string, s
   return { apiVersion, kind: nodeFence.kind, metadata: { name, resourceVersion, uid }, status: next }
 }
 
-function stored({ attempts, ...kept }: IncidentStatus, generation?: number): object {
+function stored({ attempts, taken, ...kept }: IncidentStatus, generation?: number): object {
   return {
     ...kept,
+    ...(taken === undefined ? {} : { taken: { ...taken, policy: { name: taken.policy.name, ...specOfPolicy(taken.policy) } } }),
     attempts: attempts.map((one) => ({ ...one, within: showDuration(one.within), late: showDuration(one.late) })),
     waitsFor: kept.holds[0]?.because ?? '',
     conditions: conditionsOf({ attempts, ...kept }, generation),

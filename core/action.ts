@@ -1,6 +1,6 @@
 // What the core may answer. Looks ask for what the next decision needs and change nothing; deeds change the world; a hold
 // is a decision not to act, with its reason. Every deed is safe to repeat: it says what shall be, not what to do next.
-import type { Attempt, Cause, Evidence, HoldReason, Outcome, PodFate } from './incident.ts'
+import type { Attempt, Cause, Evidence, HoldReason, Outcome, PodFate, Taken } from './incident.ts'
 import type { Boot, Method, NodeName, NodeRecord, PodSeen, VolumeSeen } from './model.ts'
 import type { Policy } from './policy.ts'
 import type { Proof } from './proof.ts'
@@ -31,6 +31,8 @@ export type Deed =
   }
   /** Write our term on an open incident: from here on an older leader's writes meet a 409. */
   | { readonly do: 'adopt'; readonly node: NodeName; readonly incident: string }
+  /** What a person who fences by hand need not write. */
+  | { readonly do: 'complete'; readonly node: NodeName; readonly incident: string; readonly taken: Taken }
   | { readonly do: 'fence'; readonly node: NodeName; readonly incident: string; readonly method: Method; readonly level: number; readonly round: number }
   | { readonly do: 'restore'; readonly node: NodeName; readonly incident: string; readonly method: Method; readonly level: number; readonly round: number }
   /** An attempt whose program is not running here and whose span is over: its end is unknown. */
@@ -78,7 +80,7 @@ export function keyOf(action: Action): string {
       return `${action.do} ${action.node}`
     case 'record': return `record ${action.node}`
     case 'hold': return `hold ${action.node} ${action.because}${action.incident === undefined ? '' : ` ${action.incident}`}`
-    case 'open': case 'adopt': case 'settle': case 'prove': case 'void': case 'lapse': case 'taint': case 'untaint': case 'delete': case 'detach': case 'bury': case 'withdraw': case 'close':
+    case 'open': case 'adopt': case 'complete': case 'settle': case 'prove': case 'void': case 'lapse': case 'taint': case 'untaint': case 'delete': case 'detach': case 'bury': case 'withdraw': case 'close':
       return `deed ${action.node}`
   }
 }

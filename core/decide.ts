@@ -26,7 +26,7 @@ import { policyOf, type Policy } from './policy.ts'
 import { foundOff, proveByWord, proveOff, proveSafeDetach, readingsOf, recall, saidOffAt, type Lacking, type Proof, type Proven } from './proof.ts'
 import { bringBack, end, giveBack, giveStrayed, returning } from './restore.ts'
 import { awaiting } from './return.ts'
-import { hold, isAnotherMachine, laterBoot, latestBoot, quarantine, situationOf, untaint, withdraw, type Situation } from './situation.ts'
+import { close, hold, isAnotherMachine, laterBoot, latestBoot, quarantine, situationOf, untaint, withdraw, type Situation } from './situation.ts'
 import { survey, type Survey } from './survey.ts'
 import { quarantineUnclean } from './unclean.ts'
 
@@ -148,6 +148,7 @@ function foundOffLevel(boot: Boot, node: NodeSeen, now: Ms): number | undefined 
 function proceed(on: Survey, incident: Incident): Action[] {
   const node = on.seen.nodes.get(incident.nodeName)
   if (incident.status.term !== on.seen.self.term) return [{ do: 'adopt', node: incident.nodeName, incident: incident.name }]
+  if (incident.incomplete === true) return [complete(on, incident, node)]
   if (node === undefined) return [hold(incident.nodeName, { because: 'blind', detail: 'nothing is known of its node yet', lifts: 'the list of nodes' }, incident)]
   const at = situationOf(on, incident, node)
   if (node.gone === true) return outlived(at, 'NodeDeleted', 'the Node object is gone', mayBeMadeAnew(at))
@@ -166,6 +167,15 @@ function proceed(on: Survey, incident: Incident): Action[] {
     return [hold(node.name, { because: 'proof-doubted', detail: `the proof on record is of ${proof.boot} on ${proof.nodeUid}`, lifts: 'a person' }, incident)]
   }
   return [...proven(at, proof), ...refusedAbort(at)]
+}
+
+/** A person named a node, and the rest is taken from what is known of it. */
+function complete(on: Survey, incident: Incident, node: NodeSeen | undefined): Action {
+  if (node === undefined || node.gone === true) return close(incident, 'Refused', `there is no Node ${incident.nodeName}: spec.nodeName must be the name of one, as kubectl get nodes lists it`)
+  const chosen = policyOf(node, on.policies)
+  if (!('policy' in chosen)) return hold(node.name, unchosen(chosen), incident)
+  const { uid: nodeUid, machine } = node
+  return { do: 'complete', node: node.name, incident: incident.name, taken: { nodeUid, boot: latestBoot(node), machine, policy: chosen.policy } }
 }
 
 /** A leader that is gone left it running, and nobody knows its end. */
@@ -195,7 +205,12 @@ function beatsSinceProof(at: Situation): boolean {
 
 /** One node is fenced for one reason at a time. */
 function waitsBeside(on: Survey, incident: Incident): Action {
-  const detail = `${on.open.get(incident.nodeName)?.name} of the same node is open`
+  const other = on.open.get(incident.nodeName)?.name
+  if (incident.cause === 'by-hand' && incident.status.attempts.length === 0) {
+    if (incident.status.term !== on.seen.self.term) return { do: 'adopt', node: incident.nodeName, incident: incident.name }
+    return close(incident, 'Refused', `a duplicate: ${other} of the same node is open, and one incident of a node at a time`)
+  }
+  const detail = `${other} of the same node is open`
   return hold(incident.nodeName, { because: 'concurrency', detail, lifts: 'its end' }, incident)
 }
 

@@ -18,6 +18,8 @@ export interface Incident {
   readonly abort: boolean
   /** A person's word that the machine is off. */
   readonly acknowledge?: Acknowledgement
+  /** A person wrote it who named the node alone: what else it needs is not on its status yet. */
+  readonly incomplete?: true
   readonly status: IncidentStatus
 }
 
@@ -43,6 +45,8 @@ export interface IncidentStatus {
   /** The leader's term that wrote last. An older leader's write meets a 409. */
   readonly term: number
   readonly attempts: readonly Attempt[]
+  /** What a person did not have to write, as it was when it was first seen. */
+  readonly taken?: Taken
   readonly proof?: ProofRecord
   /** Proofs that do not stand any more: shown false by the fenced boot's own answer, or lapsed. */
   readonly voided: readonly Voided[]
@@ -52,7 +56,10 @@ export interface IncidentStatus {
   readonly timeline: readonly Moment[]
 }
 
-export type Outcome = 'Recovered' | 'Withdrawn' | 'Void' | 'Replaced' | 'NodeDeleted'
+export type Taken = Pick<Incident, 'nodeUid' | 'boot' | 'machine' | 'policy'>
+
+/** `Refused`: asked for by a person, and nothing was done about it. */
+export type Outcome = 'Recovered' | 'Withdrawn' | 'Void' | 'Replaced' | 'NodeDeleted' | 'Refused'
 
 export interface Attempt {
   readonly id: string

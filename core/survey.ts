@@ -116,8 +116,8 @@ function further(one: Incident, other: Incident): boolean {
   return ahead > 0 || (ahead === 0 && one.name < other.name)
 }
 
-function progress({ status }: Incident): number {
-  return (status.proof === undefined ? 0 : 2) + (status.attempts.length > 0 ? 1 : 0)
+function progress({ status, cause }: Incident): number {
+  return (cause === 'by-hand' ? 0 : 0.5) + (status.proof === undefined ? 0 : 2) + (status.attempts.length > 0 ? 1 : 0)
 }
 
 /** A node that has just come back from a silence still counts among those that fell silent together: when a common fault ends,

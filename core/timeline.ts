@@ -1,7 +1,7 @@
 // What each deed writes on the incident: from the status before to the status after. Pure, so that the same change can be
 // applied again to a newer copy when a write met a conflict. `at` is wall time as text, for people.
 import type { HoldAction } from './action.ts'
-import { lapsed, type Attempt, type Evidence, type Hold, type IncidentStatus, type Moment, type Outcome, type PodFate, type VolumeFate } from './incident.ts'
+import { lapsed, type Attempt, type Evidence, type Hold, type IncidentStatus, type Moment, type Outcome, type PodFate, type Taken, type VolumeFate } from './incident.ts'
 import type { Ms, PodSeen, VolumeSeen } from './model.ts'
 import type { Proof } from './proof.ts'
 
@@ -20,6 +20,10 @@ export function opened(term: number, replica: string, cause: string, evidence: r
 
 export function adopted(term: number, replica: string, at: string): Change {
   return (status) => tell({ ...status, term }, at, 'adopted', `${replica} leads, term ${term}`)
+}
+
+export function completed(taken: Taken, at: string): Change {
+  return (status) => (status.taken === undefined ? tell({ ...status, taken }, at, 'completed', `boot ${taken.boot}, by policy ${taken.policy.name}`) : status)
 }
 
 export function ordered(attempt: Attempt): Change {

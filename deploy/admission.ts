@@ -4,7 +4,7 @@
 // All of them fail closed. There is no webhook behind them that could be away: only a fault in an expression could fail, so each
 // is total, and what is not there has a default. Where kubelets and controllers
 // write the same resource as we do, the first condition lets their writes pass unexamined: of nodes/status, every write but our own.
-import { forceEvictionKey } from '../core/acknowledge.ts'
+import { evictedByKey, forceEvictionKey } from '../core/acknowledge.ts'
 import { outOfServiceKey, ownValue, quarantineKey } from '../core/clear.ts'
 import { group } from '../coordinator/schema-kind.ts'
 import type { Manifest } from './manifest.ts'
@@ -38,7 +38,7 @@ interface Guard {
 }
 
 export function admissionManifests(values: Values): readonly Manifest[] {
-  return [...guards(values).flatMap(manifestsOf), roleOfOperators()]
+  return [...guards(values).flatMap(manifestsOf), ...(values.stamps ? stampOfVouchers() : []), roleOfOperators()]
 }
 
 function guards(values: Values): readonly Guard[] {
@@ -233,6 +233,24 @@ function manifestsOf({ name, on, namespace, when, variables = {}, rules }: Guard
       },
     },
     { apiVersion, kind: 'ValidatingAdmissionPolicyBinding', metadata, spec: { policyName: name, validationActions: ['Deny'] } },
+  ]
+}
+
+/** Who sets force-eviction is written down beside it by the API server, which alone knows. */
+function stampOfVouchers(): readonly Manifest[] {
+  const metadata = { name: 'holdfast-who-vouches', labels: { 'app.kubernetes.io/name': 'holdfast' } }
+  const apiVersion = 'admissionregistration.k8s.io/v1'
+  return [
+    {
+      apiVersion, kind: 'MutatingAdmissionPolicy', metadata,
+      spec: {
+        failurePolicy: 'Fail', reinvocationPolicy: 'Never',
+        matchConstraints: { resourceRules: [{ apiGroups: [''], apiVersions: ['*'], resources: ['nodes'], operations: ['CREATE', 'UPDATE'] }] },
+        matchConditions: named({ 'force-eviction-is-set': `size(${come(`t.key == '${forceEvictionKey}'`)}) > 0` }),
+        mutations: [{ patchType: 'ApplyConfiguration', applyConfiguration: { expression: `Object{metadata: Object.metadata{annotations: {'${evictedByKey}': request.userInfo.username}}}` } }],
+      },
+    },
+    { apiVersion, kind: 'MutatingAdmissionPolicyBinding', metadata, spec: { policyName: metadata.name } },
   ]
 }
 

@@ -24,6 +24,9 @@ export interface Values {
   readonly gateExemptNamespaces: readonly string[]
   /** The namespace whose pods may read metrics. */
   readonly monitoringNamespace: string
+  /** Whether the API server has MutatingAdmissionPolicy v1, as from Kubernetes 1.36 on. Without it a person names himself beside
+   *  force-eviction, by the annotation `holdfast.dev/force-eviction-by`. */
+  readonly stamps: boolean
 }
 
 export const usualValues: Values = {
@@ -38,6 +41,7 @@ export const usualValues: Values = {
   gate: 'off',
   gateExemptNamespaces: ['kube-system'],
   monitoringNamespace: 'monitoring',
+  stamps: true,
 }
 
 /** Names that the code itself says, or that two manifests share. */

@@ -179,6 +179,15 @@ for (const [says, who, write, refusal] of rows) {
   })
 }
 
+test('who vouches is written down beside the taint, whatever stood there', async () => {
+  const annotations = { 'holdfast.dev/force-eviction-by': 'somebody else' }
+  const { metadata: { resourceVersion }, spec: { taints = [] } = {} } = value(await apis().admin.get<NodeObject>(node('well')))
+  const written = value(await apis().operator.patch<KubeObject>(dry(node('well')), 'merge', { metadata: { resourceVersion, annotations }, spec: { taints: [...taints, forceEviction] } }))
+  assert.is(written.metadata.annotations?.['holdfast.dev/force-eviction-by'], 'system:serviceaccount:people:operator')
+  const other = value(await apis().operator.patch<KubeObject>(dry(node('well')), 'merge', { spec: { unschedulable: true } }))
+  assert.is(other.metadata.annotations?.['holdfast.dev/force-eviction-by'], undefined, 'other writes are left alone')
+})
+
 test('no expression draws a warning of the API server\'s own type check', async () => {
   const path = '/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicies'
   await eventually('every policy is checked', async () => value(await apis().admin.get<Policies>(path)).items.every(({ status }) => status?.typeChecking !== undefined))

@@ -44,6 +44,24 @@ test('a fresh NodeFence reads as an incident that has not begun, with its policy
   assert.is(fencesPath, '/apis/holdfast.dev/v1alpha1/nodefences')
 })
 
+test('a person names the node, and nothing else: it reads as incomplete until the rest stands on its status', () => {
+  const bare = { apiVersion: 'holdfast.dev/v1alpha1', kind: 'NodeFence', metadata: { name: 'by-hand', uid: 'uid-1', resourceVersion: '8' }, spec: { nodeName: 'node-1' } }
+  const read = (more: object = {}) => {
+    const got = readIncident(JSON.parse(JSON.stringify({ ...bare, ...more })))
+    if (!got.ok) throw new Error(JSON.stringify(got.faults))
+    return got.incident
+  }
+  const first = read()
+  assert.equal([first.incomplete, first.cause, first.boot, first.policy.nodeDownPodDeletionPolicy], [true, 'by-hand', '', 'DoNothing'])
+  const { nodeUid, boot, machine, policy } = draft
+  const taken = { nodeUid, boot, machine, policy }
+  const body = Object(statusBody('by-hand', '8', 'uid-1', status({ taken })))
+  const second = read({ status: body.status })
+  assert.equal([second.incomplete, second.nodeUid, second.boot, second.machine, second.policy], [undefined, nodeUid, boot, machine, policy])
+  assert.equal(second.status.taken, taken)
+  assert.is(read({ spec: { ...bare.spec, boot: 'another/7' }, status: body.status }).boot, 'another/7', 'what a person wrote counts')
+})
+
 test('a status is written whole, under the uid and the version it was made from', () => {
   const full = status({
     phase: 'Running', step: 'clear', level: 1, round: 3, proof, voided: [{ proof, at: later, evidence: 'a beat' }],

@@ -959,11 +959,27 @@ test('an incident is not closed while an order on is being written down', () => 
   assert.equal(wants(inState(withdrawn, { busy: new Set(['order node-2 bmc-off']) })), ['hold order-may-land'])
 })
 
+const second = (cause: Incident['cause']): Incident => incident({}, { name: 'node-2-zzz-1', uid: 'uid-second', cause })
+
 test('of two open incidents of one node one goes on, the other waits for it and says so', () => {
-  const second = incident({}, { name: 'node-2-zzz-1', uid: 'uid-second', cause: 'by-hand' })
-  for (const incidents of [[incident(clearing.status), second], [second, incident(clearing.status)]]) {
+  for (const incidents of [[incident(clearing.status), second('silence')], [second('silence'), incident(clearing.status)]]) {
     assert.equal(wants(three(clearing.node, incidents)).toSorted(), ['delete web-0 api-x', 'hold concurrency'])
   }
+  assert.equal(wants(three(clearing.node, [second('by-hand'), incident(clearing.status)])).toSorted(), ['close Refused', 'delete web-0 api-x'], 'a person is told at once')
+})
+
+test('a fence by hand that has begun is not taken for a duplicate of one that came after it', () => {
+  const begun = incident(ordered.status, { cause: 'by-hand' })
+  const later = incident({}, { name: 'node-2-aaa-1', uid: 'uid-second' })
+  assert.ok(wants(three(ordered.node, [begun, later])).every((want) => want !== 'close Refused'))
+})
+
+const bare: Partial<Incident> = { nodeUid: '', boot: '', machine: '', cause: 'by-hand', incomplete: true }
+test('what a person did not write is taken from the node, and by its policy; without one nothing is done', () => {
+  const action = wishes(three({}, [incident({}, bare)]), [policy], now).find((one) => one.do === 'complete')
+  assert.equal(action?.do === 'complete' ? action.taken : undefined, { nodeUid: 'uid-node-2', boot, machine: 'machine-2', policy })
+  assert.equal(wants(three({}, [incident({}, bare)]), []), ['hold unselected'])
+  assert.equal(decide(three({}, [incident({}, { ...bare, nodeName: 'node-9' })]), now, [policy]).map((one) => (one.do === 'close' ? one.outcome : one.do)), ['Refused'])
 })
 
 // Out-of-service that somebody else put there.

@@ -50,6 +50,12 @@ test('operators may all but mend, and the coordinator holds no permission of a p
   assert.equal(held, [])
 })
 
+const kinds = (stamps: boolean): string[] => admissionManifests({ ...usualValues, stamps }).map(({ kind }) => kind).filter((kind) => kind.startsWith('Mutating'))
+
+test('who vouches is stamped where the API server can, and nothing else is changed by a policy', () => {
+  assert.equal([kinds(true), kinds(false)], [['MutatingAdmissionPolicy', 'MutatingAdmissionPolicyBinding'], []])
+})
+
 test('the policies know the coordinator by the namespace it is in', () => {
   const text = JSON.stringify(admissionManifests({ ...usualValues, namespace: 'hf' }))
   assert.match(text, /system:serviceaccount:hf:holdfast-coordinator/)
