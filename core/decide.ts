@@ -425,20 +425,20 @@ function provenAt({ incident, node, status }: Situation): Ms | undefined {
   return node.firstSeen.get(`proof ${incident.name} ${status.voided.length - (lapsed(status) === undefined ? 0 : 1)}`)
 }
 
-const wellAgain = 'kubelet has posted Ready since, and nothing was freed by that word'
+const wellAgain = 'the node was heard since, Ready is True, and nothing was freed by that word'
 
 function isEvicted(node: NodeSeen): boolean {
   return hasTaint(node, forceEvictionKey) && node.ready.status !== 'True'
 }
 
-/** Ready, posted after the word: what was posted before it may be why somebody went to look. */
-function speaksAgainst({ ready, firstSeen }: NodeSeen): boolean {
-  return ready.status === 'True' && ready.postedAt > (firstSeen.get(evictionKey) ?? Infinity)
+/** Ready, posted after the word, or with a beat after it: what was said before it may be why somebody went to look. */
+function speaksAgainst({ ready, beat, firstSeen }: NodeSeen): boolean {
+  return ready.status === 'True' && Math.max(ready.postedAt, beat?.at ?? -Infinity) > (firstSeen.get(evictionKey) ?? Infinity)
 }
 
 /** Somebody says that a node is off, and it is not: taken back before anything follows from it. */
 function refutedWords(on: Survey): readonly Action[] {
-  return on.evicted.filter((node) => !on.open.has(node.name) && !node.busy.has(`deed ${node.name}`) && (speaksAgainst(node) || (node.ready.status === 'True' && !on.verdicts.has(node.name))))
+  return on.evicted.filter((node) => !on.open.has(node.name) && !node.busy.has(`deed ${node.name}`) && speaksAgainst(node))
     .map((node) => {
       const off = on.seen.self.pause === undefined ? othersHands(node) : paused(on.seen.self.pause, theirPause)
       return off === undefined ? untaint(node, forceEvictionKey, 'the node is well: Ready is True') : hold(node.name, off)

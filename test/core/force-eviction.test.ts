@@ -60,6 +60,9 @@ test('scenario 3: Ready was posted after the taint and before anything was freed
   assert.equal(lifted(within(ready)), [forceEvictionKey])
   assert.equal(lifted(of({ ...ready, beat: beat() })), [forceEvictionKey], 'the node beats, and no incident is open')
   assert.equal(lifted(of({ beat: beat() })), [], 'its agent beats, and its kubelet is lost')
+  const before = { ready: { ...lost, status: 'True' } } as const
+  assert.equal(lifted(of({ ...before, beat: beat() })), [forceEvictionKey], 'a beat after it is enough')
+  assert.equal(lifted(of({ ...before, beat: beat({ at: now - 1_000 }), firstSeen: new Map([[evictionKey, now - 900]]) })), [], 'it may have died just before')
 })
 
 const proof = proofRecord({ kind: 'vouched', level: -1, methods: [], evidence: [{ source: `${forceEvictionKey} by ada`, word: 'off', at: 'then' }] })
