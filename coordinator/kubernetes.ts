@@ -114,14 +114,14 @@ interface PodVolumeObject {
 }
 
 interface Toleration {
-  key?: string
-  operator?: string
-  value?: string
-  effect?: string
+  readonly key?: string
+  readonly operator?: string
+  readonly value?: string
+  readonly effect?: string
 }
 
 interface PodObject extends KubeObject {
-  spec?: { priority?: number; volumes?: PodVolumeObject[]; tolerations?: Toleration[] }
+  spec?: { priority?: number; tolerations?: readonly Toleration[]; volumes?: PodVolumeObject[] }
   status?: { phase?: string; containerStatuses?: { state?: { waiting?: object; running?: object; terminated?: object } }[] }
 }
 
@@ -144,29 +144,24 @@ export function readPod(object: KubeObject, volumes: readonly PodVolume[] = []):
     namespace, name: metadata.name, uid: metadata.uid ?? '', resourceVersion: metadata.resourceVersion ?? '', owner: kind,
     priority: spec?.priority ?? 0, terminating: metadata.deletionTimestamp !== undefined, phase: status?.phase ?? 'Unknown',
     finalizers: metadata.finalizers ?? [], volumes, grace: (metadata.deletionGracePeriodSeconds ?? 0) * 1_000,
-    toleratesEviction: spec?.tolerations?.some((toleration) => tolerates(forceEvictionKey, toleration)) === true, ...(beside === undefined ? {} : { beside }),
+    toleratesEviction: (spec?.tolerations ?? []).some((one) => tolerates(one, { key: forceEvictionKey, effect: 'NoSchedule' })), ...(beside === undefined ? {} : { beside }),
     // As the attach/detach controller looks at it.
     ended: (status?.containerStatuses ?? []).every(({ state }) => state?.terminated !== undefined || state?.waiting !== undefined),
     ...(exempt === undefined ? {} : { exempt }),
-    ...(spec?.tolerations?.some(toleratesQuarantine) === true ? { tolerates: true } : {}),
+    ...(spec?.tolerations?.some((one) => tolerates(one, { key: quarantineKey, value: ownValue, effect: 'NoSchedule' })) === true ? { tolerates: true } : {}),
     // Kubelet names a static pod's folder by the hash of its file; the mirror pod's uid is another.
     ...(hash === undefined ? {} : { folder: hash }),
   }
 }
 
-/** As the scheduler reads it: no key is every key, no effect is every effect, no operator is Equal. Whatever its value. */
-function tolerates(taint: string, { key = '', operator = 'Equal', effect = '' }: Toleration): boolean {
-  const named = key === taint || (key === '' && operator === 'Exists')
-  return named && (effect === '' || effect === 'NoSchedule')
-}
-
-/** Of a value of its own. */
-function toleratesQuarantine(toleration: Toleration): boolean {
-  return tolerates(quarantineKey, toleration) && (toleration.operator === 'Exists' || toleration.value === ownValue)
-}
-
 /** Volumes that are the pod's or its node's own, or cannot be written; a claim's are looked at one by one. */
 const ownVolumes: ReadonlySet<string> = new Set(['persistentVolumeClaim', 'ephemeral', 'emptyDir', 'configMap', 'secret', 'downwardAPI', 'projected', 'hostPath', 'image', 'csi'])
+
+/** As the scheduler reads it: no key is every key, no effect is every effect, no operator is Equal. */
+function tolerates({ key = '', operator = 'Equal', value = '', effect = '' }: Toleration, taint: Taint): boolean {
+  if (effect !== '' && effect !== taint.effect) return false
+  return operator === 'Exists' ? key === '' || key === taint.key : key === taint.key && value === (taint.value ?? '')
+}
 
 const ownerKinds = ['StatefulSet', 'ReplicaSet', 'DaemonSet', 'Job', 'Node'] as const
 

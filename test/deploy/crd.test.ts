@@ -73,8 +73,8 @@ test('what a policy may be by the CRD is read, and written back as what the CRD 
 
 /** As ours are; what a person leaves out is filled from elsewhere. */
 function isWhole(spec: unknown): boolean {
-  const { nodeUid = '', policy } = Object(spec)
-  return nodeUid !== '' && policy !== undefined && agrees(policy)
+  const { nodeUid = '', policy: kept } = Object(spec)
+  return nodeUid !== '' && kept !== undefined && agrees(kept)
 }
 
 test('what a NodeFence may be by the CRD is read, and written back as what the CRD takes, without loss', () => {
