@@ -73,8 +73,8 @@ test('what a policy may be by the CRD is read, and written back as what the CRD 
 
 /** As ours are; what a person leaves out is filled from elsewhere. */
 function isWhole(spec: unknown): boolean {
-  const { nodeUid = '', policy: kept } = Object(spec)
-  return nodeUid !== '' && kept !== undefined && agrees(kept)
+  const { nodeUid = '', policy: wanted } = Object(spec)
+  return nodeUid !== '' && wanted !== undefined && agrees(wanted)
 }
 
 test('what a NodeFence may be by the CRD is read, and written back as what the CRD takes, without loss', () => {
