@@ -22,6 +22,7 @@ import { readRecord, recordsPath } from './node-record.ts'
 import { createObservation } from './observe.ts'
 import { podRate } from './pod-rate.ts'
 import { keepPolicies } from './policies.ts'
+import { pruner } from './pruning.ts'
 import { policiesPath } from './holdfast-policy.ts'
 import { reflect, type Reflector } from './reflector.ts'
 
@@ -53,6 +54,8 @@ export interface Coordinator {
   freshAt(): Ms
   /** What the core wanted last, for people. */
   wanted(): readonly Action[]
+  /** Deletes what need not be kept, if this replica leads; the answer is how much that was. */
+  prune(): Promise<number>
   stop(): Promise<void>
 }
 
@@ -143,11 +146,12 @@ export async function startCoordinator(host: CoordinatorHost, settings: Coordina
     },
   })
 
+  const ready = (): boolean => reflectors.every((reflector) => reflector.synced)
   const stopReplicas = settings.replicas(listener.address, beats.setReplicas)
 
   return {
     address: listener.address, seen: observation.seen, beats, leads, policies: policies.inForce, holds: holds.standing,
-    ready: () => reflectors.every((reflector) => reflector.synced),
+    ready, prune: pruner({ api: endingApi, clock, log, observation, leads, ready }),
     freshAt, wanted: () => wanted,
     async stop() {
       loop?.stop()

@@ -7,6 +7,7 @@ import { machineClock } from '../edge/clock.ts'
 import type { Log } from '../edge/log.ts'
 import { createApi } from './api.ts'
 import { keepAuthority } from './authority.ts'
+import { schedule } from 'node-cron'
 import { startCoordinator, type Coordinator } from './coordinator.ts'
 import { serveHealth } from './health.ts'
 import { clusterTransport } from './kubeconfig.ts'
@@ -73,7 +74,9 @@ async function run(settings: ReplicaSettings): Promise<void> {
   measured.watch(started, clock)
   const page = createPage({ source: started, clock })
   health.route('/', page.handle)
-  ends.push(() => started.stop(), () => page.close())
+  // At an hour at which nobody waits for the API server; only the replica that leads does anything.
+  const pruning = schedule('17 3 * * *', () => void started.prune(), { unref: true })
+  ends.push(() => started.stop(), () => page.close(), () => void pruning.destroy())
   log.info({ beats: started.address, http: health.address, server: transport.server }, 'replica runs')
 }
 

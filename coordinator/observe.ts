@@ -61,6 +61,8 @@ export interface Observation {
   /** Its name, while there is one of this node: nothing is done on the node meanwhile. */
   unreadable(node: NodeName): string | undefined
   unreadables(): Iterable<UnreadableFence>
+  /** Records of nodes that are not there, and that no open incident is about. */
+  recordsOfNobody(): readonly { readonly name: NodeName; readonly resourceVersion: string }[]
   /** Of every incident ever seen: terms are never given out below it. */
   highestTerm(): number
   path(node: NodeName, path: FencePath): void
@@ -159,6 +161,7 @@ export function createObservation(clock: Clock, replica: string, beats: Pick<Bea
     incidentUnreadable: (fence) => void unreadable.set(fence.name, fence),
     unreadable: (node) => [...unreadable.values()].find((fence) => fence.node === node)?.name,
     unreadables: () => unreadable.values(),
+    recordsOfNobody: () => [...records].filter(([name]) => !rows.has(name)).map(([name, { resourceVersion }]) => ({ name, resourceVersion })),
     highestTerm: () => highestTerm,
     path(node, path) {
       paths.set(node, path)

@@ -43,7 +43,7 @@ export function admissionManifests(values: Values): readonly Manifest[] {
 
 function guards(values: Values): readonly Guard[] {
   const coordinator = `request.userInfo.username == 'system:serviceaccount:${values.namespace}:${names.coordinator}'`
-  return [taints(coordinator), coordinatorOnNodes(coordinator), nodeStatus(coordinator), podStatus(coordinator), podDeletion(coordinator), fences(coordinator), records(coordinator), fencePaths(values)]
+  return [taints(coordinator), coordinatorOnNodes(coordinator), nodeStatus(coordinator), podStatus(coordinator), podDeletion(coordinator), fences(coordinator), fenceDeletion(coordinator), records(coordinator), fencePaths(values)]
 }
 
 function may(permission: Permission, node?: string): string {
@@ -175,6 +175,16 @@ function fences(coordinator: string): Guard {
       [`!(${changed('abort')}) || ${may('abort', node)}`, `spec.abort calls off an incident: only ${onlyWho('abort')} may set it`],
       [`!(${changed('acknowledge')}) || ${may('vouch', node)}`, `spec.acknowledge says that a machine is off, and its volumes are released by that word: only ${onlyWho('vouch')} may write it`],
     ],
+  }
+}
+
+/** An open one is the only trace of what was ordered. */
+function fenceDeletion(coordinator: string): Guard {
+  return {
+    name: 'holdfast-coordinator-fence-deletion',
+    on: [{ group, resources: ['nodefences'], operations: ['DELETE'] }],
+    when: { 'by-the-coordinator': coordinator },
+    rules: [[`oldObject.?status.?phase.orValue('') == 'Final'`, 'the coordinator deletes an incident that is over, long after its end: this one is open']],
   }
 }
 

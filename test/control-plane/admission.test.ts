@@ -150,6 +150,9 @@ const rows: readonly Row[] = [
   ['somebody acknowledges', 'writer', spec({ acknowledge: word() }), /only whoever may "vouch"/],
   ['somebody labels an incident', 'writer', (api) => api.patch(dry(`${fencesPath}/well-1`), 'merge', { metadata: { labels: { a: 'b' } } })],
 
+  ['the coordinator deletes an open incident', 'coordinator', (api) => api.remove(`${fencesPath}/well-1`, dryDelete), /this one is open/],
+  ['the coordinator deletes an incident that is over', 'coordinator', (api) => api.remove(`${fencesPath}/over-1`, dryDelete)],
+
   ['the coordinator writes a NodeRecord', 'coordinator', (api) => api.create(dry(recordsPath), record('well'))],
   ['somebody writes a NodeRecord', 'writer', (api) => api.create(dry(recordsPath), record('well')), /nobody else writes one/],
   ['a cluster admin writes a NodeRecord', 'admin', (api) => api.create(dry(recordsPath), record('well')), /Delete it, and it is made anew/],
@@ -308,6 +311,7 @@ function fixtures(): readonly (readonly [path: string, body: unknown])[] {
     ...['runs', 'doomed', 'over', 'leaves'].map((name) => ['/api/v1/namespaces/people/pods', podOf(name, { nodeName: 'well' })] as const),
     [maps(system), configMap('fence-config-kept')],
     [fencesPath, fence('well-1', 'well')],
+    [fencesPath, fence('over-1', 'well')],
     ['/apis/holdfast.dev/v1alpha1/holdfastpolicies', { apiVersion: 'holdfast.dev/v1alpha1', kind: 'HoldfastPolicy', metadata: { name: 'usual' }, spec: {} }],
   ]
 }
@@ -317,6 +321,7 @@ const statuses: readonly (readonly [path: string, status: object])[] = [
   [pod('runs'), { phase: 'Running', conditions: [{ type: 'Ready', status: 'True' }] }],
   [pod('doomed'), { ...lethal(), phase: 'Running' }],
   [pod('over'), { phase: 'Succeeded' }],
+  [`${fencesPath}/over-1`, { phase: 'Final' }],
   [pod('leaves'), { phase: 'Running', containerStatuses: [runs] }],
 ]
 

@@ -19,8 +19,8 @@ const calls: readonly Call[] = [
   ['list', 'volumeattachments', 'storage.k8s.io'], ['watch', 'volumeattachments', 'storage.k8s.io'], ['list', 'csidrivers', 'storage.k8s.io'], ['watch', 'csidrivers', 'storage.k8s.io'],
   ['create', 'tokenreviews', 'authentication.k8s.io'],
   ['list', 'holdfastpolicies', ours], ['watch', 'holdfastpolicies', ours], ['update', 'holdfastpolicies/status', ours],
-  ['list', 'nodefences', ours], ['watch', 'nodefences', ours], ['get', 'nodefences', ours], ['create', 'nodefences', ours], ['update', 'nodefences/status', ours],
-  ['list', 'noderecords', ours], ['watch', 'noderecords', ours], ['get', 'noderecords', ours], ['create', 'noderecords', ours], ['update', 'noderecords', ours],
+  ['list', 'nodefences', ours], ['watch', 'nodefences', ours], ['get', 'nodefences', ours], ['create', 'nodefences', ours], ['delete', 'nodefences', ours], ['update', 'nodefences/status', ours],
+  ['list', 'noderecords', ours], ['watch', 'noderecords', ours], ['get', 'noderecords', ours], ['create', 'noderecords', ours], ['update', 'noderecords', ours], ['delete', 'noderecords', ours],
   ['get', 'leases', 'coordination.k8s.io', 'kube-node-lease', 'node-1'],
   ['create', 'leases', 'coordination.k8s.io', system], ['get', 'leases', 'coordination.k8s.io', system, 'holdfast-coordinator'],
   ['update', 'leases', 'coordination.k8s.io', system, 'holdfast-coordinator'],
@@ -68,7 +68,7 @@ for (const [says, call] of [
   ['write a fence ConfigMap', ['update', 'configmaps', '', system, 'fence-config-default']],
   ['move a node\'s Lease', ['update', 'leases', 'coordination.k8s.io', 'kube-node-lease', 'node-1']],
   ['change what made an incident', ['update', 'nodefences', ours]],
-  ['delete an incident', ['delete', 'nodefences', ours]],
+  ['delete a policy', ['delete', 'holdfastpolicies', ours]],
   ['change a policy', ['update', 'holdfastpolicies', ours]],
 ] as const satisfies readonly (readonly [string, Call])[]) {
   test(`the coordinator may not ${says}`, () => assert.not.ok(allowed('coordinator', call)))
