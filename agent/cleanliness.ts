@@ -5,13 +5,14 @@ import type { Ms } from '../core/model.ts'
 import { bootReport, cleanReport, stagedName, type HostTables } from '../core/mounts.ts'
 import { withDeadline } from '../edge/clock.ts'
 import type { AgentHost } from './host.ts'
+import { stopStrangers } from './strangers.ts'
 
 export interface Cleanliness {
   report(): CleanReport
   /** One look without a list of what belongs: whether anything is older than this boot. */
   alone(bootedAt: number): Promise<CleanReport>
-  /** Looks at once, and tells in any case. */
-  check(pods: readonly string[]): void
+  /** Looks at once, and tells in any case. `stop`: whatever runs of other pods is stopped first. */
+  check(pods: readonly string[], stop?: boolean): void
   stop(): void
 }
 
@@ -24,8 +25,11 @@ const readWithin: Ms = 3_000
 /** Sooner, so that the report says who did not answer. */
 const runtimeWithin: Ms = 2_000
 
+/** A list of pods is seconds old when it comes; what began so shortly before may belong all the same. */
+const newsTakes: Ms = 10_000
+
 export function watchCleanliness(
-  host: Pick<AgentHost, 'clock' | 'log' | 'read' | 'podFolders' | 'containers' | 'mountTables' | 'loopDevices' | 'stagedVolume'>, kubeletRoot: string, told: (report: CleanReport) => void,
+  host: Pick<AgentHost, 'clock' | 'log' | 'read' | 'podFolders' | 'containers' | 'stopContainer' | 'mountTables' | 'loopDevices' | 'stagedVolume'>, kubeletRoot: string, told: (report: CleanReport) => void,
 ): Cleanliness {
   const { clock, log } = host
   let latest: CleanReport = { state: 'unknown', reason: 'no list of the pods that belong here was received' }
@@ -36,18 +40,21 @@ export function watchCleanliness(
   return {
     report: () => latest,
     alone: (bootedAt) => withDeadline(clock, readWithin, late, () => tables().then((found) => bootReport(found, bootedAt)).catch(unreadable)),
-    check(pods) {
+    check(pods, stop = false) {
       round.abort()
       round = new AbortController()
-      void watch(new Set(pods), round.signal)
+      void watch(new Set(pods), stop, round.signal)
     },
     stop: () => round.abort(),
   }
 
-  async function watch(belonging: ReadonlySet<string>, signal: AbortSignal): Promise<void> {
+  async function watch(belonging: ReadonlySet<string>, stop: boolean, signal: AbortSignal): Promise<void> {
     const began = clock.now()
+    const before = clock.wall() - newsTakes
     let cleanSince: Ms | undefined
     for (let first = true; !signal.aborted; first = false) {
+      if (stop) await stopStrangers(host, belonging, before)
+      if (signal.aborted) return
       const report = await look(belonging)
       if (signal.aborted) return
       tell(report, first)

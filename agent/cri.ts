@@ -1,11 +1,11 @@
-// What the container runtime says it has of pods: its CRI, read and never written to. Sandboxes that are ready and containers that are not
+// What the container runtime says it has of pods, by its CRI, and the word by which one of them is ended. Sandboxes that are ready and containers that are not
 // over are told with the uid of their pod; what kubelet's own label does not name is told without, so that it belongs to nobody.
 import type { ContainerSeen } from '../core/mounts.ts'
 import type { Ms } from '../core/model.ts'
 import type { Clock } from '../edge/clock.ts'
 import { askGrpc } from './grpc.ts'
 import type { ByteStream, RuntimeAnswer } from './host.ts'
-import { mapOf, messagesOf, readMessage, textOf, wholeOf, type Message } from './protobuf.ts'
+import { mapOf, messagesOf, readMessage, textField, textOf, wholeOf, type Message } from './protobuf.ts'
 
 /** `connect` makes a stream of its own for each question, within the span. */
 export async function listContainers(connect: (span: Ms) => Promise<ByteStream>, clock: Clock, span: Ms): Promise<RuntimeAnswer> {
@@ -30,6 +30,19 @@ export async function listContainers(connect: (span: Ms) => Promise<ByteStream>,
   }
 }
 
+/** {1 id}; a container's own has a grace in seconds beside it, which is none here: SIGKILL at once. */
+export async function stopContainer(connect: (span: Ms) => Promise<ByteStream>, clock: Clock, { id, sandbox }: ContainerSeen, span: Ms): Promise<string | undefined> {
+  const until = clock.now() + span
+  const method = sandbox === true ? 'StopPodSandbox' : 'StopContainer'
+  try {
+    const stream = await connect(span)
+    const answer = await askGrpc(stream, clock, { path: `/runtime.v1.RuntimeService/${method}`, message: textField(1, id) }, Math.max(1, until - clock.now()))
+    return 'failed' in answer ? `${method}: ${answer.failed}` : undefined
+  } catch (error) {
+    return String(error).slice(0, 300) // nobody listens there
+  }
+}
+
 const sandboxReady = 0
 const containerOver = 2
 
@@ -38,7 +51,7 @@ function sandboxOf(item: Message): ContainerSeen | 'over' | undefined {
   const metadata = messagesOf(item, 2)?.at(-1)
   if (metadata === undefined || textOf(item, 1) === '') return undefined
   if (wholeOf(item, 3) !== sandboxReady) return 'over'
-  return { id: textOf(item, 1), name: `${textOf(metadata, 3)}/${textOf(metadata, 1)}`, pod: textOf(metadata, 2), ...madeAt(item, 4) }
+  return { id: textOf(item, 1), name: `${textOf(metadata, 3)}/${textOf(metadata, 1)}`, pod: textOf(metadata, 2), sandbox: true, ...madeAt(item, 4) }
 }
 
 /** {1 id, 3 metadata {1 name}, 6 state, 7 created_at, 8 labels}. Created, running or in a state that the runtime itself does not know: not over. */

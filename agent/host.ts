@@ -17,7 +17,9 @@ export interface AgentHost {
   read(file: HostFile): Promise<string | undefined>
   /** Names in the kubelet's pods folder (pod uids), undefined when it cannot be read. */
   podFolders(): Promise<readonly string[] | undefined>
-  /** What the runtime has of pods, by its CRI socket, read-only. */
+  /** Ends it at once. Undefined: it is over; else why it may not be. */
+  stopContainer(container: ContainerSeen, span: Ms): Promise<string | undefined>
+  /** What the runtime has of pods, by its CRI socket. */
   containers(span: Ms): Promise<RuntimeAnswer>
   /** The mount tables of the other mount namespaces, each once. Undefined: they cannot be read. */
   mountTables(): Promise<readonly MountTable[] | undefined>

@@ -9,7 +9,7 @@ import { machineClock, withDeadline, type Clock } from '../edge/clock.ts'
 import type { Log } from '../edge/log.ts'
 import { tlsDialer } from '../edge/tls-link.ts'
 import { machineWhispers } from '../edge/whisper.ts'
-import { listContainers } from './cri.ts'
+import { listContainers, stopContainer } from './cri.ts'
 import type { AgentHost, ApiAnswer, Disk, HostFile } from './host.ts'
 import { httpsGet } from './https-get.ts'
 import { readLoopDevices, readMountTables } from './proc-tables.ts'
@@ -37,6 +37,10 @@ export function machineHost(settings: AgentEnvironment, log: Log, byName = resol
       if (socket === undefined) return { failed: `none of ${settings.runtimeSockets.join(', ')} is there` }
       const answer = await listContainers((within) => connectUnix(socket, within), clock, span)
       return 'failed' in answer ? { failed: `${socket}: ${answer.failed}` } : answer
+    },
+    stopContainer: async (container, span) => {
+      const socket = await firstOf(settings.runtimeSockets)
+      return socket === undefined ? 'no runtime is there' : stopContainer((within) => connectUnix(socket, within), clock, container, span)
     },
     mountTables: () => readMountTables(proc),
     loopDevices: () => readLoopDevices(settings.sys),

@@ -57,8 +57,8 @@ export interface Beats {
   /** A nonce for `ask`. */
   nonce(): string
   /** Asks for a clean report at once. `podUids` are all pods that belong on the node, by the name of their folder there
-   *  (of a static pod: its config hash). False: no link, or more pods than can be told, which then stands as the report. */
-  check(node: NodeName, podUids: readonly string[]): boolean
+   *  (of a static pod: its config hash); `stop`: the containers of others are to be stopped. False: no link, or more pods than can be told, which then stands as the report. */
+  check(node: NodeName, podUids: readonly string[], stop?: boolean): boolean
   /** Tells the node's gate, unless its link was told the same; a reason alone that changes is told now and then. */
   gate(node: NodeName, word: Acceptance, pods: PodsSeen | undefined): void
   /** The agent pod ended: its link is closed and its token believed no more. What was heard stays. */
@@ -177,11 +177,11 @@ export function serveBeats(options: BeatsOptions): Beats {
       return { word, proven: word === 'hears' && boot !== undefined, ...(boot === undefined ? {} : { boot }) }
     },
     nonce: newNonce,
-    check(node, podUids) {
+    check(node, podUids, stop = false) {
       const line = rows.get(node)?.line
       if (line === undefined) return false
       if (podUids.length > mostPods) return untold(node, `${podUids.length} pods are bound to it, and its agent can be told of ${mostPods} at most`)
-      for (const frame of checkFrames(podUids)) line.link.send(frame)
+      for (const frame of checkFrames(podUids, stop)) line.link.send(frame)
       return true
     },
     gate(node, { accepted, reason }, pods) {

@@ -106,6 +106,8 @@ export interface GateWord {
  *  told at once. A long list comes in parts, of which only the last one wishes anything: half a list would accuse the other half. */
 export interface Check {
   readonly say: 'check'
+  /** This boot was fenced, and lives: what runs here of other pods may run elsewhere, and is stopped at once. Said by those that lead. */
+  readonly stop?: true
   readonly pods: readonly string[]
   /** The list goes on in the next one. */
   readonly more?: true

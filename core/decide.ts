@@ -27,6 +27,7 @@ import { foundOff, proveByWord, proveOff, proveSafeDetach, readingsOf, recall, s
 import { bringBack, end, giveBack, giveStrayed, returning } from './restore.ts'
 import { awaiting } from './return.ts'
 import { close, hold, isAnotherMachine, laterBoot, latestBoot, quarantine, situationOf, untaint, withdraw, type Situation } from './situation.ts'
+import { withStop } from './strangers.ts'
 import { survey, type Survey } from './survey.ts'
 import { quarantineUnclean } from './unclean.ts'
 
@@ -157,6 +158,11 @@ function proceed(on: Survey, incident: Incident): Action[] {
   // The incident keeps its policy by value, but who takes our hands off now means this one, too.
   const off = handsOff(on.seen.self, incident.policy) ?? ('policy' in now ? handsOff(on.seen.self, now.policy) : undefined) ?? othersHands(node)
   if (off !== undefined) return [...(refuted(at) ? [untaint(node, outOfServiceKey, at.status.proof === undefined ? 'no proof stands' : 'the node is heard', incident)] : []), hold(node.name, off, incident)]
+  return withStop(at, advance(at))
+}
+
+function advance(at: Situation): Action[] {
+  const { incident, node } = at
   const orphan = settle(at)
   if (orphan !== undefined) return [orphan]
   if (incident.status.phase === 'Done') return withBurial(at, giveBack(at))

@@ -19,11 +19,11 @@ export function frameOf(word: AgentWord | ReplicaWord | PeerWord): Uint8Array {
 
 /** As many frames as the list takes, one after the other on one link. A name that kubelet gives no folder is left out: nothing
  *  on the node bears it, and whoever may annotate a pod could make a frame that no link carries. */
-export function checkFrames(pods: readonly string[]): readonly Uint8Array[] {
+export function checkFrames(pods: readonly string[], stop = false): readonly Uint8Array[] {
   const known = pods.filter((pod) => podFolder.test(pod))
   const frames: Uint8Array[] = []
   for (let at = 0; at === 0 || at < known.length; at += podsAFrame) {
-    frames.push(frameOf({ say: 'check', pods: known.slice(at, at + podsAFrame), ...(at + podsAFrame < known.length ? { more: true } : {}) }))
+    frames.push(frameOf({ say: 'check', pods: known.slice(at, at + podsAFrame), ...(at + podsAFrame < known.length ? { more: true } : stop ? { stop } : {}) }))
   }
   return frames
 }
@@ -275,7 +275,7 @@ function gateWord(fields: Fields): GateWord {
 
 function check(fields: Fields): Check {
   const pods = list(fields, 'pods', podsAFrame).map((pod) => (typeof pod === 'string' && pod.length <= 64 ? pod : wrong(fields, 'pods', 'uids', '')))
-  return { say: 'check', pods, ...(fields.of['more'] === true ? { more: true } : {}) }
+  return { say: 'check', pods, ...(fields.of['more'] === true ? { more: true } : {}), ...(fields.of['stop'] === true ? { stop: true } : {}) }
 }
 
 function refused(fields: Fields): Refused {

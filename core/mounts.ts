@@ -35,6 +35,8 @@ export interface ContainerSeen {
   readonly name: string
   /** Uid of its pod; empty where the runtime does not tell. */
   readonly pod: string
+  /** The pod's own, which its containers live in. */
+  readonly sandbox?: true
   /** When it was made, by this machine's own wall clock. Undefined: the runtime does not tell. */
   readonly since?: number
 }

@@ -46,6 +46,12 @@ export function agentHost({ machine, process, token }: ContainerRun, place: Agen
       if (place.runtime().fault !== undefined) return { failed: 'it does not answer' }
       return [...place.runtime().containers.values()].map(({ pod, since }) => ({ id: pod.uid, name: `${pod.namespace}/${pod.name}`, pod: pod.uid, since }))
     },
+    stopContainer: async ({ pod }, span) => {
+      if (place.runtime().fault?.how === 'hangs') await process.clock.wait(span)
+      if (place.runtime().fault !== undefined) return 'it does not answer'
+      place.runtime().containers.get(pod)?.kill()
+      return undefined
+    },
     // Nothing keeps copies of mounts on these machines, and they have no block volumes.
     mountTables: () => now(() => []),
     loopDevices: () => now(() => []),

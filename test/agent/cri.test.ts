@@ -8,9 +8,10 @@ import { join } from 'node:path'
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
 import fc from 'fast-check'
-import { listContainers } from '../../agent/cri.ts'
+import { listContainers, stopContainer } from '../../agent/cri.ts'
 import type { RuntimeAnswer } from '../../agent/host.ts'
 import { bytesField, joined, textField, wholeField } from '../../agent/protobuf.ts'
+import type { ContainerSeen } from '../../core/mounts.ts'
 import { connectUnix } from '../../agent/unix-stream.ts'
 import { machineClock } from '../../edge/clock.ts'
 import { virtualClock } from '../../sim/clock.ts'
@@ -83,7 +84,7 @@ test('what is not over is told with its pod, sandbox or container', async () => 
   })
   assert.equal(answer, [
     ...['0', '1', '3'].map((number) => ({ id: `c${number}`, name: 'work/db-0 main', pod: `u${number}`, since: 1_700_000_000 })),
-    { id: 's1', name: 'work/db-0', pod: 'u1', since: 1_600_000_000 },
+    { id: 's1', name: 'work/db-0', pod: 'u1', sandbox: true, since: 1_600_000_000 },
   ])
   assert.equal(headers.map((of) => [of[':method'], of[':path'], of['content-type'], of['te']]).toSorted(), [
     ['POST', '/runtime.v1.RuntimeService/ListContainers', 'application/grpc', 'trailers'], ['POST', '/runtime.v1.RuntimeService/ListPodSandbox', 'application/grpc', 'trailers'],
@@ -168,6 +169,42 @@ test('whatever bytes a runtime sends, the answer is a value, and never a list th
     const told = await answer
     assert.ok('failed' in told || told.length === 0)
   }), { numRuns: 200 })
+})
+
+/** What a runtime was asked to stop, and what it makes of it. */
+async function stopping(of: ContainerSeen, how: 'stops' | 'refuses' | 'hangs'): Promise<{ fault: string | undefined; requests: string[] }> {
+  const folder = mkdtempSync(join(tmpdir(), 'holdfast-cri-'))
+  const path = join(folder, 'cri.sock')
+  const requests: string[] = []
+  const open = new Set<{ destroy(): void }>()
+  const server = createServer()
+  server.on('session', (session) => open.add(session))
+  server.on('stream', (stream: ServerHttp2Stream, given: Record<string, unknown>) => {
+    stream.on('error', () => undefined) // the client has its answer, or not, and goes
+    stream.on('data', (request: Buffer) => {
+      requests.push(`${String(given[':path'])} ${request.subarray(5).toString('latin1')}`)
+      if (how === 'stops') succeed(stream, new Uint8Array())
+      if (how === 'refuses') fail(stream)
+    })
+  })
+  server.listen(path)
+  await once(server, 'listening')
+  const fault = await stopContainer((within) => connectUnix(path, within), machineClock, of, how === 'hangs' ? 200 : patient)
+  for (const session of open) session.destroy()
+  server.close()
+  rmSync(folder, { recursive: true })
+  return { fault, requests }
+}
+
+test('a container is stopped without a grace, a sandbox as a whole', async () => {
+  assert.equal(await stopping({ id: 'c1', name: 'x', pod: 'u' }, 'stops'), { fault: undefined, requests: ['/runtime.v1.RuntimeService/StopContainer \n\u0002c1'] })
+  assert.equal(await stopping({ id: 's1', name: 'x', pod: 'u', sandbox: true }, 'stops'), { fault: undefined, requests: ['/runtime.v1.RuntimeService/StopPodSandbox \n\u0002s1'] })
+})
+
+test('a runtime that refuses, hangs or is not there has stopped nothing', async () => {
+  assert.match((await stopping({ id: 'c1', name: 'x', pod: 'u' }, 'refuses')).fault ?? '', /StopContainer: the runtime refused/)
+  assert.match((await stopping({ id: 'c1', name: 'x', pod: 'u' }, 'hangs')).fault ?? '', /no answer within/)
+  assert.match(await stopContainer((within) => connectUnix('/nowhere/cri.sock', within), machineClock, { id: 'c1', name: 'x', pod: 'u' }, patient) ?? '', /ENOENT/)
 })
 
 test.run()

@@ -5,7 +5,7 @@ import { createServer as createHttp2Server, type ServerHttp2Session, type Server
 import { createServer, type Server, type Socket } from 'node:net'
 import { dirname } from 'node:path'
 import type { AgentHost } from '../../agent/host.ts'
-import { bytesField, joined, textField, wholeField } from '../../agent/protobuf.ts'
+import { bytesField, joined, readMessage, textField, textOf, wholeField } from '../../agent/protobuf.ts'
 import type { Container, Runtime } from '../../sim/runtime.ts'
 
 export interface LabRuntime {
@@ -31,7 +31,10 @@ export function labRuntime(criSocket: string, nriSocket: string, runtime: Runtim
   cri.on('stream', (stream: ServerHttp2Stream, headers: Readonly<Record<string, unknown>>) => {
     stream.on('error', () => undefined) // the agent goes as soon as it has its answer
     // One that hangs or is dead takes the connection and says nothing.
-    if (runtime.fault === undefined) answer(stream, String(headers[':path']), [...runtime.containers.values()])
+    if (runtime.fault !== undefined) return
+    const path = String(headers[':path'])
+    if (path.includes('/Stop')) stream.on('data', (request: Buffer) => stop(stream, request, runtime))
+    else answer(stream, path, [...runtime.containers.values()])
   })
   const nri = createServer((socket) => {
     keep(socket)
@@ -58,11 +61,22 @@ export function labRuntime(criSocket: string, nriSocket: string, runtime: Runtim
   }
 }
 
-/** The message with its length before it, then the status in trailers, as grpc-go does it. */
+/** {1 id} behind five bytes of its length. There is one container a pod, and its sandbox ends with it. */
+function stop(stream: ServerHttp2Stream, request: Buffer, runtime: Runtime): void {
+  const message = readMessage(request.subarray(5))
+  const uid = message === undefined ? '' : textOf(message, 1).replace(/^(container|sandbox)-/, '')
+  runtime.containers.get(uid)?.kill()
+  succeed(stream, new Uint8Array())
+}
+
 function answer(stream: ServerHttp2Stream, path: string, containers: readonly Container[]): void {
   const list = lists[path]
   if (list === undefined) return stream.respond({ 'content-type': 'application/grpc', 'grpc-status': '12' }, { endStream: true })
-  const message = joined(containers.map((container) => bytesField(1, list(container))))
+  succeed(stream, joined(containers.map((container) => bytesField(1, list(container)))))
+}
+
+/** The message with its length before it, then the status in trailers, as grpc-go does it. */
+function succeed(stream: ServerHttp2Stream, message: Uint8Array): void {
   const head = new Uint8Array(5)
   new DataView(head.buffer).setUint32(1, message.length)
   stream.respond({ 'content-type': 'application/grpc' }, { waitForTrailers: true })
@@ -71,13 +85,13 @@ function answer(stream: ServerHttp2Stream, path: string, containers: readonly Co
 }
 
 const lists: Readonly<Record<string, (container: Container) => Uint8Array>> = {
-  /** PodSandbox {1 id, 2 metadata {1 name, 2 uid, 3 namespace}, 3 state}: ready as long as its container runs. */
-  '/runtime.v1.RuntimeService/ListPodSandbox': ({ pod }) => joined([
-    textField(1, `sandbox-${pod.uid}`), bytesField(2, joined([textField(1, pod.name), textField(2, pod.uid), textField(3, pod.namespace)])), wholeField(3, 0),
+  /** PodSandbox {1 id, 2 metadata {1 name, 2 uid, 3 namespace}, 3 state, 4 created_at}: ready as long as its container runs. */
+  '/runtime.v1.RuntimeService/ListPodSandbox': ({ pod, since }) => joined([
+    textField(1, `sandbox-${pod.uid}`), bytesField(2, joined([textField(1, pod.name), textField(2, pod.uid), textField(3, pod.namespace)])), wholeField(3, 0), wholeField(4, since * 1_000_000),
   ]),
-  /** Container {1 id, 3 metadata {1 name}, 6 state, 8 labels}. */
-  '/runtime.v1.RuntimeService/ListContainers': ({ pod }) => joined([
-    textField(1, `container-${pod.uid}`), bytesField(3, textField(1, 'main')), wholeField(6, running),
+  /** Container {1 id, 3 metadata {1 name}, 6 state, 7 created_at, 8 labels}. */
+  '/runtime.v1.RuntimeService/ListContainers': ({ pod, since }) => joined([
+    textField(1, `container-${pod.uid}`), bytesField(3, textField(1, 'main')), wholeField(6, running), wholeField(7, since * 1_000_000),
     ...Object.entries({ uid: pod.uid, name: pod.name, namespace: pod.namespace })
       .map(([key, value]) => bytesField(8, joined([textField(1, `io.kubernetes.pod.${key}`), textField(2, value)]))),
   ]),

@@ -548,6 +548,26 @@ test('once the proof is void, out-of-service comes off at once, and nothing more
   assert.equal(wants(inState({ node: state, status: { ...status, phase: 'Done' } })), ['untaint out-of-service'])
 })
 
+test('a fenced boot that lives is told at once to stop what it runs of other pods, whatever else is waited for, until it is clean', () => {
+  const answered = { issuedAt: now - 500, boot }
+  const status: Partial<IncidentStatus> = { ...ordered.status, voided: [{ proof: proofRecord(), at: '', evidence: '' }] }
+  const stops = (changes: Partial<NodeSeen>, more: Partial<IncidentStatus> = {}) => wishes(inState({ node: { ...clearing.node, beat: beat({ answered }), ...changes }, status: { ...status, ...more } }), [policy], now)
+    .filter((action) => action.do === 'askClean')
+  assert.equal(stops({}), [{ do: 'askClean', node: 'node-2', stop: true }], 'a clean report of before tells nothing')
+  assert.equal(stops({}, { phase: 'Done', step: 'recovery' }), [{ do: 'askClean', node: 'node-2', stop: true }])
+  const dirty = beat({ answered, clean: { at: now - 100, report: { state: 'dirty', leftovers: [{ kind: 'container', path: 'x' }] } } })
+  assert.equal(stops({ beat: dirty, pods: podsOf([]) }), [], 'told a moment ago')
+  assert.equal(stops({ beat: beat({ answered, clean: { at: now - 100, report: { state: 'clean' } } }) }, { phase: 'Done', step: 'recovery' }).filter((action) => action.do === 'askClean' && action.stop === true), [])
+})
+
+test('nobody else is: not one whose proof stands, has lapsed, or whose next boot is heard', () => {
+  const status: Partial<IncidentStatus> = { ...ordered.status, voided: [{ proof: proofRecord(), at: '', evidence: '' }] }
+  const all = [
+    inState(clearing), inState({ node: { ...clearing.node, beat: beat({ boot: newBoot, since: now - 10_000 }) }, status }), three({ ...dead }), inState(booted),
+  ].flatMap((observed) => wishes(observed, [policy], now))
+  assert.equal(all.filter((action) => action.do === 'askClean' && action.stop === true), [])
+})
+
 test('a node whose proof was shown false ends void, once it is clean by its own word since', () => {
   const status: Partial<IncidentStatus> = { phase: 'Done', step: 'recovery', attempts: [...attempts, on], voided: [{ proof: proofRecord(), at: '', evidence: '' }] }
   const firstSeen = new Map([...seenAll, seenProof(now - 50_000), ...seenOrder(now - 44_000, now - 43_000, 'node-2-abc-1.2'), ...seenOrder(now - 59_000, now - 58_000), [`gone ${outOfServiceKey}`, now - 41_000] as [string, number]])

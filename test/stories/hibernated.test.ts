@@ -22,4 +22,20 @@ test('switched on it resumes the fenced boot: the proof is void at its first ans
   assert.ok(await workloadRuns(on), 'the workload runs')
 })
 
+test('where its kubelet does not run any more, its agent ends what runs of pods that are gone, and nothing else', async () => {
+  const on = await peace({ seed: 92 })
+  const { world, victim } = on
+  world.killKubelet(victim)
+  world.hibernate(victim)
+  await on.until('the machine goes on', () => world.truth.entries.some((entry) => entry.what === 'machine thawed'), 300_000)
+  const running = () => [...world.nodes.get(victim)?.runtime.containers.keys() ?? []]
+  assert.ok(on.pods.some((uid) => running().includes(uid)), 'they run on at first')
+  await on.until('they are ended', () => !on.pods.some((uid) => running().includes(uid)), 6_000)
+  assert.ok(world.nodes.get(victim)?.agent() !== undefined, 'the agent itself runs on')
+  world.startKubelet(victim)
+  const incident = await ended(on, 600_000)
+  assert.is(incident.status.outcome, 'Void')
+  assert.equal(await ourTaints(on), [])
+})
+
 test.run()
