@@ -18,6 +18,7 @@ const tiers: readonly Tier[] = [
   // Another stretch for each commit, apart from those of `.ci/run`; longer searches stand in the record by themselves.
   { name: 'search', command: ['npm', 'run', '--silent', 'sim', '--', '--seeds', '1000', '--from', String(200_000_000 + Number.parseInt(commit.slice(0, 6), 16))] },
   { name: 'cluster', command: ['npm', 'run', '--silent', 'test:cluster'], variables: { HOLDFAST_ALL: '1' } },
+  { name: 'nodes', command: ['npm', 'run', '--silent', 'test:nodes'], variables: { HOLDFAST_ALL: '1' } },
   { name: 'devices', command: ['npm', 'run', '--silent', 'test:devices'], variables: { HOLDFAST_ALL: '1' } },
 ]
 

@@ -1,0 +1,131 @@
+// A long run of random trouble, drawn from a seed, on a cluster that does its work all the while. The file judges as it goes on;
+// what was cut off without cause, and what never ended, is read from the API server and the management controllers.
+import { machineClock as clock, withDeadline } from '../../edge/clock.ts'
+import type { Incident } from '../../core/incident.ts'
+import type { Ms } from '../../core/model.ts'
+import { seededChance, type Chance } from '../../sim/chance.ts'
+import { drawKind, type Kind } from './chaos-kinds.ts'
+import { secondWriters } from './judge.ts'
+import type { Machine } from './machine.ts'
+import { disorder, type Stage } from './stage.ts'
+import { transcript } from './story.ts'
+import { volumes, workNamespace } from './workload.ts'
+
+export interface Run {
+  readonly faults: ReadonlyMap<string, number>
+  /** Boots that ended. */
+  readonly deaths: number
+  readonly incidents: readonly Incident[]
+  /** Promises that were broken, each in words. */
+  readonly violations: readonly string[]
+  /** Everything that was done, and when. */
+  readonly log: readonly string[]
+}
+
+export interface RunSettings {
+  readonly seed: number | string
+  readonly span: Ms
+  /** From one trouble to the next. */
+  readonly pause: readonly [Ms, Ms]
+}
+
+/** At once: more would be a cluster in which nothing is true for long enough to be asked. */
+const mostAtOnce = 2
+const beginsWithin: Ms = 15_000
+/** After a trouble is over its machine may still be silent, or be cut off by what was decided before. */
+const lingers: Ms = 45_000
+const endsWithin: Ms = 420_000
+const looksEvery: Ms = 2_000
+
+/** A machine that may be cut off, from and until, of the wall. */
+interface Excuse {
+  readonly node: string
+  readonly from: number
+  until: number
+}
+
+export async function runChaos(stage: Stage, { seed, span, pause }: RunSettings): Promise<Run> {
+  const chance = seededChance(seed)
+  const began = clock.now()
+  const log: string[] = []
+  const faults = new Map<string, number>()
+  const excuses: Excuse[] = []
+  const boots = new Set<string>()
+  const active = new Set<Promise<void>>()
+  const before = new Set((await stage.incidents()).map(({ name }) => name))
+  const machines = [...stage.cluster.machines.values()]
+  const note = (line: string): void => {
+    log.push(`${new Date(clock.wall()).toISOString()} ${line}`)
+  }
+
+  const strike = async (kind: Kind, machine: Machine, lasts: Ms, own: Chance): Promise<void> => {
+    const struck = kind.silences === 'any machine' ? machines : kind.silences === 'its machine' ? [machine] : []
+    const mine = struck.map(({ name }): Excuse => ({ node: name, from: clock.wall(), until: Infinity }))
+    excuses.push(...mine)
+    const beginning = kind.begin(stage, machine, own)
+    const end = await withDeadline(clock, beginsWithin, 'late' as const, () => beginning).catch((error: unknown) => {
+      note(`${machine.name} ${kind.what}: not now, ${String(error).slice(0, 120)}`)
+      return undefined
+    })
+    // What begins at last, when nobody waits for it any more, ends at once.
+    if (end === 'late') void beginning.then((over) => over()).catch(() => undefined)
+    else if (end !== undefined) {
+      faults.set(kind.what, (faults.get(kind.what) ?? 0) + 1)
+      note(`${machine.name} ${kind.what} for ${(lasts / 1_000).toFixed(1)} s`)
+      await clock.wait(lasts)
+      await end().then(() => note(`${machine.name} ${kind.what}: over`), (error: unknown) => note(`${machine.name} ${kind.what}: not ended, ${String(error).slice(0, 120)}`))
+    }
+    for (const excuse of mine) excuse.until = clock.wall() + lingers
+  }
+  const look = (): void => {
+    for (const machine of machines) {
+      boots.add(machine.bootId())
+      // Off for longer than the trouble lasted, until somebody gives the power back.
+      if (machine.power() === 'off') excuses.push({ node: machine.name, from: clock.wall(), until: clock.wall() + lingers })
+    }
+  }
+
+  for (let count = 0; clock.now() - began < span && written(stage).length === 0; count += 1) {
+    const own = chance.fork(`trouble ${count}`)
+    const kind = drawKind(chance)
+    const machine = await victim(stage, chance)
+    const striking = strike(kind, machine, chance.between(...kind.span), own).finally(() => active.delete(striking))
+    active.add(striking)
+    for (const until = clock.now() + chance.between(...pause); clock.now() < until || active.size >= mostAtOnce; await clock.wait(looksEvery)) look()
+  }
+  await Promise.all(active)
+  note('no more trouble')
+
+  const violations: string[] = []
+  let why: string | undefined
+  for (const limit = clock.now() + endsWithin; (why = await disorder(stage)) !== undefined; await clock.wait(looksEvery)) {
+    look()
+    if (clock.now() < limit) continue
+    violations.push(`liveness: not at peace ${endsWithin / 1_000} s after the last trouble: ${why}`)
+    break
+  }
+  look()
+  note(why ?? 'peace')
+  const incidents = (await stage.incidents()).filter(({ name }) => !before.has(name))
+  violations.push(...written(stage), ...incidents.flatMap((incident) => needless(incident, excuses)))
+  return { faults, deaths: boots.size - machines.length, incidents, violations, log: [...incidents.map(transcript), ...log] }
+}
+
+/** That of the workload more often than not: trouble elsewhere finds less. */
+async function victim(stage: Stage, chance: Chance): Promise<Machine> {
+  const machines = [...stage.cluster.machines.values()]
+  const [ofTheWorkload, other] = [chance.yes(0.6), chance.pick(machines)]
+  const pods = ofTheWorkload ? await stage.pods(workNamespace).catch(() => []) : [] // the API server may be away
+  return machines.find(({ name }) => pods.some(({ spec }) => spec.nodeName === name)) ?? other
+}
+
+export function written(stage: Pick<Stage, 'turns'>): readonly string[] {
+  return volumes.flatMap((volume) => secondWriters(stage.turns(volume)).map((line) => `two writers: ${volume}: ${line}`))
+}
+
+/** A machine that had no trouble of its own, and was ordered off. */
+function needless({ name, nodeName, status }: Incident, excuses: readonly Excuse[]): readonly string[] {
+  const opened = Date.parse(status.timeline[0]?.at ?? '')
+  const excused = excuses.some(({ node, from, until }) => node === nodeName && from <= opened && opened <= until)
+  return excused || status.attempts.every(({ action }) => action === 'on') ? [] : [`restraint: ${nodeName} was taken for dead at ${status.timeline[0]?.at}, without a trouble of its own, and ordered off: ${name}`]
+}
