@@ -6,6 +6,8 @@ import type { Manifest } from './manifest.ts'
 import { names, type Values } from './values.ts'
 
 const labels = { 'app.kubernetes.io/name': names.agent }
+/** All that it keeps on a node's disk. */
+export const agentState = '/var/lib/holdfast'
 
 export function agentManifests(values: Values): readonly Manifest[] {
   const metadata = { name: names.agent, namespace: values.agentNamespace, labels }
@@ -41,7 +43,7 @@ function podSpec(values: Values): object {
       { name: 'proc', hostPath: { path: '/proc', type: 'Directory' } },
       { name: 'kubelet', hostPath: { path: kubeletRoot, type: 'Directory' } },
       { name: 'run', hostPath: { path: '/run', type: 'Directory' } },
-      { name: 'state', hostPath: { path: '/var/lib/holdfast', type: 'DirectoryOrCreate' } },
+      { name: 'state', hostPath: { path: agentState, type: 'DirectoryOrCreate' } },
       { name: 'token', projected: { sources: [{ serviceAccountToken: { audience: names.audience, expirationSeconds: 3_600, path: 'token' } }] } },
       { name: 'authority', configMap: { name: names.authority } },
       {
@@ -69,7 +71,7 @@ function container({ image, namespace, agentNamespace, beatsPort, whisperPort, k
       { name: 'HOLDFAST_GATE', value: gate },
       // Whoever accepts a boot must be able to start on one that nobody has accepted.
       { name: 'HOLDFAST_GATE_EXEMPT_NAMESPACES', value: [...gateExemptNamespaces, namespace, agentNamespace].join(',') },
-      { name: 'HOLDFAST_STATE', value: '/var/lib/holdfast' },
+      { name: 'HOLDFAST_STATE', value: agentState },
       { name: 'HOLDFAST_TOKEN_FILE', value: '/var/run/secrets/holdfast/token' },
       { name: 'HOLDFAST_AUTHORITY_FILE', value: '/etc/holdfast/ca.crt' },
     ],
@@ -89,7 +91,7 @@ function container({ image, namespace, agentNamespace, beatsPort, whisperPort, k
       // The sockets of the runtime's CRI and NRI. The folder, because a runtime that is started again makes new ones; containers'
       // file systems are mounted below, and must go when the host lets go of them. A socket is connected to on a read-only mount.
       { name: 'run', mountPath: '/host/run', readOnly: true, mountPropagation: 'HostToContainer' },
-      { name: 'state', mountPath: '/var/lib/holdfast' },
+      { name: 'state', mountPath: agentState },
       { name: 'token', mountPath: '/var/run/secrets/holdfast', readOnly: true },
       { name: 'authority', mountPath: '/etc/holdfast', readOnly: true },
       { name: 'api', mountPath: '/var/run/secrets/holdfast-api', readOnly: true },

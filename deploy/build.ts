@@ -8,6 +8,7 @@ import { customResourceDefinitions } from './crd.ts'
 import { buildImage } from './images.ts'
 import { yamlOf } from './manifest.ts'
 import { manifests } from './manifests.ts'
+import { uninstallManifests } from './uninstall.ts'
 import { usualValues } from './values.ts'
 
 export interface Program {
@@ -105,7 +106,7 @@ function oldNode(name: string): string {
 }
 
 function files(): Readonly<Record<string, string>> {
-  return { 'holdfast.yaml': yamlOf(manifests(usualValues)), 'crds.yaml': yamlOf(customResourceDefinitions()) }
+  return { 'holdfast.yaml': yamlOf(manifests(usualValues)), 'crds.yaml': yamlOf(customResourceDefinitions()), 'uninstall.yaml': yamlOf(uninstallManifests(usualValues)) }
 }
 
 function size(bytes: number): string {

@@ -24,8 +24,10 @@ const architectures: Readonly<Record<string, Architecture>> = {
 const packages = ['libc6', 'libstdc++6', 'libgcc-s1', 'libatomic1']
 const libraries = ['libc.so.6', 'libm.so.6', 'libdl.so.2', 'libpthread.so.0', 'libstdc++.so.6', 'libgcc_s.so.1', 'libatomic.so.1']
 
+const settings = { entrypoint: ['/holdfast/node'], user: '65532:65532', path: '/holdfast' }
+
 /** What a runtime takes the short name in the manifests for. */
-const imageName = `docker.io/library/${usualValues.image}`
+const fullName = (image: string): string => `docker.io/library/${image}`
 
 export const imageArchive = (dist: string): string => join(dist, 'image', 'holdfast.tar')
 
@@ -37,10 +39,13 @@ export async function buildImage(dist: string, say: (line: string) => void): Pro
   rmSync(join(dist, 'image'), { recursive: true, force: true })
   layOut(root, dist, architecture)
   mustStart(root, architecture)
-  const digest = await writeImage(root, imageArchive(dist), {
-    name: imageName, architecture: architecture.name, entrypoint: ['/holdfast/node'], user: '65532:65532', path: '/holdfast',
-  })
-  say(`image    ${imageName} ${digest}`)
+  const digest = await writeImage(root, imageArchive(dist), { ...settings, name: fullName(usualValues.image), architecture: architecture.name })
+  say(`image    ${fullName(usualValues.image)} ${digest}`)
+}
+
+/** What stands in dist/image already, once more under another name: a release that differs in nothing else. */
+export async function renameImage(dist: string, image: string, archive: string): Promise<void> {
+  await writeImage(join(dist, 'image', 'root'), archive, { ...settings, name: fullName(image), architecture: architectures[arch]?.name ?? 'amd64' })
 }
 
 function layOut(root: string, dist: string, { libraries: folder, loader }: Architecture): void {

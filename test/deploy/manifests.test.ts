@@ -13,6 +13,7 @@ import { inputOf, type AgentParameters } from '../../core/contract.ts'
 import type { Manifest } from '../../deploy/manifest.ts'
 import { yamlOf } from '../../deploy/manifest.ts'
 import { manifests } from '../../deploy/manifests.ts'
+import { uninstallManifests } from '../../deploy/uninstall.ts'
 import { names, usualValues } from '../../deploy/values.ts'
 import { machineClock } from '../../edge/clock.ts'
 
@@ -224,6 +225,16 @@ test('the example Secrets bear the label without which they are not read', () =>
   const secrets = examples.flatMap(objects).filter(({ kind }) => kind === 'Secret')
   assert.ok(secrets.length > 0)
   for (const { metadata } of secrets) assert.is(metadata.labels?.['holdfast.dev/fence-secret'], 'true')
+})
+
+test('what is removed from a node at the end is the one folder that its agent writes', () => {
+  const [removal] = uninstallManifests(usualValues)
+  const spec = Object(removal?.['spec']).template.spec
+  const written = agent.volumes.filter((volume: { name: string }) => agent.containers[0].volumeMounts.some((mount: { name: string; readOnly?: boolean }) => mount.name === volume.name && mount.readOnly !== true))
+  assert.equal(written.map((volume: { hostPath?: { path: string } }) => volume.hostPath?.path), ['/var/lib/holdfast'])
+  assert.equal(spec.volumes.map((volume: { hostPath?: { path: string } }) => volume.hostPath?.path), ['/var/lib'])
+  assert.match(spec.containers[0].command.join(' '), /rmSync\('\/host\/holdfast',/)
+  assert.equal(spec.tolerations, agent.tolerations)
 })
 
 test.run()
