@@ -158,7 +158,11 @@ function settleDown(at: Situation, outcome: 'Recovered' | 'Withdrawn' | 'Void', 
   // It goes last but one: as long as a word says that the node is off, nothing may come back to it.
   if (hasTaint(node, forceEvictionKey)) return [untaint(node, forceEvictionKey, because, incident)]
   const litter = unburied(incident, node) ?? []
-  return litter.length > 0 ? [hold(node.name, littered(litter), incident)] : [untaint(node, quarantineKey, because, incident)]
+  if (litter.length > 0) return [hold(node.name, littered(litter), incident)]
+  // Without it pods come back at once, and a node on which one is just starting is not clean: as long as the incident stands it would
+  // be put on again.
+  const pending = inHand(at) ?? onPending(at)
+  return pending === undefined ? [untaint(node, quarantineKey, because, incident)] : [hold(node.name, pending, incident)]
 }
 
 function littered(pods: readonly PodSeen[]): Brake {

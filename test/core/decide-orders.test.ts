@@ -7,7 +7,7 @@ import type { Incident } from '../../core/incident.ts'
 import type { NodeSeen, Self } from '../../core/model.ts'
 import type { Policy } from '../../core/policy.ts'
 import { proveOff } from '../../core/proof.ts'
-import { clearing, ordered, proven } from './states.ts'
+import { booted, clearing, on, ordered, proven } from './states.ts'
 import { attempt, beat, dead, incident, method, node, now, orderedOff, podsOf, policy, proofRecord, reading, seen, seenOrder, seenProof, self, three, volume } from './world.ts'
 
 const test = suite('decide: orders')
@@ -146,6 +146,15 @@ test('what a controller said before its outlet was ordered off proves nothing: i
   assert.match(levelled(controllerOff, orders, landed(now - 2_000))[0] ?? '', /bmc-off was not yet read off twice since the order/)
   const running = [attempt(), attempt({ id: 's', level: 1, ...ofStrip, result: 'running' })]
   assert.match(levelled(controllerOff, running, landed(now - 5_000))[0] ?? '', /strip is under way/)
+})
+
+test('a node that is back keeps its quarantine while an on may still land: the incident stands, and would put it on again at the first pod', () => {
+  const late = { ...on, result: 'failed' } as const
+  const firstSeen = new Map([...booted.node.firstSeen ?? [], ...seenOrder(now - 40_000, now - 5_000, late.id)])
+  const back = (given: Partial<NodeSeen>) => of({ ...booted.node, firstSeen, readings: [reading('on', now - 600, now - 500)], ...given }, incident({ ...booted.status, attempts: [attempt(), late] }))
+  assert.equal([because(back({})), back({}).filter(({ do: does }) => does === 'untaint')], [['order-may-land'], []])
+  const over = new Map([...firstSeen, ...seenOrder(now - 200_000, now - 150_000, late.id)])
+  assert.equal(back({ firstSeen: over }).filter(({ do: does }) => does === 'untaint').length, 1)
 })
 
 test.run()
