@@ -1,6 +1,6 @@
 // How each node really is, and how long already: what judges know and the product can only guess. *Well* is a machine that runs,
 // whose userspace has its turns, and that some living replica can reach and hear. It *speaks* if its agent runs there as well.
-// *Dead* is a machine in which nothing moves: off, booting, frozen.
+// *Lost* is one that runs, and that no living replica can reach or hear. *Dead* is a machine in which nothing moves: off, booting, frozen.
 import type { Ms } from '../../core/model.ts'
 import type { Host } from '../network.ts'
 import type { World } from '../world.ts'
@@ -9,6 +9,7 @@ export interface Wellness {
   /** How long the node has been so without a break; 0: it is not. */
   wellFor(node: string): Ms
   speaksFor(node: string): Ms
+  lostFor(node: string): Ms
   deadFor(node: string): Ms
   /** How long ago it was last silent; Infinity: it has spoken ever since somebody looked. */
   silentAgo(node: string): Ms
@@ -19,7 +20,7 @@ export interface Wellness {
 const lookEvery: Ms = 250
 
 export function watchWellness(world: World): Wellness {
-  const [well, speaking, dead] = [spans(world), spans(world), spans(world)]
+  const [well, speaking, lost, dead] = [spans(world), spans(world), spans(world), spans(world)]
   const silentAt = new Map<string, Ms>()
   let cancel: (() => void) | undefined
   const look = (): void => {
@@ -29,6 +30,7 @@ export function watchWellness(world: World): Wellness {
       const speaksNow = isWellNow && agentRuns(world, name)
       well.look(name, isWellNow)
       speaking.look(name, speaksNow)
+      lost.look(name, runs(world, name) && !isWellNow)
       dead.look(name, isDead(world, name))
       if (!speaksNow) silentAt.set(name, world.clock.now())
     }
@@ -38,6 +40,7 @@ export function watchWellness(world: World): Wellness {
   return {
     wellFor: (node) => (isWell(world, node) ? well.span(node) : 0),
     speaksFor: (node) => (isWell(world, node) && agentRuns(world, node) ? speaking.span(node) : 0),
+    lostFor: (node) => (runs(world, node) && !isWell(world, node) ? lost.span(node) : 0),
     deadFor: (node) => (isDead(world, node) ? dead.span(node) : 0),
     silentAgo: (node) => world.clock.now() - (silentAt.get(node) ?? -Infinity),
     stop: () => cancel?.(),
@@ -70,9 +73,14 @@ function agentRuns(world: World, name: string): boolean {
   return world.nodes.get(name)?.agent()?.running() === true
 }
 
+function runs(world: World, name: string): boolean {
+  const machine = world.nodes.get(name)?.machine
+  return machine !== undefined && machine.state() === 'running' && !machine.frozen() && !machine.stuck()
+}
+
 function isWell(world: World, name: string, replicas: readonly Host[] = runningReplicas(world)): boolean {
   const machine = world.nodes.get(name)?.machine
-  if (machine === undefined || machine.state() !== 'running' || machine.frozen() || machine.stuck()) return false
+  if (machine === undefined || !runs(world, name)) return false
   return replicas.some((host) => passes(world, host, machine.host) && passes(world, machine.host, host))
 }
 

@@ -1,4 +1,4 @@
-// Was a node that was well ordered off, or a pod deleted from it? That it was kept from new pods for a while is milder, and only
+// Was a node that was well ordered off, or a pod deleted from it, or one of many that were lost together and run on? That it was kept from new pods for a while is milder, and only
 // counted.
 import type { Ms } from '../../../core/model.ts'
 import type { TruthEntry } from '../../truth.ts'
@@ -18,14 +18,24 @@ export interface RestraintJudge {
 /** An order may be on its way when a node has just come back; longer than this nobody can call it that. */
 export const wellLongEnough: Ms = 20_000
 
+/** A fast profile calls a node dead by then. */
+const lostLongEnough: Ms = 4_000
+/** More of all nodes than the widest policy of any scene allows. */
+const common = 0.6
+
 /** Listens from now on. */
 export function judgeRestraint(world: World, wellness: Wellness, { acts }: Ears): RestraintJudge {
   const orders: Violation[] = []
   const stop = world.truth.listen(({ at, what, facts }: TruthEntry) => {
     if (what !== 'device ordered' || facts['to'] !== 'off') return
     const node = world.devices.get(String(facts['device']))?.plugs.get(String(facts['plug']))?.machine?.name
-    const span = node === undefined ? 0 : wellness.wellFor(node)
-    if (node === undefined || span < wellLongEnough) return
+    if (node === undefined) return
+    const lost = [...world.nodes.keys()].filter((name) => wellness.lostFor(name) >= lostLongEnough)
+    if (lost.includes(node) && lost.length > common * world.nodes.size) {
+      orders.push({ judge: 'restraint', what: `${facts['device']} was ordered off while ${lost.length} of ${world.nodes.size} nodes ran and nobody could hear them`, node, from: at })
+    }
+    const span = wellness.wellFor(node)
+    if (span < wellLongEnough) return
     orders.push({ judge: 'restraint', what: `${facts['device']} was ordered off, and ${node} had been well for ${seconds(span)}`, node, from: at })
   })
   return {
