@@ -171,7 +171,9 @@ export function createObservation(clock: Clock, replica: string, beats: Pick<Bea
     probed(node, probe) {
       const row = rows.get(node)
       if (row === undefined) return
-      const spokeAt = Math.max(row.probe?.spokeAt ?? -Infinity, probe.word === 'silent' ? -Infinity : probe.answeredAt)
+      // What accepts and says nothing was there when it accepted, and nobody knows whether it was a moment later.
+      const said = probe.word === 'silent' ? -Infinity : probe.word === 'open' ? probe.askedAt : probe.answeredAt
+      const spokeAt = Math.max(row.probe?.spokeAt ?? -Infinity, said)
       const latest = row.probe !== undefined && row.probe.askedAt > probe.askedAt ? row.probe : probe
       row.probe = { ...latest, ...(spokeAt === -Infinity ? {} : { spokeAt }) }
     },

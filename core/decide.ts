@@ -86,7 +86,7 @@ function begin(on: Survey, node: NodeSeen): Action[] {
   if (storm !== undefined) return [...looks, hold(node.name, storm)]
   const evidence = verdict.is === 'dead' ? verdict.evidence : [level === undefined ? { source: forceEvictionKey, word: 'off' } : { source: 'devices', word: 'off' }]
   return [...looks, {
-    do: 'open', node: node.name, boot, policy: chosen.policy, cause: level !== undefined ? 'found-off' : verdict.is === 'dead' ? 'silence' : 'by-word',
+    do: 'open', node: node.name, boot, policy: chosen.policy, cause: level !== undefined ? 'found-off' : verdict.is !== 'dead' ? 'by-word' : verdict.hung === true ? 'hung' : 'silence',
     evidence: evidence.map((one) => ({ ...one, at: '' })), name: incidentName(on.seen, node, boot),
   }]
 }

@@ -22,7 +22,7 @@ export type Verdict =
   /** The agent is silent, the machine answers. */
   | { readonly is: 'ill'; readonly detail: string }
   | { readonly is: 'suspect'; readonly since: Ms; readonly lacks: string }
-  | { readonly is: 'dead'; readonly since: Ms; readonly evidence: readonly Omit<Evidence, 'at'>[] }
+  | { readonly is: 'dead'; readonly since: Ms; readonly evidence: readonly Omit<Evidence, 'at'>[]; readonly hung?: true }
 
 /** kubelet renews every 10 s; the margin covers a slow API server and the distance between two live reads. */
 const leaseInterval: Ms = 12_500
@@ -32,14 +32,15 @@ const goodbyePatience: Readonly<Record<'restart' | 'reboot' | 'shutdown', Ms>> =
 /** An answer of the kubelet port stays a sign of life so long; it is asked again well before. */
 const answerHolds: Ms = 15_000
 
-export function judge(node: NodeSeen, self: Self, profileName: ProfileName, peers: Peers, now: Ms): Verdict {
+/** `hungAfter`: how long a machine may answer with nothing on it working; 0 is for ever. */
+export function judge(node: NodeSeen, self: Self, profileName: ProfileName, peers: Peers, now: Ms, hungAfter: Ms = 0): Verdict {
   const profile = profiles[profileName]
   const quiet = now - lastBeat(node, self)
   if (node.beat === undefined && quiet < unknownFor) return { is: 'unknown' }
   if (node.beat !== undefined && quiet < (shutsDown(node) ? profile.suspectAfter : patience(node, profile.suspectAfter))) return { is: 'alive' }
   // An answer from before the suspicion is no word on the silence that followed it.
   const answering = answers(node, lastBeat(node, self) + profile.suspectAfter, now)
-  if (answering !== undefined) return { is: 'ill', detail: answering }
+  if (answering !== undefined) return hung(node, self, hungAfter, now) ?? { is: 'ill', detail: answering }
 
   const pace = fastJudged(node, self, peers, profile.suspectAfter) ? profile : profiles.conservative
   const spoken = lastWord(node, self)
@@ -52,6 +53,24 @@ export function judge(node: NodeSeen, self: Self, profileName: ProfileName, peer
   const evidence = forDeath(node, spoken, peers, now)
   return typeof evidence === 'string' ? lacks(evidence) : { is: 'dead', since: spoken, evidence }
 }
+
+/** A kernel runs, and nothing on it: the port accepts and says nothing, no beat comes, the Lease stands still, Ready is lost, and all
+ *  of that for long. Whoever says a word there is merely ill. */
+function hung(node: NodeSeen, self: Self, hungAfter: Ms, now: Ms): Verdict | undefined {
+  const { beat, probe, ready, lease } = node
+  const since = lastBeat(node, self)
+  if (hungAfter === 0 || beat === undefined || probe?.word !== 'open' || now - since < hungAfter) return undefined
+  if (ready.status === 'True' || now - ready.since < hungAfter || lease === undefined || now - lease.readAt > hungLeaseWithin) return undefined
+  const still = lease.askedAt - Math.max(lease.unmovedSince, since)
+  if (still < leaseInterval) return undefined
+  return {
+    is: 'dead', since, hung: true,
+    evidence: [{ source: 'probe', word: 'open, and says nothing' }, { source: 'Ready', word: `${ready.status} for ${seconds(now - ready.since)}` }, { source: 'Lease', word: `not renewed for ${seconds(still)}` }],
+  }
+}
+
+/** Of a machine that answers the Lease is read every ten seconds. */
+const hungLeaseWithin: Ms = 15_000
 
 /** Whom one could ask about this node: other agents that are heard, and other replicas. */
 export interface Peers {

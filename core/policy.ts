@@ -19,6 +19,8 @@ export interface Policy {
   readonly safeDetach: readonly string[]
   /** `selective`: never by the out-of-service taint, though every pod is freed. */
   readonly release: 'outOfService' | 'selective'
+  /** A machine that answers while nothing on it works is fenced after this. 0: never. */
+  readonly hungAfter: Ms
   /** Orders per method before the next level is tried. */
   readonly retries: number
   /** After a round in which no level could be proven, the wait before the next one. */
@@ -73,6 +75,7 @@ export const defaultPolicy: Omit<Policy, 'name'> = {
   volumeAttachmentRecovery: 'never',
   release: 'outOfService',
   safeDetach: [],
+  hungAfter: 120_000,
   retries: 2,
   restAfter: 60_000,
   bootWithin: 600_000,

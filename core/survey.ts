@@ -82,7 +82,9 @@ export function survey(seen: Observed, now: Ms, policies: readonly Policy[]): Su
   }
   const peers = { agents, replicas: seen.self.replicas.length }
   for (const node of quiet) {
-    const verdict = judge(node, seen.self, profileOf(policyOf(node, policies), open.get(node.name)), peers, now)
+    const chosen = policyOf(node, policies)
+    const hungAfter = open.get(node.name)?.policy.hungAfter ?? ('policy' in chosen ? chosen.policy.hungAfter : 0)
+    const verdict = judge(node, seen.self, profileOf(chosen, open.get(node.name)), peers, now, hungAfter)
     if (silentBeats(node, seen, verdict, now) && !explained(node, open.get(node.name)) && !lapsed.has(node)) {
       silent.push({ node, since: lastBeat(node, seen.self) })
     }

@@ -52,7 +52,7 @@ test('a malformed policy lists every fault with its path', () => {
     'spec.pause.reason: is empty',
     'spec.pause.by: is missing',
     'spec.selector.matchExpressions: is not a field; known are matchLabels',
-    'spec.profle: is not a field; known are priority, selector, mode, profile, nodeDownPodDeletionPolicy, onlyTerminating, provisioners, volumeAttachmentRecovery, safeDetach, release, retries, restAfter, bootWithin, returnPatience, clearPatience, powerOnFoundOff, identity, cloudShutdown, brakes, pause',
+    'spec.profle: is not a field; known are priority, selector, mode, profile, nodeDownPodDeletionPolicy, onlyTerminating, provisioners, volumeAttachmentRecovery, safeDetach, release, hungAfter, retries, restAfter, bootWithin, returnPatience, clearPatience, powerOnFoundOff, identity, cloudShutdown, brakes, pause',
   ])
 })
 

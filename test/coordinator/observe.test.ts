@@ -120,6 +120,16 @@ test('the times of an incident are counted on for a node made again under its na
   assert.is(observation.row('node-2')?.firstSeen.get('began node-2-abc-1.1'), 103_000)
 })
 
+test('a port that accepts and says nothing spoke when it was asked: what happened in between is later than that', () => {
+  const { observation } = small()
+  observation.node(node('1'))
+  const spoke = (word: 'open' | 'answered' | 'silent', askedAt: number): number | undefined => {
+    observation.probed('node-2', { askedAt, answeredAt: askedAt + 800, word })
+    return observation.row('node-2')?.probe?.spokeAt
+  }
+  assert.equal([spoke('open', 1_000), spoke('answered', 2_000), spoke('silent', 3_000)], [1_000, 2_800, 2_800])
+})
+
 test('when a node was fenced is known from the record, to a leader that began long after it too; what was found off was not fenced', () => {
   const { observation, clock } = small()
   observation.node(node('1'))

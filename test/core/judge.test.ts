@@ -181,6 +181,29 @@ test('a node that was never heard has no silence', () => {
   assert.is(ripensAt(seen([node({ beat: undefined, seenAt: now - 1_240 })]), now), Infinity)
 })
 
+const stuck: Partial<NodeSeen> = {
+  beat: beat({ at: now - 130_000 }), probe: { askedAt: now - 900, answeredAt: now - 800, word: 'open', spokeAt: now - 800 }, ready: { status: 'Unknown', postedAt: now - 200_000, since: now - 121_000, bootId: 'boot-1' },
+  lease: { askedAt: now - 900, readAt: now - 800, renewTime: 'x', unmovedSince: now - 125_000, moved: false },
+}
+const judged = (changes: Partial<NodeSeen>, hungAfter = 120_000) => judge(node({ ...stuck, ...changes }), self({ awakeSince: -1_000_000 }), 'fast', { agents: 3, replicas: 1 }, now, hungAfter)
+
+test('a machine that answers while nothing on it works is hung after its time, with the evidence', () => {
+  const made = judged({})
+  assert.equal(made.is === 'dead' ? [made.hung, made.evidence.map(({ source }) => source)] : made.is, [true, ['probe', 'Ready', 'Lease']])
+})
+
+const merelyIll: readonly (readonly [string, Partial<NodeSeen>, number?])[] = [
+  ['whose policy says never', {}, 0],
+  ['that says a word on its port', { probe: { askedAt: now - 900, answeredAt: now - 800, word: 'answered', spokeAt: now - 800 } }],
+  ['that refuses', { probe: { askedAt: now - 900, answeredAt: now - 800, word: 'refused', spokeAt: now - 800 } }],
+  ['that beat within its time', { beat: beat({ at: now - 119_000 }) }],
+  ['that is Ready', { ready: { status: 'True', postedAt: now - 200_000, since: now - 200_000, bootId: 'boot-1' } }],
+  ['that lost Ready within its time', { ready: { status: 'Unknown', postedAt: now - 200_000, since: now - 119_000, bootId: 'boot-1' } }],
+  ['whose Lease moved', { lease: { askedAt: now - 900, readAt: now - 800, renewTime: 'x', unmovedSince: now - 9_000, moved: true, movedAfter: now - 19_000 } }],
+  ['whose Lease was not read for a while', { lease: { askedAt: now - 16_100, readAt: now - 16_000, renewTime: 'x', unmovedSince: now - 125_000, moved: false } }],
+]
+for (const [what, changes, hungAfter] of merelyIll) test(`a machine ${what} is ill, and not hung`, () => assert.is(judged(changes, hungAfter).is, 'ill'))
+
 test.run()
 
 
