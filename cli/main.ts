@@ -1,17 +1,19 @@
 #!/usr/bin/env node
 // The command line: npm run holdfast, and installed as kubectl-holdfast. It reads the API server as kubectl does, with the
-// rights of whoever runs it, and writes nothing.
+// rights of whoever runs it, and writes nothing but what it was asked to: a drill.
 import { parseArgs } from 'node:util'
 import { createApi, type Api } from '../coordinator/api.ts'
 import { clusterTransport } from '../coordinator/kubeconfig.ts'
 import { machineClock } from '../edge/clock.ts'
 import { check, checkLines, succeeded } from './check.ts'
 import { leaseMoves, readCluster } from './cluster.ts'
+import { carryOutDrill, drillOf } from './drill.ts'
 import { paint, showsColours, showsUnicode, type Paint } from './paint.ts'
 import { statusLines, statusOf } from './status.ts'
 
 const usage = `kubectl holdfast status   is it well, and what is being done
 kubectl holdfast check    would it work: one line for each thing that it rests on
+kubectl holdfast test-fence NODE --off   a drill on a cordoned, drained node: its machine is switched off, and on again
 
   --kubeconfig FILE   instead of KUBECONFIG and ~/.kube/config
   --context NAME      instead of the kubeconfig's own
@@ -21,11 +23,14 @@ kubectl holdfast check    would it work: one line for each thing that it rests o
   --ascii             no glyphs
   -h, --help`
 
+const commands = ['status', 'check', 'test-fence'] as const
 /** Longer than a leader may be away before another one takes over. */
 const leaseWithin = 3_000
 
 interface Wanted {
-  readonly command: 'status' | 'check'
+  readonly command: (typeof commands)[number]
+  /** Of a drill. */
+  readonly node: string
   readonly kubeconfig?: string
   readonly context?: string
   readonly namespace: string
@@ -46,7 +51,11 @@ async function main(input: readonly string[]): Promise<number> {
     const transport = await clusterTransport(wanted.kubeconfig, wanted.context)
     try {
       const api = createApi({ transport, clock: machineClock, userAgent: 'kubectl-holdfast' })
-      return wanted.command === 'status' ? await status(api, wanted) : await checks(api, wanted)
+      switch (wanted.command) {
+        case 'status': return await status(api, wanted)
+        case 'check': return await checks(api, wanted)
+        case 'test-fence': return await testFence(api, wanted)
+      }
     } finally {
       transport.close()
     }
@@ -74,22 +83,35 @@ async function checks(api: Api, { namespace, json, paint: paints }: Wanted): Pro
   return succeeded(categories) ? 0 : 1
 }
 
+async function testFence(api: Api, { namespace, node, json, paint: paints }: Wanted): Promise<number> {
+  const wished = drillOf(await readCluster(api, namespace), node)
+  const tell = (line: string): void => { if (!json) console.log(line) }
+  const { passed, because } = 'refused' in wished ? { passed: false, because: wished.refused } : await carryOutDrill(api, machineClock, wished.draft, tell)
+  if (json) console.log(JSON.stringify({ passed, because }))
+  else console.log(passed ? paints.good(`${paints.glyphs.well} ${because}`) : paints.bad(`${paints.glyphs.bad} ${because}`))
+  return passed ? 0 : 1
+}
+
 function read(input: readonly string[]): Wanted | string {
   try {
-    const { values, positionals: [command, ...more] } = parseArgs({
+    const { values, positionals: [word, ...more] } = parseArgs({
       args: [...input], allowPositionals: true,
       options: {
         kubeconfig: { type: 'string' }, context: { type: 'string' }, namespace: { type: 'string', short: 'n', default: 'holdfast-system' },
         json: { type: 'boolean', default: false }, color: { type: 'string', default: 'auto' }, ascii: { type: 'boolean', default: false },
-        help: { type: 'boolean', short: 'h', default: false },
+        help: { type: 'boolean', short: 'h', default: false }, off: { type: 'boolean', default: false },
       },
     })
-    if (values.help || command === undefined) return usage
-    if ((command !== 'status' && command !== 'check') || more.length > 0) return `${[command, ...more].join(' ')}: no such command\n\n${usage}`
+    if (values.help || word === undefined) return usage
+    const command = commands.find((one) => one === word)
+    const drills = command === 'test-fence'
+    if (command === undefined || more.length !== (drills ? 1 : 0)) return `${[word, ...more].join(' ')}: no such command\n\n${usage}`
+    // Whoever means to look only must not switch a machine off.
+    if (values.off !== drills) return `${drills ? 'test-fence NODE needs --off: the machine is switched off' : `${command} knows no --off`}\n\n${usage}`
     if (!['auto', 'always', 'never'].includes(values.color)) return `--color ${values.color}: auto, always or never`
     const colours = values.color === 'always' || (values.color === 'auto' && showsColours(process.env, process.stdout.isTTY))
     return {
-      command, namespace: values.namespace, json: values.json, paint: paint({ colours, unicode: !values.ascii && showsUnicode(process.env) }),
+      command, node: more[0] ?? '', namespace: values.namespace, json: values.json, paint: paint({ colours, unicode: !values.ascii && showsUnicode(process.env) }),
       ...(values.kubeconfig === undefined ? {} : { kubeconfig: values.kubeconfig }),
       ...(values.context === undefined ? {} : { context: values.context }),
     }

@@ -134,7 +134,7 @@ export function doer(options: DeedOptions): (deed: Deed) => Promise<boolean> {
     if (row.uid !== incident.nodeUid) return 'its Node was made anew'
     if (known.status.phase === 'Done') return 'the incident is being withdrawn'
     if (known.abort) return 'a person aborted it'
-    return incident.cause !== 'by-hand' && (row.beat?.at ?? -Infinity) > since ? 'the node is heard again' : undefined
+    return asksByHand.has(incident.cause) ? undefined : (row.beat?.at ?? -Infinity) > since ? 'the node is heard again' : undefined
   }
 
   /** An end that is not written becomes *unknown*, and a verified *off* would be ordered again. */
@@ -332,9 +332,12 @@ export function doer(options: DeedOptions): (deed: Deed) => Promise<boolean> {
   }
 
   async function withdraw(deed: Extract<Deed, { do: 'withdraw' }>): Promise<boolean> {
-    if (!await incidents.change(deed.incident, timeline.withdrawn(deed.because, at()))) return false
-    log.info({ node: deed.node, incident: deed.incident, because: deed.because }, 'incident withdrawn')
-    say(deed.node, deed.incident, 'Withdrawn', 'Withdraw', deed.because, 'Normal')
+    if (!await incidents.change(deed.incident, timeline.withdrawn(deed.because, at(), deed.drill))) return false
+    const { drill } = deed
+    if (drill?.passed === false) log.error({ node: deed.node, incident: deed.incident, because: deed.because }, 'a drill failed')
+    else log.info({ node: deed.node, incident: deed.incident, because: deed.because }, drill === undefined ? 'incident withdrawn' : 'a drill passed its dark half')
+    const reason = drill === undefined ? 'Withdrawn' : drill.passed ? 'DrillPassed' : 'DrillFailed'
+    say(deed.node, deed.incident, reason, 'Withdraw', deed.because, drill?.passed === false ? 'Warning' : 'Normal')
     return true
   }
 
@@ -371,6 +374,9 @@ export function doer(options: DeedOptions): (deed: Deed) => Promise<boolean> {
     })
   }
 }
+
+/** A node that is heard does not speak against these. */
+const asksByHand: ReadonlySet<Incident['cause']> = new Set(['by-hand', 'drill'])
 
 /** A lost lease, a deadline or a signal leaves an order that may have been sent; only a program that never ran leaves none. */
 function endOf({ ran, state }: MethodEnd, action: 'off' | 'on'): Attempt['result'] {

@@ -2,13 +2,13 @@
 // that no decision changes: core/plan.ts and core/clear.ts read these lists.
 import * as v from 'valibot'
 import {
-  given, type Attempt, type Evidence, type Hold, type HoldReason, type IncidentStatus, type Moment, type Outcome, type PodFate, type ProofKind, type ProofRecord, type Taken,
+  given, type Attempt, type DrillSeen, type Evidence, type Hold, type HoldReason, type IncidentStatus, type Moment, type Outcome, type PodFate, type ProofKind, type ProofRecord, type Taken,
   type VolumeFate, type Voided,
 } from '../core/incident.ts'
 import { policyFields } from './holdfast-policy.ts'
 import { bootText } from './node-record.ts'
 import { conditions, type Condition } from './schema-condition.ts'
-import { duration, instant, list, prose, ruled, text, whole, word, type Fields } from './schema.ts'
+import { duration, flag, instant, list, prose, ruled, text, whole, word, type Fields } from './schema.ts'
 
 const phases: Record<IncidentStatus['phase'], string> = {
   New: 'opened', Running: 'orders, readings and the clear', Done: 'the need is over, what was cut is given back', Final: 'ended', Error: 'cannot go on',
@@ -19,6 +19,7 @@ const steps: Record<IncidentStatus['step'], string> = {
 const outcomes: Record<Outcome, string> = {
   Recovered: 'the node is back and clean', Withdrawn: 'the node was well after all', Void: 'the proof was shown false',
   Replaced: 'another machine bears the name', NodeDeleted: 'the Node object is gone', Refused: 'a person asked for it, and it could not be done',
+  Drilled: 'a drill passed: the path switches this machine, and no other',
 }
 const proofs: Record<ProofKind, string> = { off: 'ordered off and read off twice', 'found-off': 'read off twice before any order', vouched: 'a person said that it is off', 'safe-detach': 'the driver itself refuses to detach what is in use' }
 const reasons: Record<HoldReason, string> = {
@@ -135,6 +136,12 @@ export const statusSchema = v.pipe(
       v.description('What a person who fenced by hand did not write, as it was when it was first seen.'),
     )),
     proof: v.exactOptional(proof('Why the node cannot write. Absent: nothing proves it.')),
+    drill: v.exactOptional(v.pipe(
+      v.object({
+        passed: flag('Off, this node fell silent with it, and no other did.'), detail: prose('In which way, or why not.'),
+      } satisfies Fields<DrillSeen>),
+      v.description('What came of switching off, where nothing had failed and a person wanted to see it.'),
+    )),
     voided: v.exactOptional(list('Proofs that do not stand any more.', v.pipe(
       v.object({
         proof: proof('The proof as it stood.'),

@@ -27,6 +27,7 @@ const spec = v.pipe(
     machine: v.exactOptional(v.pipe(text('The machine\'s UUID (systemUUID).', 128, 0), v.metadata(onlyOnce)), ''),
     cause: v.exactOptional(v.pipe(word('Why it was opened.', {
       silence: 'nothing was heard of the node', hung: 'its machine answers and nothing on it works', 'found-off': 'its devices say off', 'by-hand': 'a person asked for it', 'by-word': 'somebody says by holdfast.dev/force-eviction that it is off',
+      drill: 'nothing failed: a person wants to see that the path switches this machine, and no other',
     } satisfies Record<Cause, string>), v.metadata(onlyOnce)), 'by-hand'),
     policy: v.exactOptional(v.pipe(
       v.object({ name: text('The HoldfastPolicy it was taken from.', 253), ...policyFields }),

@@ -1,7 +1,7 @@
 // NodeRecord: what must outlive a leader and cannot be asked of a dead node. One a node, under the node's name, written by
 // the leader alone and only when a fact changes; it is all spec, so that one write carries it whole.
 import * as v from 'valibot'
-import type { GateKept, NodeRecord, PathAudit } from '../core/model.ts'
+import type { Drill, GateKept, NodeRecord, PathAudit } from '../core/model.ts'
 import type { KubeObject } from './api.ts'
 import { fit, shapeOf } from './schema-shape.ts'
 import { flag, instant, list, prose, read, text, word, type Fault, type Fields } from './schema.ts'
@@ -23,6 +23,14 @@ const path = v.pipe(
     } satisfies Record<PathAudit['identity'], string>),
     at: instant('When the device was asked.'),
     evidence: prose('What it said.'),
+    drill: v.exactOptional(v.pipe(
+      v.object({
+        at: instant('When it passed.'),
+        machine: text('The machine that fell silent.', 128),
+        digests: list('Of every method that was off then: they prove it together.', text('One digest.', 128), 32),
+      } satisfies Fields<Drill>),
+      v.description('The drill that proved the identity of this path.'),
+    )),
   } satisfies Fields<PathAudit>),
   v.description('The latest audit of one method.'),
 )
@@ -85,7 +93,7 @@ export function recordBody(name: string, record: Omit<NodeRecord, 'resourceVersi
   const { nodeUid, boot, machine, paths, probe, gate } = record
   const facts: v.InferInput<typeof spec> = {
     nodeUid, boot, machine, summary: [...paths.map((audit) => `${audit.method} ${audit.state}`), ...(probe === undefined ? [unasked] : [])].join(', '),
-    paths: paths.map((audit) => ({ ...audit, at: at(audit.at) })),
+    paths: paths.map(({ drill, ...audit }) => ({ ...audit, at: at(audit.at), ...(drill === undefined ? {} : { drill: { ...drill, digests: [...drill.digests] } }) })),
     ...(probe === undefined ? {} : { probe: { ...probe, at: at(probe.at) } }),
     ...(gate === undefined ? {} : { gate }),
   }

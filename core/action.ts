@@ -1,6 +1,6 @@
 // What the core may answer. Looks ask for what the next decision needs and change nothing; deeds change the world; a hold
 // is a decision not to act, with its reason. Every deed is safe to repeat: it says what shall be, not what to do next.
-import type { Attempt, Cause, Evidence, HoldReason, Outcome, PodFate, Taken } from './incident.ts'
+import type { Attempt, Cause, DrillSeen, Evidence, HoldReason, Outcome, PodFate, Taken } from './incident.ts'
 import type { Boot, Method, NodeName, NodeRecord, PodSeen, VolumeSeen } from './model.ts'
 import type { Policy } from './policy.ts'
 import type { Proof } from './proof.ts'
@@ -55,7 +55,7 @@ export type Deed =
   /** The objects of doomed pods, whose deletion was never made. What they held is free already, so it needs no proof. */
   | { readonly do: 'bury'; readonly node: NodeName; readonly incident: string; readonly pods: readonly PodSeen[] }
   /** The need is over: what was cut is given back. */
-  | { readonly do: 'withdraw'; readonly node: NodeName; readonly incident: string; readonly because: string }
+  | { readonly do: 'withdraw'; readonly node: NodeName; readonly incident: string; readonly because: string; readonly drill?: DrillSeen }
   | { readonly do: 'close'; readonly node: NodeName; readonly incident: string; readonly outcome: Outcome; readonly because: string }
   | { readonly do: 'record'; readonly node: NodeName; readonly record: Omit<NodeRecord, 'resourceVersion'> }
 

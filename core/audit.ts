@@ -2,9 +2,10 @@
 // worth something once the node is silent. A whole cluster wants to be audited when the product is new, so programs, probes and
 // writes are few at a time.
 import type { Deed, Look } from './action.ts'
+import { drilled, drillsOf } from './drill.ts'
 import { beatsWithin, challenge } from './look.ts'
 import { liesOf, mayHaveStrayed, type Lie } from './lie.ts'
-import { sameBoot, type BeatSeen, type Boot, type GateKept, type Method, type Ms, type NodeName, type NodeRecord, type NodeSeen, type PathAudit, type Reading } from './model.ts'
+import { sameBoot, type BeatSeen, type Boot, type Drill, type GateKept, type Method, type Ms, type NodeName, type NodeRecord, type NodeSeen, type PathAudit, type Reading } from './model.ts'
 import { auditOf, readingsOf, sameMachine } from './proof.ts'
 import type { Survey } from './survey.ts'
 import { isGuarded } from './unclean.ts'
@@ -25,6 +26,7 @@ export function audits(on: Survey): (Look | RecordDeed)[] {
   const probes: Turn[] = []
   const records: RecordDeed[] = []
   const lies = liesOf(on.seen)
+  const drills = drillsOf(on.seen)
   const strays = mayHaveStrayed(on.seen, on.now, beatsWithin).flatMap((node) => challenge(node, on.now))
   const free = { devices: auditsAtOnce - on.running.devices, probes: probesAtOnce - on.running.probes, records: recordsAtOnce - on.running.records }
   const marks = markings(on, lies).slice(0, Math.max(0, free.records))
@@ -32,7 +34,8 @@ export function audits(on: Survey): (Look | RecordDeed)[] {
     const { beat } = node
     // What a device says counts as an audit only of a boot that is beating.
     if (beat === undefined || on.now - beat.at >= beatsWithin || node.gone === true) continue
-    if ((audited(node, beat) && !outgrown(node, on.now) && gateStands(node, beat, on.now)) || inIncident(on, node, beat)) continue
+    const proven = drills.get(node.name) ?? none
+    if ((audited(node, beat, proven) && !outgrown(node, on.now) && gateStands(node, beat, on.now)) || inIncident(on, node, beat)) continue
     const probeDue = duePort(node, beat, on.now)
     if (probeDue !== undefined) offer(probes, free.probes, { node, beat, askedAt: probeDue })
     let asked = probeDue === undefined
@@ -46,10 +49,12 @@ export function audits(on: Survey): (Look | RecordDeed)[] {
     // Of a boot that is to be quarantined first the record must not say yet that it is known.
     if (on.unclean.has(node) && isGuarded(node, on.policies)) continue
     const writing = node.busy.has(`record ${node.name}`) || marks.some((mark) => mark.node === node.name)
-    if (asked && records.length + marks.length < free.records && !writing) records.push(...auditRecord(node, beat, lies.get(node.name) ?? [], on.now))
+    if (asked && records.length + marks.length < free.records && !writing) records.push(...auditRecord(node, beat, lies.get(node.name) ?? [], proven, on.now))
   }
   return [...probes.map(lookOf), ...devices.map(lookOf), ...strays, ...marks, ...records]
 }
+
+const none: readonly Drill[] = []
 
 /** Whoever found the path wrong may have died before the NodeRecord said so, and the device would be believed again. Not waited for
  *  until the node is heard and well: the next incident may be of the very boot that showed the proof false. */
@@ -122,25 +127,25 @@ function dueAgain(lastAt: Ms | undefined, well: boolean, beat: BeatSeen, now: Ms
 }
 
 /** The record speaks of this boot, this machine and this configuration, and every path of it was verified. */
-export function audited(node: NodeSeen, beat: BeatSeen): boolean {
+export function audited(node: NodeSeen, beat: BeatSeen, drills: readonly Drill[] = none): boolean {
   const { record } = node
   if (record?.probe?.answered !== true || record.nodeUid !== node.uid || !sameBoot(record.boot, beat.boot)) return false
   // Of five thousand nodes at each tick: in plain loops, which leave nothing behind.
   for (const level of node.path.levels) {
     for (const method of level) {
       const audit = auditOf(node, method, beat.boot)
-      if (audit?.state !== 'marked' && (audit?.state !== 'verified' || !identityStands(node, method, audit))) return false
+      if (audit?.state !== 'marked' && (audit?.state !== 'verified' || !identityStands(node, method, audit, drills))) return false
     }
   }
   return true
 }
 
-/** A twin came or went since. */
-function identityStands(node: NodeSeen, method: Method, { identity }: PathAudit): boolean {
-  if (identity !== 'unproven') return true
+/** A twin came or went since, or a drill was passed. */
+function identityStands(node: NodeSeen, method: Method, { identity, drill }: PathAudit, drills: readonly Drill[]): boolean {
+  if (identity !== 'unproven') return drill === undefined || drilled(node, method, [drill]) !== undefined
   const written = node.record?.paths.find((path) => path.method === method.name && path.digest === method.digest)?.identity
   const last = node.readings.findLast((reading) => reading.method === method.name && reading.digest === method.digest)
-  return written === (last === undefined ? identity : identityOf(node, method, last))
+  return written === (last === undefined ? identity : identityOf(node, method, last, drilled(node, method, drill === undefined ? drills : [...drills, drill])))
 }
 
 /** The record names a path that the node has no more, and whoever reads records would count on it. */
@@ -176,10 +181,10 @@ function gateStands(node: NodeSeen, beat: BeatSeen, now: Ms): boolean {
 }
 
 /** What the looks have told, if it differs from what the record says. The edge adds the wall time. */
-function auditRecord(node: NodeSeen, beat: BeatSeen, lies: readonly Lie[], now: Ms): RecordDeed[] {
+function auditRecord(node: NodeSeen, beat: BeatSeen, lies: readonly Lie[], drills: readonly Drill[], now: Ms): RecordDeed[] {
   const probe = node.address === '' ? undefined : node.probe
   if ((probe === undefined && node.address !== '') || [...node.busy].some((key) => key.startsWith('askDevice ') || key.startsWith('probe '))) return []
-  const paths = [...node.path.levels.flat().map((method) => pathAudit(node, method, beat.boot, lies)), ...outliving(node, beat.boot, now)]
+  const paths = [...node.path.levels.flat().map((method) => pathAudit(node, method, beat.boot, lies, drills)), ...outliving(node, beat.boot, now)]
   const port = probe === undefined ? {} : { probe: { boot: beat.boot, answered: probe.word === 'answered', at: '' } }
   const gate = gateKept(node, beat, now)
   const record = { nodeUid: node.uid, boot: beat.boot, machine: node.machine, paths, ...port, ...(gate === undefined ? {} : { gate }) }
@@ -194,21 +199,22 @@ function outliving(node: NodeSeen, boot: Boot, now: Ms): PathAudit[] {
 }
 
 /** A path that was marked stays so from boot to boot: rebooting the node does not mend it, another configuration may. */
-function pathAudit(node: NodeSeen, method: Method, boot: Boot, lies: readonly Lie[]): PathAudit {
+function pathAudit(node: NodeSeen, method: Method, boot: Boot, lies: readonly Lie[], drills: readonly Drill[]): PathAudit {
   const before = node.record?.nodeUid === node.uid ? node.record.paths.find((path) => path.method === method.name && path.digest === method.digest) : undefined
   const last = readingsOf(node, method).at(-1)
-  const identity = identityOf(node, method, last)
+  const drill = drilled(node, method, before?.drill === undefined ? drills : [...drills, before.drill])
+  const identity = identityOf(node, method, last, drill)
   // What strayed is this machine's by its device's own word now.
   if (before?.state === 'marked' && (before.identity !== 'mismatch' || identity !== 'proven')) return { ...before, boot }
   const state = last?.state === 'on' ? 'verified' : last?.state === 'off' ? 'mismatch' : 'unreachable'
-  return marked({ method: method.name, digest: method.digest, boot, state, identity, at: '', evidence: last?.evidence ?? 'not asked' }, lies)
+  return marked({ method: method.name, digest: method.digest, boot, state, identity, at: '', evidence: last?.evidence ?? 'not asked', ...(drill === undefined ? {} : { drill }) }, lies)
 }
 
-function identityOf(node: NodeSeen, method: Method, last: Reading | undefined): PathAudit['identity'] {
+function identityOf(node: NodeSeen, method: Method, last: Reading | undefined, drill: Drill | undefined): PathAudit['identity'] {
   const machine = last?.machine
   // Any Node may name any instance; the address that its beats come from it cannot choose.
   if (method.claimed === true && (node.beat?.from === undefined || last?.addresses?.includes(node.beat.from) !== true)) return 'mismatch'
-  if (machine === undefined || node.machine === '') return 'unproven'
+  if (machine === undefined || node.machine === '') return drill === undefined ? 'unproven' : 'proven'
   if (!sameMachine(machine, node.machine)) return 'mismatch'
   return node.twin === undefined ? 'proven' : 'unproven'
 }
@@ -221,5 +227,5 @@ function sameFacts(one: Omit<NodeRecord, 'resourceVersion'>, other: Omit<NodeRec
 }
 
 function samePath(one: PathAudit, other: PathAudit | undefined): boolean {
-  return one.method === other?.method && one.digest === other.digest && one.boot === other.boot && one.state === other.state && one.identity === other.identity
+  return one.method === other?.method && one.digest === other.digest && one.boot === other.boot && one.state === other.state && one.identity === other.identity && one.drill?.at === other.drill?.at
 }

@@ -14,6 +14,7 @@ import { hasOurs, hasTaint, outOfServiceKey, quarantineKey, unburied } from './c
 import { clearing } from './clearing.ts'
 import { freesNothing, safeDriversOf } from './choice.ts'
 import { cuts } from './cut.ts'
+import { drill } from './drill.ts'
 import { keptOff, othersHands } from './hands.ts'
 import { headStart } from './head-start.ts'
 import { given, lapsed, shownFalse, type Incident, type IncidentStatus } from './incident.ts'
@@ -167,6 +168,7 @@ function advance(at: Situation): Action[] {
   if (orphan !== undefined) return [orphan]
   if (incident.status.phase === 'Done') return withBurial(at, giveBack(at))
   if (node.uid !== incident.nodeUid) return madeAnew(at)
+  if (incident.cause === 'drill') return drill(at)
   if (incident.status.proof === undefined) return withBurial(at, [...unproven(at), ...unvouched(at)])
   const proof = recall(incident.status.proof)
   if (proof.boot !== incident.boot || proof.nodeUid !== incident.nodeUid) {

@@ -32,7 +32,8 @@ export interface Acknowledgement {
   readonly until: string
 }
 
-export type Cause = 'silence' | 'hung' | 'found-off' | 'by-hand' | 'by-word'
+/** `drill`: nothing failed. A person wants to see that the path switches this machine, and no other. */
+export type Cause = 'silence' | 'hung' | 'found-off' | 'by-hand' | 'by-word' | 'drill'
 
 export interface IncidentStatus {
   /** The seed's automaton. Running: orders and readings. Done: the need is over, what was cut is given back. */
@@ -50,6 +51,8 @@ export interface IncidentStatus {
   readonly proof?: ProofRecord
   /** Proofs that do not stand any more: shown false by the fenced boot's own answer, or lapsed. */
   readonly voided: readonly Voided[]
+  /** Of a drill: what came of switching off. */
+  readonly drill?: DrillSeen
   readonly pods: readonly PodFate[]
   readonly volumes: readonly VolumeFate[]
   readonly holds: readonly Hold[]
@@ -58,8 +61,14 @@ export interface IncidentStatus {
 
 export type Taken = Pick<Incident, 'nodeUid' | 'boot' | 'machine' | 'policy'>
 
-/** `Refused`: asked for by a person, and nothing was done about it. */
-export type Outcome = 'Recovered' | 'Withdrawn' | 'Void' | 'Replaced' | 'NodeDeleted' | 'Refused'
+export interface DrillSeen {
+  /** Off, this node fell silent with it, and no other. Only its next boot makes that a proof of identity. */
+  readonly passed: boolean
+  readonly detail: string
+}
+
+/** `Refused`: asked for by a person, and nothing was done about it. `Drilled`: a drill that passed, and the machine booted anew. */
+export type Outcome = 'Recovered' | 'Withdrawn' | 'Void' | 'Replaced' | 'NodeDeleted' | 'Refused' | 'Drilled'
 
 export interface Attempt {
   readonly id: string

@@ -240,6 +240,16 @@ export interface PathAudit {
   readonly identity: 'proven' | 'unproven' | 'mismatch'
   readonly at: string
   readonly evidence: string
+  /** A drill proved it. */
+  readonly drill?: Drill
+}
+
+/** Holds for this machine, as long as everything that was off together stands in one level still. */
+export interface Drill {
+  readonly at: string
+  readonly machine: string
+  /** Of every method of the level that was off then. */
+  readonly digests: readonly string[]
 }
 
 export interface PodsSeen {

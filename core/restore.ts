@@ -104,13 +104,22 @@ export function giveBack(at: Situation): Action[] {
   if (mute.length > 0) return [...looks, ...shut, ...waits]
   // With a proof, where its Node was made anew after it; what was freed by one that has lapsed keeps the quarantine on as after any other.
   const freed = status.proof !== undefined || status.voided.length > 0
-  const outcome = shownFalse(status).length > 0 ? 'Void' : freed ? 'Recovered' : 'Withdrawn'
-  if (speaks) return settleDown(at, outcome, outcome === 'Void' ? 'the node is well by its own word: the fence path was wrong' : 'the node is well')
+  const outcome = shownFalse(status).length > 0 ? 'Void' : freed ? 'Recovered' : hasDrilled(at) ? 'Drilled' : 'Withdrawn'
+  if (speaks) return settleDown(at, outcome, outcomeSays[outcome])
   if (booting(at)) return [...looks, hold(node.name, waitsForBoot, incident)]
   if (verdict !== undefined && spared(at)) return [...looks, hold(node.name, sparedSilence(verdict), incident)]
   if (verdict?.is === 'dead') return end(at, outcome, 'silent again: another incident takes over')
   if (outcome === 'Withdrawn' && !hasTaint(node, quarantineKey)) return end(at, outcome, 'nothing was cut, and nothing is held')
   return [...looks, hold(node.name, silentAgain(verdict, 'withdrawn, and silent again'), incident)]
+}
+
+const outcomeSays = {
+  Void: 'the node is well by its own word: the fence path was wrong', Drilled: 'the path switched this machine and no other, and it is back in a new boot', Recovered: 'the node is well', Withdrawn: 'the node is well',
+} as const
+
+/** Only a new boot says that it was off: a machine that goes on in its old one was not, or was not for good. */
+function hasDrilled({ heard, status }: Situation): boolean {
+  return status.drill?.passed === true && heard === 'new boot'
 }
 
 /** What we have just switched on is silent because it boots; once it was heard, it is silent for another reason. */
@@ -150,7 +159,7 @@ function sparedSilence(verdict: Verdict): Brake {
   return { because: 'aborted', detail: `a person aborted it, and the node's silence is left unanswered: ${how}`, lifts: 'a beat of its agent' }
 }
 
-function settleDown(at: Situation, outcome: 'Recovered' | 'Withdrawn' | 'Void', because: string): Action[] {
+function settleDown(at: Situation, outcome: 'Recovered' | 'Withdrawn' | 'Void' | 'Drilled', because: string): Action[] {
   const { on, incident, node } = at
   const lacks = awaiting(incident, node, on.now)
   if (!hasTaint(node, quarantineKey)) return lacks === undefined || outcome === 'Withdrawn' ? end(at, outcome, because) : [quarantine(at)]

@@ -1,7 +1,7 @@
 // What each deed writes on the incident: from the status before to the status after. Pure, so that the same change can be
 // applied again to a newer copy when a write met a conflict. `at` is wall time as text, for people.
 import type { HoldAction } from './action.ts'
-import { lapsed, type Attempt, type Evidence, type Hold, type IncidentStatus, type Moment, type Outcome, type PodFate, type Taken, type VolumeFate } from './incident.ts'
+import { lapsed, type Attempt, type DrillSeen, type Evidence, type Hold, type IncidentStatus, type Moment, type Outcome, type PodFate, type Taken, type VolumeFate } from './incident.ts'
 import type { Ms, PodSeen, VolumeSeen } from './model.ts'
 import type { Proof } from './proof.ts'
 
@@ -118,8 +118,9 @@ export function untainted(key: string, because: string, cleared: boolean, at: st
   return (status) => tell(cleared ? { ...status, step: 'recovery' } : status, at, 'untainted', `${key}: ${because}`)
 }
 
-export function withdrawn(because: string, at: string): Change {
-  return (status) => tell({ ...status, phase: 'Done', step: 'recovery' }, at, 'withdrawn', because)
+export function withdrawn(because: string, at: string, drill?: DrillSeen): Change {
+  const what = drill === undefined ? 'withdrawn' : drill.passed ? 'drill passed' : 'drill failed'
+  return (status) => tell({ ...status, phase: 'Done', step: 'recovery', ...(drill === undefined ? {} : { drill }) }, at, what, because)
 }
 
 export function closed(outcome: Outcome, because: string, at: string): Change {

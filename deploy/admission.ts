@@ -16,6 +16,7 @@ export const permissions = {
   taint: 'to set and lift quarantine and our out-of-service by hand',
   vouch: 'to say that a machine is off',
   fence: 'to have a node fenced by hand',
+  drill: 'to have a cordoned, drained node switched off and on, to see where its path leads',
   abort: 'to call off an incident',
   configure: 'to say which device switches which node',
   mend: 'to write the status of our objects',
@@ -24,7 +25,7 @@ type Permission = keyof typeof permissions
 
 export const operatorRole = 'holdfast-operator'
 /** Whoever may mend could write a proof. */
-const operatorMay: readonly Permission[] = ['taint', 'vouch', 'fence', 'abort', 'configure']
+const operatorMay: readonly Permission[] = ['taint', 'vouch', 'fence', 'drill', 'abort', 'configure']
 
 interface Guard {
   readonly name: string
@@ -171,7 +172,8 @@ function fences(coordinator: string): Guard {
     on: [{ group, resources: ['nodefences'], operations: ['CREATE', 'UPDATE'] }],
     when: { 'the-spec-changes': 'oldObject == null || oldObject.?spec != object.?spec' },
     rules: [
-      [`request.operation != 'CREATE' || ${coordinator} || ${may('fence', node)}`, `a NodeFence cuts a node off: it is created by ${who('fence')} only`],
+      [`request.operation != 'CREATE' || ${coordinator} || ${may('fence', node)} || (object.?spec.?cause.orValue('') == 'drill' && ${may('drill', node)})`,
+        `a NodeFence cuts a node off: it is created by ${who('fence')} only, and one for a drill by whoever may "drill" them, too`],
       [`!(${changed('abort')}) || ${may('abort', node)}`, `spec.abort calls off an incident: only ${onlyWho('abort')} may set it`],
       [`!(${changed('acknowledge')}) || ${may('vouch', node)}`, `spec.acknowledge says that a machine is off, and its volumes are released by that word: only ${onlyWho('vouch')} may write it`],
     ],

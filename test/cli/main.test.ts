@@ -6,7 +6,8 @@ import { join } from 'node:path'
 import { execPath } from 'node:process'
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
-import type { KubeObject } from '../../coordinator/api.ts'
+import { createApi, type KubeObject } from '../../coordinator/api.ts'
+import { fencesPath } from '../../coordinator/node-fence.ts'
 import { recordBody } from '../../coordinator/node-record.ts'
 import { customResourceDefinitions } from '../../deploy/crd.ts'
 import { machineClock } from '../../edge/clock.ts'
@@ -84,6 +85,43 @@ test('the kubeconfig and the context are those that were asked for', async () =>
     assert.match(wrong.out, /^× the cluster cannot be read: .*ECONNREFUSED/)
     assert.match(none.err, /no context "none", only right, wrong/)
     assert.match(nowhere.err, /the kubeconfig cannot be read/)
+  })
+})
+
+test('a drill is asked for only of a node that is cordoned, only with --off, and its end is the command\'s', async () => {
+  let server: ApiServer | undefined
+  await withServer((one) => {
+    server = one
+    installed(one)
+  }, async (run) => {
+    const [bare, loose, none] = await Promise.all([run('test-fence', 'node-1'), run('test-fence', 'node-1', '--off'), run('test-fence', 'node-9', '--off')])
+    assert.equal([bare.code, loose.code, none.code], [2, 1, 1])
+    assert.match(bare.err, /needs --off: the machine is switched off/)
+    assert.match(loose.out, /× node-1 is not cordoned: kubectl drain node-1/)
+    assert.match(none.out, /× there is no node node-9/)
+    assert.equal(server?.peek('nodefences.holdfast.dev'), [])
+  })
+  await withServer((one) => {
+    server = one
+    installed(one)
+    const [node] = one.peek('nodes')
+    if (node !== undefined) one.plant({ ...node, metadata: { name: 'node-2' }, spec: { taints: [{ key: 'node.kubernetes.io/unschedulable', effect: 'NoSchedule' }] } } as KubeObject)
+    const uid = one.peek('nodes').find(({ metadata }) => metadata.name === 'node-2')?.metadata.uid ?? ''
+    one.plant(recordBody('node-2', { ...record({ nodeUid: uid }), paths: [], probe: undefined } as never, machineClock.wall()) as KubeObject)
+  }, async (run) => {
+    const ran = run('test-fence', 'node-2', '--off')
+    const found = () => server?.peek('nodefences.holdfast.dev')[0] as (KubeObject & { spec: { cause: string; nodeName: string } }) | undefined
+    while (found() === undefined) await machineClock.wait(50)
+    const fence = found()
+    assert.equal([fence?.spec.cause, fence?.spec.nodeName], ['drill', 'node-2'])
+    if (server === undefined) throw new Error('no server') // it is there since the fence is
+    const api = createApi({ transport: server.transportFor(admin), clock: machineClock, userAgent: 'test' })
+    const status = { phase: 'Final', outcome: 'Withdrawn', drill: { passed: false, detail: 'node-3 fell silent with it' } }
+    const written = await api.patch(`${fencesPath}/${fence?.metadata.name}/status`, 'merge', { status })
+    assert.ok(written.ok)
+    const { code, out } = await ran
+    assert.is(code, 1)
+    assert.match(out, /× node-3 fell silent with it/)
   })
 })
 

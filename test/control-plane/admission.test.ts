@@ -11,6 +11,7 @@ import type { HttpsTransport } from '../../coordinator/https.ts'
 import { fencesPath, incidentBody } from '../../coordinator/node-fence.ts'
 import { recordBody, recordsPath } from '../../coordinator/node-record.ts'
 import { forceEvictionKey } from '../../core/acknowledge.ts'
+import type { Cause } from '../../core/incident.ts'
 import { bootOf, type Taint } from '../../core/model.ts'
 import { defaultPolicy } from '../../core/policy.ts'
 import { operatorRole, permissions } from '../../deploy/admission.ts'
@@ -23,8 +24,8 @@ import { bearerTransport, transportTo } from './transport.ts'
 
 const test = suite('admission policies')
 
-/** `writer`: every right of RBAC on what we guard, and no permission. `warden`: the same, and may fence one node only. */
-type Who = 'admin' | 'coordinator' | 'operator' | 'writer' | 'warden' | 'kubelet' | 'newcomer'
+/** `writer`: every right of RBAC on what we guard, and no permission. `warden`: the same, and may fence one node only. `driller`: the same, and may drill. */
+type Who = 'admin' | 'coordinator' | 'operator' | 'writer' | 'warden' | 'driller' | 'kubelet' | 'newcomer'
 type Row = readonly [says: string, who: Who, write: (api: Api) => Promise<Answer<unknown>>, refusal?: RegExp]
 
 interface Opened { readonly plane: ControlPlane; readonly apis: Readonly<Record<Who, Api>>; readonly transports: readonly HttpsTransport[] }
@@ -68,7 +69,7 @@ test('a real API server takes the manifests, and the policies come into force', 
     apis: {
       admin, kubelet: apiOf(transportTo(plane, 'system:node:well')), newcomer: apiOf(transportTo(plane, 'system:node:new')),
       coordinator: await account(system, names.coordinator),
-      operator: await account('people', 'operator'), writer: await account('people', 'writer'), warden: await account('people', 'warden'),
+      operator: await account('people', 'operator'), writer: await account('people', 'writer'), warden: await account('people', 'warden'), driller: await account('people', 'driller'),
     },
   }
   await eventually('the custom kinds and the fixtures', async () => (await Promise.all(fixtures().map(([path, body]) => admin.create(path, body)))).every((one) => one.ok || one.error.kind === 'conflict'))
@@ -143,6 +144,9 @@ const rows: readonly Row[] = [
   ['somebody fences by hand', 'writer', (api) => api.create(dry(fencesPath), fence('well-2', 'well')), /created by the coordinator and whoever may "fence"/],
   ['who may fence one node fences it', 'warden', (api) => api.create(dry(fencesPath), fence('well-2', 'well'))],
   ['who may fence one node fences another', 'warden', (api) => api.create(dry(fencesPath), fence('fenced-2', 'fenced')), /whoever may "fence"/],
+  ['who may drill has it drilled', 'driller', (api) => api.create(dry(fencesPath), fence('well-2', 'well', 'drill'))],
+  ['who may drill has it fenced', 'driller', (api) => api.create(dry(fencesPath), fence('well-2', 'well')), /whoever may "fence".*whoever may "drill"/],
+  ['somebody has it drilled', 'writer', (api) => api.create(dry(fencesPath), fence('well-2', 'well', 'drill')), /whoever may "drill"/],
   ['who may fence brings an acknowledgement along', 'warden', (api) => api.create(dry(fencesPath), { ...fence('well-2', 'well'), spec: { ...fence('well-2', 'well').spec, acknowledge: word() } }), /only whoever may "vouch"/],
   ['an operator aborts', 'operator', spec({ abort: true })],
   ['somebody aborts', 'writer', spec({ abort: true }), /only whoever may "abort"/],
@@ -201,7 +205,7 @@ test('the permissions are in no role of Kubernetes\' own but the cluster admin\'
   const roles = value(await apis().admin.get<{ items: (KubeObject & { rules?: { apiGroups?: string[]; resources?: string[]; verbs: string[] }[] })[] }>('/apis/rbac.authorization.k8s.io/v1/clusterroles'))
   const hold = roles.items.filter(({ rules }) => rules?.some(({ apiGroups = [], resources = [], verbs }) => (
     covers(apiGroups, 'holdfast.dev') && covers(resources, 'nodes') && Object.keys(permissions).some((permission) => covers(verbs, permission)))))
-  assert.equal(hold.map(({ metadata }) => metadata.name).toSorted(), ['cluster-admin', operatorRole, 'warden'])
+  assert.equal(hold.map(({ metadata }) => metadata.name).toSorted(), ['cluster-admin', 'driller', operatorRole, 'warden'])
 })
 
 test('a namespace that is deleted loses its fence paths', async () => {
@@ -281,8 +285,8 @@ function word() {
   return { boot: `${boot}`, by: 'the night shift', reason: 'the plug is in my hand', until: new Date(clock.wall() + 3_600_000).toISOString() }
 }
 
-function fence(name: string, nodeName: string) {
-  return incidentBody({ name, nodeName, nodeUid: 'a-uid', boot, machine: 'a-machine', cause: 'by-hand', policy: { ...defaultPolicy, name: 'usual' } }) as KubeObject & { spec: object } // a body has one
+function fence(name: string, nodeName: string, cause: Cause = 'by-hand') {
+  return incidentBody({ name, nodeName, nodeUid: 'a-uid', boot, machine: 'a-machine', cause, policy: { ...defaultPolicy, name: 'usual' } }) as KubeObject & { spec: object } // a body has one
 }
 
 function record(name: string): unknown {
@@ -334,13 +338,14 @@ function people(): readonly object[] {
   const verbs = ['get', 'create', 'update', 'patch', 'delete']
   return [
     { apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'people' } },
-    ...['operator', 'writer', 'warden'].map((name) => ({ apiVersion: 'v1', kind: 'ServiceAccount', metadata: { name, namespace: 'people' } })),
+    ...['operator', 'writer', 'warden', 'driller'].map((name) => ({ apiVersion: 'v1', kind: 'ServiceAccount', metadata: { name, namespace: 'people' } })),
     { apiVersion: `${rbac}/v1`, kind: 'ClusterRole', metadata: { name: 'writer' }, rules: [
       { apiGroups: [''], resources: ['nodes', 'pods', 'configmaps'], verbs },
       { apiGroups: ['holdfast.dev'], resources: ['nodefences', 'nodefences/status', 'noderecords', 'holdfastpolicies', 'holdfastpolicies/status'], verbs },
     ] },
     { apiVersion: `${rbac}/v1`, kind: 'ClusterRole', metadata: { name: 'warden' }, rules: [{ apiGroups: ['holdfast.dev'], resources: ['nodes'], resourceNames: ['well'], verbs: ['fence'] }] },
-    ...['operator', 'writer', 'warden'].map((name) => bound('writer', name)), bound(operatorRole, 'operator'), bound('warden', 'warden'),
+    { apiVersion: `${rbac}/v1`, kind: 'ClusterRole', metadata: { name: 'driller' }, rules: [{ apiGroups: ['holdfast.dev'], resources: ['nodes'], verbs: ['drill'] }] },
+    ...['operator', 'writer', 'warden', 'driller'].map((name) => bound('writer', name)), bound(operatorRole, 'operator'), bound('warden', 'warden'), bound('driller', 'driller'),
   ]
 }
 

@@ -44,7 +44,7 @@ test('nothing is read that may not be there: an expression that fails would refu
 test('operators may all but mend, and the coordinator holds no permission of a person', () => {
   const [role] = ofKind('ClusterRole')
   assert.is(role?.metadata.name, operatorRole)
-  assert.equal(Object(role)['rules'][0], { apiGroups: ['holdfast.dev'], resources: ['nodes'], verbs: ['taint', 'vouch', 'fence', 'abort', 'configure'] })
+  assert.equal(Object(role)['rules'][0], { apiGroups: ['holdfast.dev'], resources: ['nodes'], verbs: ['taint', 'vouch', 'fence', 'drill', 'abort', 'configure'] })
   assert.equal(Object.keys(role?.metadata.labels ?? {}).filter((label) => label.includes('aggregate')), [])
   const held = grants(usualValues).flatMap(({ rights }) => rights).filter(({ group, resources }) => group === 'holdfast.dev' && resources.includes('nodes'))
   assert.equal(held, [])

@@ -1,0 +1,154 @@
+// The one full proof that a path points where it should: off, while everybody listens. On a node that is cordoned, drained and
+// well one level is ordered off, method by method. It passes if the devices then read off twice, this node falls silent, and every
+// other node that was heard before goes on being heard. Whatever comes of it, what was switched off is switched on again, by the way
+// that each withdrawal goes; the machine's next boot makes it a proof. Nothing is freed by a drill.
+import type { Action } from './action.ts'
+import { noOrders, type Brake } from './brake.ts'
+import { given, isOf, type Attempt, type Incident } from './incident.ts'
+import { askDevices, askPods, beatsWithin, challenge } from './look.ts'
+import { sameBoot, type Drill, type Method, type Ms, type NodeName, type NodeSeen, type Observed } from './model.ts'
+import { auditOf, isIdentified, readingsOf, twoOffs, untrusted } from './proof.ts'
+import { hold, type Situation } from './situation.ts'
+
+const cordonKey = 'node.kubernetes.io/unschedulable'
+/** The list of pods that a first order rests on is no older. */
+const listedWithin: Ms = 5_000
+/** Nor is the reading that its devices answer. */
+const answersWithin: Ms = 10_000
+/** From the end of the last order until it must have come out. */
+const judgedWithin: Ms = 30_000
+/** Silence that is no lost beat. */
+const silentFor: Ms = 5_000
+/** A beat that was on its way when the power went. */
+const onItsWay: Ms = 2_500
+/** A node counts as heard before an order if it beat so shortly before it. */
+const heardBefore: Ms = 2_500
+
+export function drill(at: Situation): Action[] {
+  const { incident, status } = at
+  if (incident.abort) return over(at, 'a person aborted it')
+  const orders = given(status).filter(({ action }) => action === 'off')
+  const level = orders.length === 0 ? levelOf(at) : status.level
+  const methods = at.node.path.levels[level] ?? []
+  if (status.attempts.length === 0) return begin(at, methods, level)
+  if (orders.some(({ term }) => term !== status.term)) return over(at, 'another replica leads since, and nobody has listened all the while')
+  const failed = status.attempts.find(({ result }) => result !== 'off' && result !== 'running')
+  if (failed !== undefined) return over(at, `${failed.method} did not end off: ${failed.reason ?? failed.result}`)
+  if (status.attempts.some(({ result }) => result === 'running')) return []
+  const next = methods.find((method) => !orders.some((one) => isOf(one, method)))
+  return next === undefined ? judge(at, methods, orders) : order(at, next, level)
+}
+
+/** What is not proven yet, before what is. */
+function levelOf({ node, incident }: Situation): number {
+  const unproven = node.path.levels.findIndex((methods) => methods.some((method) => !isIdentified(node, method, incident.boot)))
+  return Math.max(unproven, 0)
+}
+
+function begin(at: Situation, methods: readonly Method[], level: number): Action[] {
+  const { on, incident, node } = at
+  const never = unfit(at, methods)
+  if (never !== undefined) return over(at, never)
+  const { pods } = node
+  if (pods === undefined || on.now - pods.askedAt > listedWithin) return [...askPods(node), ...askDevices(node, on.now)]
+  const stays = pods.items.find(({ exempt, phase }) => exempt === undefined && phase !== 'Succeeded' && phase !== 'Failed')
+  if (stays !== undefined) return over(at, `${stays.namespace}/${stays.name} is on the node still: drain it first`)
+  const [volume] = node.volumes
+  if (volume !== undefined) return over(at, `${volume.volume} is attached to the node still: drain it first`)
+  const brake = withheld(at)
+  if (brake !== undefined) return [hold(node.name, brake, incident)]
+  const mute = methods.find((method) => {
+    const last = readingsOf(node, method).at(-1)
+    return last === undefined || on.now - last.endedAt > answersWithin
+  })
+  const [first] = methods
+  if (mute !== undefined || first === undefined) return askDevices(node, on.now)
+  const silent = methods.find((method) => readingsOf(node, method).at(-1)?.state !== 'on')
+  return silent === undefined ? order(at, first, level) : over(at, `${silent.name} does not say on now`)
+}
+
+/** A person who stands by is told at once: a drill that began by itself once the node is drained would come as a surprise. */
+function unfit({ on, incident, node }: Situation, methods: readonly Method[]): string | undefined {
+  if (!node.taints.some(({ key }) => key === cordonKey)) return 'the node is not cordoned'
+  if (methods.length === 0) return node.path.faults[0] ?? 'no fence path is configured'
+  if (node.beat === undefined || on.now - node.beat.at >= beatsWithin) return 'its agent is not heard: whether it falls silent could not be told'
+  if (!sameBoot(node.beat.boot, incident.boot)) return 'the node is in another boot'
+  const doubt = methods.map((method) => untrusted(node, method, auditOf(node, method, incident.boot))).find((one) => one !== undefined)
+  if (doubt !== undefined) return doubt
+  return incident.policy.nodeDownPodDeletionPolicy === 'DoNothing' ? 'nodeDownPodDeletionPolicy is DoNothing: no order is given' : undefined
+}
+
+/** The same limits as for a fence: two machines off are two machines off. */
+function withheld({ on, incident, node }: Situation): Brake | undefined {
+  return noOrders(on.seen.nodes, node, { ...incident, policy: { ...incident.policy, identity: 'warn' } }, on.storms, on.fencing, on.verdicts)
+}
+
+function order({ on, incident, node, status }: Situation, method: Method, level: number): Action[] {
+  if (node.busy.has(`order ${node.name} ${method.name}`)) return []
+  on.fencing.add(node.name)
+  return [{ do: 'fence', node: node.name, incident: incident.name, method, level, round: status.round }]
+}
+
+function judge(at: Situation, methods: readonly Method[], orders: readonly Attempt[]): Action[] {
+  const { on, incident, node } = at
+  const seenAt = (what: 'began' | 'ended', { id }: Attempt): Ms => node.firstSeen.get(`${what} ${id}`) ?? on.now
+  const began = Math.min(...orders.map((one) => seenAt('began', one)))
+  const settled = Math.max(...orders.map((one) => seenAt('ended', one)))
+  const lacks = notOff(node, methods, settled, on.now) ?? notSilent(at, settled) ?? otherSilent(at, began, settled)
+  if (lacks === undefined) {
+    const because = `${namesOf(methods)} off, ${node.name} silent with it, and every other node heard since`
+    return [{ do: 'withdraw', node: node.name, incident: incident.name, because, drill: { passed: true, detail: because } }]
+  }
+  // A boot that answers since the off marks the path as another machine's.
+  const answers = sameBoot(node.beat?.boot ?? '', incident.boot) ? challenge(node, on.now) : []
+  return on.now - settled < judgedWithin ? [...askDevices(node, on.now), ...answers] : over(at, lacks)
+}
+
+function notOff(node: NodeSeen, methods: readonly Method[], settled: Ms, now: Ms): string | undefined {
+  const method = methods.find((one) => twoOffs(readingsOf(node, one), settled, now) === undefined)
+  return method === undefined ? undefined : `${method.name} was not read off twice since its order`
+}
+
+function notSilent({ on, node }: Situation, settled: Ms): string | undefined {
+  const last = node.beat?.at ?? -Infinity
+  if (last > settled + onItsWay) return `${node.name} beats on: the path leads to another machine, or does not switch all that feeds this one`
+  return on.now - Math.max(last, settled) < silentFor ? `${node.name} is not silent long enough yet` : undefined
+}
+
+function otherSilent({ on, node }: Situation, began: Ms, settled: Ms): string | undefined {
+  for (const other of on.seen.nodes.values()) {
+    if (other.name === node.name || other.gone === true || other.beat === undefined || other.beat.goodbye !== undefined) continue
+    if (other.beat.at >= began - heardBefore && other.beat.at <= settled + onItsWay) return `${other.name} fell silent with it`
+  }
+  return undefined
+}
+
+function over({ incident, node }: Situation, because: string): Action[] {
+  return [{ do: 'withdraw', node: node.name, incident: incident.name, because, drill: { passed: false, detail: because } }]
+}
+
+const namesOf = (methods: readonly Method[]): string => methods.map(({ name }) => name).join(', ')
+
+/** What drills have proven of each node that is still the machine of then. */
+export function drillsOf(seen: Observed): ReadonlyMap<NodeName, readonly Drill[]> {
+  const drills = new Map<NodeName, Drill[]>()
+  for (const incident of seen.incidents.values()) {
+    const node = seen.nodes.get(incident.nodeName)
+    if (incident.status.outcome !== 'Drilled' || node === undefined || node.uid !== incident.nodeUid) continue
+    drills.set(node.name, [...drills.get(node.name) ?? [], drillOf(incident)])
+  }
+  return drills
+}
+
+function drillOf({ machine, status }: Incident): Drill {
+  const digests = given(status).flatMap(({ action, digest }) => (action === 'off' && digest !== undefined ? digest : []))
+  return { at: status.timeline.at(-1)?.at ?? '', machine, digests: [...new Set(digests)] }
+}
+
+/** Which of them still proves this method's identity: of the same machine, and its level is what was off together then, no more and no
+ *  less. */
+export function drilled(node: NodeSeen, method: Method, drills: readonly Drill[]): Drill | undefined {
+  const level = node.path.levels.find((methods) => methods.includes(method)) ?? []
+  return drills.find(({ machine, digests }) => node.machine !== '' && machine === node.machine && digests.includes(method.digest)
+    && level.every(({ digest }) => digests.includes(digest)) && digests.every((digest) => level.some((other) => other.digest === digest)))
+}
