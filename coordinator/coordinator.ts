@@ -147,6 +147,11 @@ export async function startCoordinator(host: CoordinatorHost, settings: Coordina
   })
 
   const ready = (): boolean => reflectors.every((reflector) => reflector.synced)
+  // Others may hold the port; whoever needs it is told, and nothing else waits for it.
+  const kdump = await host.kdump?.((from) => {
+    observation.dumped(from)
+    wake()
+  }).catch((error: unknown) => void log.error({ error: String(error) }, 'nobody hears crash kernels here'))
   const stopReplicas = settings.replicas(listener.address, beats.setReplicas)
 
   return {
@@ -163,6 +168,7 @@ export async function startCoordinator(host: CoordinatorHost, settings: Coordina
       await elector.stop()
       beats.close()
       await recorder.close()
+      await kdump?.close()
       await listener.close()
     },
   }

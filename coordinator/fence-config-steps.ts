@@ -1,15 +1,17 @@
 // The three steps of the configuration, put together into levels. Every level is what must be off for the machine to count
 // as off: one level of power_management, with the methods of the isolation step before it. An isolation that stands alone
 // cuts a machine from something, but proves nothing about the machine, so it makes no level.
-import type { Method } from '../core/model.ts'
+import type { Method, Ms } from '../core/model.ts'
 import type { ConfigFault, MethodSpec, Placed } from './fence-config-method.ts'
 import type { ConfiguredMethod } from './fence-config.ts'
+import { readSpan } from './fence-config-text.ts'
 import { restartInstance, type Instance } from './fence-config-instance.ts'
 
 export interface Arranged {
   readonly levels: readonly (readonly Method[])[]
   readonly methods: readonly ConfiguredMethod[]
   readonly marks: readonly string[]
+  readonly dumpsWithin?: Ms
 }
 
 type StepName = 'isolation' | 'power_management' | 'recovery'
@@ -23,9 +25,12 @@ interface Step {
 
 export interface Steps {
   readonly steps: Readonly<Partial<Record<StepName, Step>>>
+  readonly dumpsWithin?: Ms
   readonly faults: readonly ConfigFault[]
 }
 
+/** A dump is of minutes; whoever waits longer than an hour for a dead machine wants no fence. */
+const [shortestDump, longestDump]: readonly [Ms, Ms] = [1_000, 3_600_000]
 const mostLevels = 9
 const mostMethods = 16
 const marking: ReadonlySet<string> = new Set(['mark-unschedulable', 'mark-schedulable'])
@@ -40,10 +45,16 @@ const notPower: ReadonlySet<string> = new Set([
 export function stepsOf(config: ReadonlyMap<string, Placed>): Steps {
   const steps: Partial<Record<StepName, Step>> = {}
   const faults: ConfigFault[] = []
+  let dumpsWithin: Ms | undefined
   for (const entry of config.values()) {
+    if (entry.key === 'kdump') {
+      dumpsWithin = readSpan(entry.value)
+      if (dumpsWithin === undefined || dumpsWithin < shortestDump || dumpsWithin > longestDump) faults.push(faultAt(entry, `kdump= is not a time from ${shortestDump} ms to ${longestDump} ms`, true))
+      continue
+    }
     const name = stepNames.find((known) => known === entry.key)
     if (name === undefined) {
-      if (entry.key !== 'node_name') faults.push(faultAt(entry, `${entry.key}= is not known; node_name, ${stepNames.join(', ')} are`, true))
+      if (entry.key !== 'node_name') faults.push(faultAt(entry, `${entry.key}= is not known; node_name, kdump and ${stepNames.join(', ')} are`, true))
       continue
     }
     const text = entry.value.trim()
@@ -55,7 +66,7 @@ export function stepsOf(config: ReadonlyMap<string, Placed>): Steps {
     }
     steps[name] = { entry, levels }
   }
-  return { steps, faults }
+  return { steps, faults, ...(dumpsWithin === undefined ? {} : { dumpsWithin }) }
 }
 
 export interface Arrangement {
@@ -91,7 +102,7 @@ export function arrange(steps: Steps, specs: ReadonlyMap<string, MethodSpec>, ma
   faults.push(...idle(specs, named.map(({ method }) => method), methods, map))
   const marks = named.map(({ method }) => method).filter((name) => marking.has(name))
   const whole = levels.map((level) => level.flatMap((name) => methods.filter((method) => method.name === name)))
-  return { arranged: { levels: whole, methods, marks }, faults }
+  return { arranged: { levels: whole, methods, marks, ...(steps.dumpsWithin === undefined ? {} : { dumpsWithin: steps.dumpsWithin }) }, faults }
 }
 
 /** In which the *on* methods of the steps are run. */

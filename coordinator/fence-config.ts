@@ -1,7 +1,7 @@
 // The fence ConfigMaps in the form of the node fencing proposal: `fence-config-<node>` over `fence-config-default`, methods
 // that take their device from `fence-method-template-*`. Nothing here throws: what is wrong is a fault with its ConfigMap,
 // key and line, all of them at once, and the last good configuration of the node stays in force meanwhile.
-import type { FencePath, Method, NodeName } from '../core/model.ts'
+import type { FencePath, Method, Ms, NodeName } from '../core/model.ts'
 import { digestOf, missingSecrets, type ConfiguredParameters, type SecretLookup } from './fence-config-secret.ts'
 import { instanceOf, restartInstance, type Claim, type Instance } from './fence-config-instance.ts'
 import { layered, methodSpec, withNode, type ConfigFault, type MethodSpec, type Placed } from './fence-config-method.ts'
@@ -76,10 +76,14 @@ function inForce(arranged: Arranged, faults: readonly ConfigFault[], before: Nod
   const told = faults.filter((fault) => fault.blocks).map(sentenceOf)
   if (told.length === 0) {
     const methods = Object.fromEntries(arranged.methods.map((method) => [method.name, method]))
-    return { path: { levels: arranged.levels, faults: [] }, methods, marks: arranged.marks, faults, outdated: false }
+    return { path: { levels: arranged.levels, faults: [], ...dumpsOf(arranged) }, methods, marks: arranged.marks, faults, outdated: false }
   }
   const levels = before?.path.levels ?? []
-  return { path: { levels, faults: told }, methods: before?.methods ?? {}, marks: before?.marks ?? [], faults, outdated: levels.length > 0 }
+  return { path: { levels, faults: told, ...dumpsOf(before?.path) }, methods: before?.methods ?? {}, marks: before?.marks ?? [], faults, outdated: levels.length > 0 }
+}
+
+function dumpsOf(from: { readonly dumpsWithin?: Ms } | undefined): { readonly dumpsWithin?: Ms } {
+  return from?.dumpsWithin === undefined ? {} : { dumpsWithin: from.dumpsWithin }
 }
 
 export function sentenceOf(fault: ConfigFault): string {

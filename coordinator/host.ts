@@ -20,6 +20,8 @@ export interface CoordinatorHost {
   /** Agents and other replicas dial this. */
   listen(accept: (link: Link) => void): Promise<LinkListener>
   readonly programs: Programs
+  /** Hears crash kernels, and from which address. Absent: nobody could. */
+  kdump?(heard: (from: string) => void): Promise<{ close(): Promise<void> }>
   /** TCP and TLS to the kubelet's port. */
   probe(address: string, port: number, span: Ms): Promise<ProbeWord>
 }

@@ -4,6 +4,7 @@ import { machineClock } from '../edge/clock.ts'
 import type { Log } from '../edge/log.ts'
 import { listenTls, tlsDialer, type Serving, type TlsListener } from '../edge/tls-link.ts'
 import type { CoordinatorHost } from './host.ts'
+import { listenKdump } from './kdump.ts'
 import { probePort } from './probe.ts'
 import { machinePrograms } from './programs.ts'
 import type { Transport } from './transport.ts'
@@ -16,6 +17,8 @@ export interface MachineHostOptions {
   readonly port: number
   /** What it binds to; every interface in a pod, loopback in tests. */
   readonly bind: string
+  /** UDP, of crash kernels' words; 0 means that nobody listens. */
+  readonly kdumpPort: number
   readonly serving: Serving
   authorities(): Promise<string>
   readonly fenceAgents: readonly string[]
@@ -44,6 +47,7 @@ export function machineHost(options: MachineHostOptions): MachineHost {
       const port = opened.address.slice(opened.address.lastIndexOf(':') + 1)
       return { address: `${options.address}:${port}`, close: () => opened.close() }
     },
+    ...(options.kdumpPort === 0 ? {} : { kdump: (heard) => listenKdump({ bind: options.bind, port: options.kdumpPort }, heard) }),
     probe: (address, port, span) => probePort(clock, address, port, span),
     renew(next) {
       serving = next

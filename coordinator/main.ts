@@ -60,7 +60,7 @@ async function run(settings: ReplicaSettings): Promise<void> {
   })
   ends.push(() => authority.stop())
   const machine = machineHost({
-    log, transport, address, port: settings.beatsPort, bind: settings.bind, serving: authority.serving(), fenceAgents: settings.fenceAgents,
+    log, transport, address, port: settings.beatsPort, kdumpPort: settings.kdumpPort, bind: settings.bind, serving: authority.serving(), fenceAgents: settings.fenceAgents,
     authorities: async () => authority.authorities(),
   })
   host = machine

@@ -68,6 +68,8 @@ export interface Observation {
   path(node: NodeName, path: FencePath): void
   probed(node: NodeName, probe: Omit<ProbeSeen, 'spokeAt'>): void
   witnessed(node: NodeName, words: readonly WitnessSeen[]): void
+  /** A crash kernel's word, from this address. */
+  dumped(from: string): void
   leased(node: NodeName, askedAt: Ms, renewTime: string): void
   listed(node: NodeName, pods: PodsSeen | undefined): void
   read(node: NodeName, reading: Reading): void
@@ -180,6 +182,13 @@ export function createObservation(clock: Clock, replica: string, beats: Pick<Bea
     witnessed(node, words) {
       const row = rows.get(node)
       if (row !== undefined) row.witnesses = words.reduce(wordsAfter, row.witnesses)
+    },
+    dumped(from) {
+      // What two nodes call their own tells of neither.
+      const own = [...rows.values()].filter((row) => row.gone !== true && (row.address === from || row.beat?.from === from))
+      const [row] = own
+      if (row === undefined || own.length > 1) return
+      if (row.dump === undefined || row.dump.since <= (row.beat?.at ?? -Infinity)) row.dump = { since: clock.now() }
     },
     leased(node, askedAt, renewTime) {
       const row = rows.get(node)

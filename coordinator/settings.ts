@@ -12,6 +12,7 @@ export interface ReplicaSettings {
   readonly bind: string
   readonly beatsPort: number
   readonly httpPort: number
+  readonly kdumpPort: number
   readonly tokenFile: string
   /** Folders of fence programs, or a folder and a prefix (`/usr/sbin/fence_*`). */
   readonly fenceAgents: readonly string[]
@@ -29,6 +30,7 @@ const environment = v.object({
   HOLDFAST_BIND: v.optional(word, '::'),
   HOLDFAST_BEATS_PORT: v.optional(port, '7414'),
   HOLDFAST_HTTP_PORT: v.optional(port, '7415'),
+  HOLDFAST_KDUMP_PORT: v.optional(port, '7410'),
   HOLDFAST_TOKEN_FILE: v.optional(word, '/var/run/secrets/holdfast/token'),
   HOLDFAST_FENCE_AGENTS: v.optional(word, '/holdfast/fence-agents:/usr/sbin/fence_*'),
   HOLDFAST_LOG_LEVEL: v.optional(v.picklist(['debug', 'info', 'warn', 'error'], 'is none of debug, info, warn, error'), 'info'),
@@ -44,7 +46,7 @@ export function readSettings(variables: Readonly<Record<string, string | undefin
     ok: true,
     settings: {
       namespace: from.HOLDFAST_NAMESPACE, agentNamespace: from.HOLDFAST_AGENT_NAMESPACE, name: from.HOLDFAST_IDENTITY, address: from.HOLDFAST_ADDRESS,
-      bind: from.HOLDFAST_BIND, beatsPort: from.HOLDFAST_BEATS_PORT, httpPort: from.HOLDFAST_HTTP_PORT, tokenFile: from.HOLDFAST_TOKEN_FILE,
+      bind: from.HOLDFAST_BIND, beatsPort: from.HOLDFAST_BEATS_PORT, httpPort: from.HOLDFAST_HTTP_PORT, kdumpPort: from.HOLDFAST_KDUMP_PORT, tokenFile: from.HOLDFAST_TOKEN_FILE,
       fenceAgents: from.HOLDFAST_FENCE_AGENTS.split(':').filter((one) => one !== ''), logLevel: from.HOLDFAST_LOG_LEVEL,
     },
   }

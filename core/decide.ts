@@ -16,6 +16,7 @@ import { freesNothing, safeDriversOf } from './choice.ts'
 import { cuts } from './cut.ts'
 import { drill } from './drill.ts'
 import { keptOff, othersHands } from './hands.ts'
+import { dumping } from './dump.ts'
 import { headStart } from './head-start.ts'
 import { given, lapsed, shownFalse, type Incident, type IncidentStatus } from './incident.ts'
 import { lastBeat, seconds, shutsDown } from './judge.ts'
@@ -375,7 +376,8 @@ function mayOrder(at: Situation, step: Next): Brake | undefined {
     const detail = verdict?.is === 'suspect' ? verdict.lacks : verdict?.is === 'ill' ? verdict.detail : 'not heard by this replica yet'
     return { because: 'not-dead', detail, lifts: 'evidence, or a beat' }
   }
-  return noOrders(on.seen.nodes, node, incident, on.storms, on.fencing, on.verdicts) ?? (on.fencing.has(node.name) ? undefined : mayBeStruck(at))
+  const dump = orderedOff(status) ? undefined : dumping(node, on.now)
+  return dump ?? noOrders(on.seen.nodes, node, incident, on.storms, on.fencing, on.verdicts) ?? (on.fencing.has(node.name) ? undefined : mayBeStruck(at))
 }
 
 function order(at: Situation, step: Next, { lacks, astray }: Lacking): Action[] {

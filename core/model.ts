@@ -78,6 +78,8 @@ export interface NodeSeen {
   readonly lease?: LeaseSeen
   readonly probe?: ProbeSeen
   readonly witnesses: readonly WitnessSeen[]
+  /** A crash kernel's word from its address: the first one since it last beat. */
+  readonly dump?: { readonly since: Ms }
   readonly record?: NodeRecord
   /** The newest readings of each method, oldest first, this process's own. */
   readonly readings: readonly Reading[]
@@ -194,6 +196,8 @@ export interface FencePath {
   readonly levels: readonly (readonly Method[])[]
   /** Sentences: why the configuration is not (wholly) in force. */
   readonly faults: readonly string[]
+  /** So long its crash kernel may write a dump before its power goes. Undefined: nobody waits for one. */
+  readonly dumpsWithin?: Ms
 }
 
 export interface Method {

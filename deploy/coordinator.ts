@@ -103,7 +103,7 @@ function container({ image, beatsPort, httpPort, namespace, agentNamespace }: Va
       // Ours, and those of the image's ClusterLabs package, of which only the names that begin so may be run.
       { name: 'HOLDFAST_FENCE_AGENTS', value: '/holdfast/fence-agents:/usr/sbin/fence_*' },
     ],
-    ports: [{ name: 'beats', containerPort: beatsPort }, { name: 'http', containerPort: httpPort }],
+    ports: [{ name: 'beats', containerPort: beatsPort }, { name: 'http', containerPort: httpPort }, { name: 'kdump', containerPort: 7_410, protocol: 'UDP' }],
     startupProbe: probe('/livez', 1, 60),
     livenessProbe: probe('/livez', 10, 6),
     readinessProbe: probe('/readyz', 2, 2),

@@ -50,6 +50,14 @@ test('the maps of the proposal are read unchanged', () => {
   assert.not.match(JSON.stringify(config), /hush/)
 })
 
+test('kdump= is how long a dump may take', () => {
+  const dumps = (text: string) => configOf(one(`power_management=off\nkdump=${text}`, { off: bmc }))
+  assert.is(dumps('5m').path.dumpsWithin, 300_000)
+  for (const wrong of ['yes', '0', '2h']) assert.match(told(dumps(wrong)).join(), /line 2: kdump= is not a time/)
+  const before = dumps('5m')
+  assert.is(configOf(one('power_management=off\nkdump=yes', { off: bmc }), 'node-1', before).path.dumpsWithin, 300_000, 'the last good one')
+})
+
 test('what is cut is given back in the order that is written, power before what it was cut off from where nothing is', () => {
   const back = (properties: string, methods: Readonly<Record<string, string>>) => {
     const { methods: read, faults } = configOf(one(properties, methods))

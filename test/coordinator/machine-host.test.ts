@@ -24,7 +24,7 @@ async function onMachine(use: (host: MachineHost, folder: string) => Promise<voi
   const folder = mkdtempSync(join(tmpdir(), 'holdfast-replica-host-'))
   const host = machineHost({
     log: silentLog, transport: { request: () => { throw new Error('nothing is asked of an API server here') } } as never, address: '127.0.0.1', port, bind: '127.0.0.1',
-    serving: serving(), authorities: async () => authority.certificate, fenceAgents: [folder],
+    kdumpPort: 0, serving: serving(), authorities: async () => authority.certificate, fenceAgents: [folder],
   })
   try {
     await use(host, folder)

@@ -74,7 +74,7 @@ function ask(address: string, path: string): Promise<{ status: number; text: str
 
 const settings = {
   HOLDFAST_NAMESPACE: 'holdfast-system', HOLDFAST_AGENT_NAMESPACE: 'holdfast-system', HOLDFAST_IDENTITY: 'replica-0', HOLDFAST_ADDRESS: '127.0.0.1', HOLDFAST_BIND: '127.0.0.1',
-  HOLDFAST_BEATS_PORT: '0', HOLDFAST_HTTP_PORT: '0', HOLDFAST_TOKEN_FILE: '/nonexistent/token', HOLDFAST_FENCE_AGENTS: '/nonexistent',
+  HOLDFAST_BEATS_PORT: '0', HOLDFAST_HTTP_PORT: '0', HOLDFAST_KDUMP_PORT: '0', HOLDFAST_TOKEN_FILE: '/nonexistent/token', HOLDFAST_FENCE_AGENTS: '/nonexistent',
 }
 
 async function withKubeconfig(url: string, ca: string, run: (file: string) => Promise<void>): Promise<void> {

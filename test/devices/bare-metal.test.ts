@@ -3,11 +3,13 @@
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
 import type { KubeObject } from '../../coordinator/api.ts'
-import { configMap, inCluster, properties, type Cluster } from './cluster.ts'
+import { configMap, inCluster, properties, secretOf, type Cluster } from './cluster.ts'
 import { startFcSwitch } from './fc-switch.ts'
 import { startMachine, type Machine } from './machine.ts'
+import { overhear } from './overheard.ts'
 import { kinds, startPowerStrip } from './power-strip.ts'
-import { inRack, until, type Parameters } from './rack.ts'
+import { fabricLogin } from '../fence-agents/fabric-os.ts'
+import { inRack, secret, until, type Parameters } from './rack.ts'
 
 const test = suite('bare metal')
 const patience = 240_000
@@ -22,9 +24,12 @@ interface Template {
 
 /** The proposal's own text, but for the name of its ConfigMap, which must be one. */
 function proposal(node: string, fc: Template, eaton: Template): KubeObject[] {
+  const { password = '' } = fc.parameters
+  const { community = '' } = eaton.parameters
   return [
-    configMap('fence-method-template-fc-switch-brocade', { 'template.properties': properties(fc.agent, fc.parameters) }),
-    configMap('fence-method-template-eaton-pdu', { 'template.properties': properties(eaton.agent, eaton.parameters) }),
+    secretOf('fabric', { password }), secretOf('strip', { community }),
+    configMap('fence-method-template-fc-switch-brocade', { 'template.properties': properties(fc.agent, { ...fc.parameters, password: 'secret:fabric/password' }) }),
+    configMap('fence-method-template-eaton-pdu', { 'template.properties': properties(eaton.agent, { ...eaton.parameters, community: 'secret:strip/community' }) }),
     configMap(`fence-config-${node}`, {
       'config.properties': 'node_name=[NODE_NAME]\nisolation=fc-off\npower_management=eaton-off eaton-on\nrecovery=fc-on',
       'fence-method-fc-on': 'template=fence-method-template-fc-switch-brocade\nplug=2\naction=on',
@@ -58,7 +63,7 @@ async function victimOf(cluster: Cluster, machines: Readonly<Record<string, Mach
 }
 
 for (const whose of ['our programs', 'those of Debian'] as const) {
-  test(`fc-off, eaton-off, clear, eaton-on, fc-on, by ${whose}: a kernel that hangs is switched off, and boots`, () => inRack(async (rack) => {
+  test(`fc-off, eaton-off, clear, eaton-on, fc-on, by ${whose}: a kernel that hangs is switched off, and boots; no secret is shown to anybody`, () => inRack(async (rack) => {
     const node = 'node-1'
     const machine = await startMachine(rack, 'machine')
     const boot = await machine.beats()
@@ -69,7 +74,7 @@ for (const whose of ['our programs', 'those of Debian'] as const) {
     strip.heard = (order) => log.push(`strip: ${order}`)
     const own = whose === 'our programs'
     const objects = proposal(
-      node, { agent: own ? 'fc-switch' : 'fence_brocade', parameters: own ? ours : theirs },
+      node, { agent: own ? 'fc-switch' : 'fence_brocade', parameters: own ? { ...ours, timeout: '15s', late: '5s' } : theirs },
       { agent: own ? 'pdu-snmp' : 'fence_eaton_snmp', parameters: strip.v2c },
     )
     // The others are cordoned before their kubelets register them, so that the volumes begin on the real machine.
@@ -79,6 +84,9 @@ for (const whose of ['our programs', 'those of Debian'] as const) {
       await victimOf(cluster, { [node]: machine })
       assert.equal(cluster.records().get(node)?.paths.map(({ method, identity }) => [method, identity]), [['fc-off', 'unproven'], ['eaton-off', 'unproven']])
       for (const name of ['node-2', 'node-3']) await cluster.world.api.patch(`/api/v1/nodes/${name}`, 'merge', { spec: { unschedulable: null } })
+      const overheard = overhear()
+      // The first order is refused, so that there is an error to tell as well.
+      if (own) fabric.fault = 'not permitted'
       let cleared = false
       const watch = setInterval(() => {
         if (cleared || held(cluster, node).length > 0 || log.length === 0) return
@@ -86,11 +94,17 @@ for (const whose of ['our programs', 'those of Debian'] as const) {
         log.push('clear')
       }, 10)
       machine.tell('echo c > /proc/sysrq-trigger')
+      if (own) {
+        await until('an order that failed', () => cluster.incidents().some(({ status }) => status.attempts.some(({ result }) => result === 'failed')), patience)
+        fabric.fault = undefined
+      }
       await until('the incident to be over', () => cluster.incidents().some(({ nodeName, status }) => nodeName === node && status.phase === 'Final'), patience)
         .finally(() => clearInterval(watch))
       assert.equal(log, ['switch: persistent disable 2', 'strip: off 1', 'clear', 'strip: on 1', 'switch: persistent enable 2'])
       const incident = cluster.incidents().find(({ nodeName }) => nodeName === node)
       assert.equal([incident?.status.proof?.kind, incident?.status.proof?.methods, incident?.status.outcome], ['off', ['fc-off', 'eaton-off'], 'Recovered'])
+      assert.equal(overheard.found(cluster, [fabricLogin.password, secret]), [])
+      assert.ok([...overheard.programs].some((name) => (own ? name.startsWith('pdu-snmp') : name === 'fence_eaton_snmp')), [...overheard.programs].join())
       assert.is.not(await machine.beats(), boot)
       assert.equal([cluster.world.judges.twoWriters(), cluster.world.judges.wroteAfterRelease()], [[], []])
     })

@@ -6,6 +6,7 @@ import type { KubeObject } from '../../coordinator/api.ts'
 import { audience } from '../../coordinator/beats-review.ts'
 import { startCoordinator, type Coordinator } from '../../coordinator/coordinator.ts'
 import type { ProgramRun } from '../../coordinator/host.ts'
+import { listenKdump } from '../../coordinator/kdump.ts'
 import { readIncident } from '../../coordinator/node-fence.ts'
 import { readRecord } from '../../coordinator/node-record.ts'
 import type { Incident } from '../../core/incident.ts'
@@ -32,6 +33,9 @@ export interface ClusterSettings {
   /** What an operator would write. */
   readonly objects: readonly KubeObject[]
   readonly policy?: object
+  readonly nodeAddress?: (index: number) => string
+  /** Where crash kernels are heard, by the one replica that there is then. */
+  readonly kdump?: number
 }
 
 export const namespace = 'holdfast-system'
@@ -43,12 +47,14 @@ export async function inCluster(rack: Rack, settings: ClusterSettings, work: (cl
   const coordinators = new Map<number, Coordinator>()
   let token: Promise<string> | undefined
   const world: World = await createWorld({
-    seed: Date.now(), clock: machineClock, nodes: settings.nodes, zones: 1, bootTime: [100, 200], systemNamespace: namespace, power: 'bmc', logFrom: 'info',
+    seed: Date.now(), clock: machineClock, nodes: settings.nodes, zones: 1, ...(settings.nodeAddress === undefined ? {} : { nodeAddress: settings.nodeAddress }), replicas: settings.kdump === undefined ? 2 : 1, bootTime: [100, 200], systemNamespace: namespace, power: 'bmc', logFrom: 'debug',
     objects: [...(customResourceDefinitions() as unknown as KubeObject[]), policyOf(settings.policy), ...settings.objects],
     startAgent: (host) => startAgent(host, { version: 'test', kubeletRoot: '/var/lib/kubelet', whisperPort: 7_416 }),
     async startReplica(host, { identity, number, process, replicas }) {
       const programs = { run: (run: ProgramRun) => process.hold(rack.programs.run(run)) }
-      const coordinator = await startCoordinator({ ...host, programs }, {
+      const { kdump: port } = settings
+      const kdump = port === undefined ? {} : { kdump: (heard: (from: string) => void) => listenKdump({ bind: '127.0.0.1', port }, heard) }
+      const coordinator = await startCoordinator({ ...host, programs, ...kdump }, {
         namespace, agentNamespace: namespace, identity, salt: 'salt', token: () => (token ??= tokenOf(world)), replicas,
       })
       coordinators.set(number, coordinator)
@@ -72,7 +78,7 @@ export async function inCluster(rack: Rack, settings: ClusterSettings, work: (cl
       leader: () => [...coordinators.values()].find((one) => one.leads() !== undefined),
     })
   } catch (error) {
-    console.log(world.truth.text().split('\n').slice(-60).join('\n'))
+    console.log(world.truth.text().split('\n').filter((line) => !line.includes('level=debug')).slice(-60).join('\n'))
     for (const [name, machine] of Object.entries(settings.real)) console.log(`${name}: ${machine.state(hangsAfter)}, boots ${machine.boots.join(', ')}; ${machine.lastWords()}`)
     throw error
   } finally {
@@ -107,6 +113,11 @@ function policyOf(changes: object = {}): KubeObject {
 
 export function configMap(name: string, data: Readonly<Record<string, string>>): KubeObject {
   return { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name, namespace }, data } as KubeObject // a kind whose data KubeObject does not name
+}
+
+export function secretOf(name: string, data: Readonly<Record<string, string>>): KubeObject {
+  const stored = Object.fromEntries(Object.entries(data).map(([key, text]) => [key, Buffer.from(text).toString('base64')]))
+  return { apiVersion: 'v1', kind: 'Secret', metadata: { name, namespace, labels: { 'holdfast.dev/fence-secret': '' } }, data: stored } as KubeObject // likewise
 }
 
 /** As a template writes them, a line each. */

@@ -93,6 +93,7 @@ export const truths: Readonly<Record<string, Truth>> = {
     const times = Number(/fenced (\d+) times/.exec(detail)?.[1])
     return sight.fences().filter(({ spec }) => spec.nodeName === node).length >= times ? undefined : `${node} has not had ${times} incidents`
   },
+  dumping: () => 'no machine of this world has a crash kernel',
   'order-may-land': mayLand,
   resting({ node, fence }, sight) {
     const rest = spanOf(fence?.spec.policy.restAfter ?? '1m')
