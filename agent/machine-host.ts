@@ -57,16 +57,24 @@ export function machineHost(settings: AgentEnvironment, log: Log, byName = resol
  *  be lost with it: whoever asked waits five. */
 const namesWithin: Ms = 2_000
 
-/** Whole or not at all: written beside and renamed, so that a power cut leaves the old text or the new one. */
+/** Whole or not at all: written beside and renamed, so that a power cut leaves the old text or the new one. One after the other: two at
+ *  once would share the file beside, and the earlier text could come last. */
 function diskIn(folder: string): Disk {
+  let last: Promise<unknown> = Promise.resolve()
   return {
     load: (name) => readFile(join(folder, name), 'utf8').catch(() => undefined),
-    async save(name, text) {
-      await mkdir(folder, { recursive: true })
-      const beside = join(folder, `${name}.new`)
-      await writeFile(beside, text, { mode: 0o600 })
-      await rename(beside, join(folder, name))
+    save(name, text) {
+      const saved = last.then(() => write(name, text))
+      last = saved.catch(() => undefined) // whoever asked for it is told
+      return saved
     },
+  }
+
+  async function write(name: string, text: string): Promise<void> {
+    await mkdir(folder, { recursive: true })
+    const beside = join(folder, `${name}.new`)
+    await writeFile(beside, text, { mode: 0o600 })
+    await rename(beside, join(folder, name))
   }
 }
 

@@ -36,6 +36,15 @@ test('what is remembered is read back whole, and nothing half written stays', as
   one.end()
 })
 
+test('of what is saved at once the last word stays, whole', async () => {
+  const one = host()
+  const texts = Array.from({ length: 20 }, (_, index) => String(index).repeat(1_000))
+  await Promise.all(texts.map((text) => one.host.disk.save('x.json', text)))
+  assert.is(await one.host.disk.load('x.json'), texts.at(-1))
+  assert.equal(readdirSync(join(one.folder, 'deep', 'state')), ['x.json'])
+  one.end()
+})
+
 test('files and folders that are not there are undefined, not an error', async () => {
   const one = host()
   assert.is(await one.host.read('boot-id'), undefined)
