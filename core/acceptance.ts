@@ -3,7 +3,7 @@
 import type { Look } from './action.ts'
 import { hasTaint, quarantineKey } from './clear.ts'
 import type { Incident } from './incident.ts'
-import { askClean, beatsWithin } from './look.ts'
+import { askClean, askPods, beatsWithin } from './look.ts'
 import { sameBoot, type BeatSeen, type Boot, type Ms, type NodeSeen, type PodsSeen } from './model.ts'
 import { awaiting } from './return.ts'
 import type { Policy } from './policy.ts'
@@ -40,10 +40,17 @@ export function tolerating(pods: PodsSeen | undefined): readonly string[] {
 const asksAtOnce = 16
 
 /** A gate opens by its agent's own finding, and for that the agent must be told what belongs on the node. One whose node is quarantined
- *  is told by whoever waits to lift that. */
+ *  is told by whoever waits to lift that, and may wait for long; until then its pods are listed for those that tolerate it. */
 export function askShut(on: Survey): Look[] {
-  const asks = on.shut.filter((node) => !on.open.has(node.name) && !hasTaint(node, quarantineKey)).flatMap((node) => askFirst(node, on.now))
+  const asks = on.shut.flatMap((node) => (on.open.has(node.name) || hasTaint(node, quarantineKey) ? askBound(node, on.now) : askFirst(node, on.now)))
   return asks.slice(0, Math.max(0, asksAtOnce - on.running.lists))
+}
+
+/** Another pod may have been bound, of the node's own network or storage. */
+const boundEvery: Ms = 5_000
+
+function askBound(node: NodeSeen, now: Ms): Look[] {
+  return node.pods !== undefined && now - node.pods.listedAt < boundEvery ? [] : askPods(node)
 }
 
 /** What an agent says before it was told anything is no answer that would be worth a wait. */

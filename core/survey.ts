@@ -48,7 +48,7 @@ export interface Running {
   devices: number
   probes: number
   records: number
-  /** Questions for a clean report, each of which lists the pods of its node. */
+  /** Lists of the pods of a node, and questions for a clean report, each of which makes one. */
   lists: number
 }
 
@@ -151,7 +151,7 @@ function count(running: Running, busy: ReadonlySet<string>, beating: boolean): v
   for (const key of busy) {
     const asks = key.startsWith('askDevice ')
     if (asks || key.startsWith('order ')) running.programs += 1
-    if (key.startsWith('askClean ')) running.lists += 1
+    if (key.startsWith('askClean ') || key.startsWith('listPods ')) running.lists += 1
     if (!beating) continue
     if (asks) running.devices += 1
     else if (key.startsWith('probe ')) running.probes += 1

@@ -4,7 +4,7 @@ import { acceptance, isShut, tolerating } from '../../core/acceptance.ts'
 import { quarantineKey } from '../../core/clear.ts'
 import { decide } from '../../core/decide.ts'
 import type { NodeSeen } from '../../core/model.ts'
-import { beat, boot, incident, newBoot, node, now, pod, podsOf, policy, seen, three } from './world.ts'
+import { beat, boot, incident, newBoot, node, now, pod, podsOf, policy, seen, self, three } from './world.ts'
 
 const test = suite('acceptance')
 
@@ -55,6 +55,17 @@ test('an agent whose gate is shut is told at once what belongs on its node, and 
   assert.equal(asks(shut({ pods: podsOf([], now - 4_000) })), [])
   assert.is(asks(shut({ pods: podsOf([], now - 6_000), beat: beat({ gate: 'shut', clean: { at: now - 5_000, report: { state: 'unknown', reason: '' } } }) })).length, 1)
   assert.is(asks(shut({ pods: podsOf([], 1_000) })).length, 1)
+})
+
+const lists = (changes: Partial<NodeSeen>, own = self()) => decide(three(shut({ taints: [quarantine], ...changes }), [], own), now, [policy]).filter((action) => action.do === 'listPods')
+
+test('the pods of a quarantined node whose gate is shut are listed every five seconds, also while somebody has paused it', () => {
+  for (const own of [self(), self({ pause: { reason: 'a look', by: 'ops' } })]) {
+    assert.equal(lists({}, own), [{ do: 'listPods', node: 'node-2' }])
+    assert.equal(lists({ pods: podsOf([], now - 4_900) }, own), [])
+    assert.is(lists({ pods: podsOf([], now - 5_000) }, own).length, 1)
+  }
+  assert.equal(lists({ beat: beat({ gate: 'open' }) }), [])
 })
 
 test('nobody is told whose gate is open, off or absent, who is silent, or who is asked already', () => {

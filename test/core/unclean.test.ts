@@ -18,7 +18,7 @@ const cut = (changes: Partial<NodeSeen> = {}): Partial<NodeSeen> => ({ beat: boo
 
 /** What is wanted of node-2, looks aside. */
 function wanted(changes: Partial<NodeSeen>, policies: readonly Policy[] = [policy], own = self(), incidents: Parameters<typeof three>[1] = []): readonly Action[] {
-  return decide(three(changes, incidents, own), now, policies).filter((action) => action.node === 'node-2' && !['probe', 'askDevice', 'askClean', 'adopt'].includes(action.do))
+  return decide(three(changes, incidents, own), now, policies).filter((action) => action.node === 'node-2' && !['probe', 'askDevice', 'askClean', 'listPods', 'adopt'].includes(action.do))
 }
 
 test('a boot after one that was cut off is quarantined though Ready never flipped, and no incident is made of it', () => {
