@@ -1,0 +1,76 @@
+// The gate against a real containerd and a real kubelet: who is refused, what a person reads, and that nobody who lives through an
+// opened gate notices it.
+import { suite } from 'uvu'
+import * as assert from 'uvu/assert'
+import { recordsPath } from '../../coordinator/node-record.ts'
+import { usualValues } from '../../deploy/values.ts'
+import { until } from './cluster.ts'
+import { labImage } from './lab-image.ts'
+import { say } from './room.ts'
+import { startStage, type Stage } from './stage.ts'
+import { workNamespace } from './workload.ts'
+
+const test = suite('gate')
+const quarantine = 'holdfast.dev/quarantine'
+const guarded = 'node-2'
+let stage: Stage
+
+test('installed with the gates on, the workload runs, and every runtime asks the gate of its node', async () => {
+  stage = await startStage(say, { values: { ...usualValues, gate: 'on' } })
+  const gates = async (): Promise<readonly string[]> => {
+    const answer = await stage.cluster.api.get<{ items: readonly { spec: { gate?: string } }[] }>(recordsPath)
+    return answer.ok ? answer.value.items.map(({ spec }) => spec.gate ?? 'nothing') : [answer.error.message]
+  }
+  await until('every record says so', async () => (await gates()).every((gate) => gate === 'asks') && (await gates()).length === 3, 60_000)
+})
+
+const guest = {
+  apiVersion: 'v1', kind: 'Pod', metadata: { name: 'guest', namespace: workNamespace },
+  spec: { nodeName: guarded, terminationGracePeriodSeconds: 1, automountServiceAccountToken: false, containers: [{ name: 'main', image: labImage, command: ['/bin/sh', '-c', 'sleep 3600'] }] },
+}
+const welcome = { ...guest, metadata: { ...guest.metadata, name: 'welcome' }, spec: { ...guest.spec, tolerations: [{ key: quarantine, operator: 'Exists' }] } }
+
+async function phaseOf(name: string): Promise<string> {
+  const answer = await stage.cluster.api.get<{ status: { phase: string } }>(`/api/v1/namespaces/${workNamespace}/pods/${name}`)
+  return answer.ok ? answer.value.status.phase : answer.error.message
+}
+
+test('under quarantine a pod waits, and its Event says for what; one that tolerates it starts; afterwards both run', async () => {
+  const { api, kubectl } = stage.cluster
+  const pauses = `/api/v1/namespaces/${usualValues.namespace}/configmaps`
+  const made = await api.create(pauses, { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: 'holdfast-pause' }, data: { reason: 'a look at the gate', by: 'ops' } })
+  assert.ok(made.ok, JSON.stringify(made))
+  await kubectl('taint', 'node', guarded, `${quarantine}=holdfast:NoSchedule`)
+  // Past the scheduler: the gate is what is to hold it.
+  for (const pod of [guest, welcome]) {
+    const bound = await api.create(`/api/v1/namespaces/${workNamespace}/pods`, pod)
+    assert.ok(bound.ok, JSON.stringify(bound))
+  }
+  let said = ''
+  await until('its Event says why it waits', async () => {
+    said = await kubectl('get', 'events', '--namespace', workNamespace, '--field-selector', 'involvedObject.name=guest', '--output', 'jsonpath={.items[*].message}')
+    return said.includes(`holdfast: ${guarded} is quarantined`)
+  }, 60_000).catch((error: unknown) => { throw new Error(`${String(error)}: ${said}`, { cause: error }) })
+  say(said.slice(0, 400))
+  await until('the one that tolerates runs', async () => await phaseOf('welcome') === 'Running', 90_000)
+  assert.is(await phaseOf('guest'), 'Pending')
+  const resumed = await api.remove(`${pauses}/holdfast-pause`)
+  assert.ok(resumed.ok, JSON.stringify(resumed))
+  await until('the quarantine is lifted', async () => !(await stage.cluster.node(guarded)).spec?.taints?.some(({ key }) => key === quarantine), 120_000)
+  await until('it runs', async () => await phaseOf('guest') === 'Running', 90_000)
+  await kubectl('delete', 'pod', '--namespace', workNamespace, '--wait=true', 'guest', 'welcome')
+})
+
+test('a node whose power is cut returns through its gate, and takes workloads again', async () => {
+  await stage.peace()
+  const machine = stage.cluster.machine(guarded)
+  await machine.powerOff()
+  await until('an incident is open', async () => (await stage.incidents()).some(({ nodeName }) => nodeName === guarded), 60_000)
+  await machine.powerOn()
+  await until('it is over', async () => (await stage.incidents()).every(({ status }) => status.phase === 'Final'), 240_000)
+  await stage.peace()
+})
+
+test('the stage stops', async () => await stage.stop())
+
+test.run()
