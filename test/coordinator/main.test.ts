@@ -1,6 +1,6 @@
 // A replica as a process of its own: what it says of a bad start, how it waits, how it ends.
-import { spawn, type ChildProcess } from 'node:child_process'
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { spawn, spawnSync, type ChildProcess } from 'node:child_process'
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import http from 'node:http'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -104,11 +104,21 @@ test('no cluster to speak to ends the start with a sentence, not with a stack', 
   assert.not.ok(replica.output().includes('    at '), replica.output())
 })
 
+test('what a process without core dumps starts writes none either', () => {
+  const asked = spawnSync(execPath, ['--input-type=module', '--eval', [
+    `import { withoutCoreDumps } from ${JSON.stringify(new URL('../../coordinator/core-dumps.ts', import.meta.url).href)}`,
+    "import { execFileSync } from 'node:child_process'",
+    "console.log(withoutCoreDumps(), execFileSync('cat', ['/proc/self/coredump_filter'], { encoding: 'utf8' }).trim())",
+  ].join('\n')], { encoding: 'utf8' })
+  assert.is(asked.stdout.trim(), 'true 00000000', asked.stderr)
+})
+
 test('while the API server is away a replica lives, is not ready and says why, and ends at once when asked', async () => {
   await withKubeconfig('https://127.0.0.1:9', '', async (file) => {
     const replica = start({ ...settings, KUBECONFIG: file })
     const address = String((await replica.line('replica starts'))['http'])
     assert.is((await ask(address, '/livez')).status, 200)
+    assert.is(Number.parseInt(readFileSync(`/proc/${replica.child.pid}/coredump_filter`, 'utf8'), 16), 0, 'a crash writes nothing of its memory')
     const ready = await ask(address, '/readyz')
     assert.is(ready.status, 503)
     assert.ok(ready.text.includes('it waits for the API server'), ready.text)

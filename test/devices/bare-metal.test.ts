@@ -103,7 +103,9 @@ for (const whose of ['our programs', 'those of Debian'] as const) {
       assert.equal(log, ['switch: persistent disable 2', 'strip: off 1', 'clear', 'strip: on 1', 'switch: persistent enable 2'])
       const incident = cluster.incidents().find(({ nodeName }) => nodeName === node)
       assert.equal([incident?.status.proof?.kind, incident?.status.proof?.methods, incident?.status.outcome], ['off', ['fc-off', 'eaton-off'], 'Recovered'])
-      assert.equal(overheard.found(cluster, [fabricLogin.password, secret]), [])
+      // Debian's own program hands its community to the tools of net-snmp as an argument. Nothing of ours does.
+      const debians = /^argument list: \/usr\/bin\/snmp(get|set|walk) /
+      assert.equal(overheard.found(cluster, [fabricLogin.password, secret]).filter((place) => own || !debians.test(place)), [])
       assert.ok([...overheard.programs].some((name) => (own ? name.startsWith('pdu-snmp') : name === 'fence_eaton_snmp')), [...overheard.programs].join())
       assert.is.not(await machine.beats(), boot)
       assert.equal([cluster.world.judges.twoWriters(), cluster.world.judges.wroteAfterRelease()], [[], []])
