@@ -74,7 +74,7 @@ test('a real API server takes the manifests, and the policies come into force', 
   }
   await eventually('the custom kinds and the fixtures', async () => (await Promise.all(fixtures().map(([path, body]) => admin.create(path, body)))).every((one) => one.ok || one.error.kind === 'conflict'))
   value(await opened.apis.coordinator.create(recordsPath, record('fenced')))
-  for (const [path, own] of statuses) value(await admin.patch(`${path}/status`, 'strategic', { status: own }))
+  for (const [path, own] of statuses) value(await admin.patch(`${path}/status`, path.startsWith('/apis/') ? 'merge' : 'strategic', { status: own }))
   value(await admin.remove(pod('leaves')))
   await eventually('the last policy', async () => {
     const tried = await apis().writer.create(dry(maps(system)), configMap('fence-config-default'))
@@ -98,7 +98,7 @@ const rows: readonly Row[] = [
   ['an operator vouches for a node', 'operator', tainted('well', (old) => [...old, forceEviction])],
   ['a cluster admin vouches for a node', 'admin', tainted('well', (old) => [...old, forceEviction])],
   ['somebody vouches for a node', 'writer', tainted('well', (old) => [...old, forceEviction]), /only whoever may "vouch" nodes\.holdfast\.dev/],
-  ['the coordinator vouches for a node', 'coordinator', tainted('well', (old) => [...old, forceEviction]), /says that this machine is off|effect NoSchedule/],
+  ['the coordinator vouches for a node', 'coordinator', tainted('well', (old) => [...old, forceEviction]), /says that this machine is off|effect NoSchedule|its own taints, and nothing else/],
   ['the coordinator lifts force-eviction', 'coordinator', tainted('fenced', without(forceEviction))],
   ['an operator takes force-eviction back', 'operator', tainted('fenced', without(forceEviction))],
   ['somebody lifts force-eviction', 'writer', tainted('fenced', without(forceEviction)), /lifted by the coordinator and whoever may "vouch"/],
