@@ -70,14 +70,17 @@ export async function startStage(say: (line: string) => void, { images = [], val
   const attacher = attach(cluster)
   await Promise.all([...cluster.machines.values()].map((machine) => machine.powerOn()))
   await cluster.kubectl('apply', '--server-side', '--filename', values === undefined ? join(dist, 'holdfast.yaml') : rendered(cluster, values))
-  await apply(cluster, 'lab', [policy, ...management.objects(namespace), ...workObjects()])
+  await apply(cluster, 'lab', [policy, ...management.objects(namespace)])
+  // The workload goes where no replica is, and a scheduler can heed only what has a place already.
+  await until('every replica has a node', async () => (await podsOf(cluster, namespace)).filter(({ spec }) => spec.nodeName !== undefined).length === usualValues.replicas, peaceWithin)
+  await apply(cluster, 'work', workObjects())
   const stage: Stage = {
     cluster, management,
     incidents: async () => (await items(cluster, fencesPath)).flatMap((object) => {
       const read = readIncident(object)
       return read.ok ? [read.incident] : []
     }),
-    pods: async (of) => await items(cluster, `/api/v1/namespaces/${of}/pods`) as readonly Pod[], // the path names the kind
+    pods: (of) => podsOf(cluster, of),
     turns: (volume) => turnsOf(cluster.storage, volume),
     async peace() {
       let why: string | undefined
@@ -133,6 +136,10 @@ async function items({ api }: Cluster, path: string): Promise<readonly KubeObjec
     if (answer.ok) return answer.value.items
     if (clock.now() > limit) throw new Error(`${path}: ${answer.error.message}`)
   }
+}
+
+async function podsOf(cluster: Cluster, of: string): Promise<readonly Pod[]> {
+  return await items(cluster, `/api/v1/namespaces/${of}/pods`) as readonly Pod[] // the path names the kind
 }
 
 export async function nodesOf({ cluster }: Pick<Stage, 'cluster'>): Promise<readonly Node[]> {
