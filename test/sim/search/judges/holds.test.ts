@@ -37,6 +37,7 @@ const sentences: readonly (readonly [string, string])[] = [
   ['do-nothing', 'nodeDownPodDeletionPolicy is DoNothing'],
   ['order-may-land', 'the order to bmc-off did not end verified and may land for another 12.0 s'],
   ['order-may-land', 'an order off to bmc-off did not end verified, and nothing has told since how the machine stands by it'],
+  ['dumping', 'the crash kernel of VICTIM writes its dump'],
   ['order-may-land', 'bmc-off is being asked'],
   ['resting', 'level 1: bmc-off failed 2 times; no proof: bmc-off says on'],
   ['waiting-for-boot', 'ordered on, no new boot is heard yet'],
