@@ -55,6 +55,8 @@ export function fencePaths(options: FencePathsOptions): FencePaths {
   const faults = new Map<string, Faults>()
   const claims = new Map<NodeName, string>()
   const claimants = new Map<string, Set<NodeName>>()
+  /** Whoever is seen again has nothing of his path, whatever he claims: it may have been forgotten at any moment since. */
+  const left = new Set<NodeName>()
   let all = false
   const due = new Set<NodeName>()
   let told = ''
@@ -86,10 +88,11 @@ export function fencePaths(options: FencePathsOptions): FencePaths {
     },
     nodeSeen(node, providerID) {
       claim(node, providerID)
+      if (left.delete(node)) concernNode(node)
     },
     nodeGone(node) {
-      due.add(node)
-      arm(settleFor)
+      left.add(node)
+      concernNode(node)
     },
     stop() {
       stopped = true
@@ -118,6 +121,11 @@ export function fencePaths(options: FencePathsOptions): FencePaths {
   function claimOf(node: NodeName, known: ReadonlySet<NodeName>): Claim | undefined {
     const providerID = claims.get(node) ?? ''
     return providerID === '' ? undefined : { providerID, twins: [...(claimants.get(providerID) ?? [])].filter((other) => other !== node && known.has(other)).toSorted() }
+  }
+
+  function concernNode(node: NodeName): void {
+    due.add(node)
+    arm(settleFor)
   }
 
   /** A node's own map concerns that node; templates, the default and Secrets concern all. */

@@ -72,6 +72,23 @@ test('a node\'s own map concerns that node; a template and a Secret concern all'
   assert.equal(changed.toSorted(), ['node-1', 'node-2'])
 })
 
+test('a Node that was deleted, and outlived that for an incident, has a path again when it is made anew', async () => {
+  const { clock, paths, nodes, changed } = small('node-1')
+  for (const object of [template(), own('node-1')]) paths.configMap(object)
+  paths.secret(secret('x'))
+  paths.nodeSeen('node-1', '')
+  await clock.runFor(1_000)
+  paths.nodeGone('node-1')
+  await clock.runFor(1_000)
+  nodes.delete('node-1')
+  await clock.runFor(1_000)
+  changed.length = 0
+  nodes.add('node-1')
+  paths.nodeSeen('node-1', '')
+  await clock.runFor(1_000)
+  assert.equal(changed, ['node-1'])
+})
+
 test('another password is another configuration: a method that the core saw before is not run with it', async () => {
   const { clock, paths, inForce } = small('node-1')
   for (const object of [template(), own('node-1')]) paths.configMap(object)
