@@ -318,10 +318,16 @@ function tryProof(at: Situation): Proven {
     if ('proof' in result) return result
     if (level === status.level) lacking = result
   }
-  const byWord = vouched(at)
+  const byWord = isBeingRead(at) ? undefined : vouched(at)
   if (byWord !== undefined && 'proof' in byWord) return byWord
   const byDriver = restsOnDrivers(at) ? proveSafeDetach(incident, node, safeDriversOf(incident.policy, on.seen.self.safeDrivers), on.now) : lacking
   return 'proof' in byDriver ? byDriver : lacking
+}
+
+/** A word stands in for devices that cannot tell. Those that were just ordered off tell in seconds; and a machine that we have switched off
+ *  is ours to give back, while by a person's word there may be hands in it, and it would stay dark through us. */
+function isBeingRead({ on, incident, node, status }: Situation): boolean {
+  return orderedOff(status) && nextOrder(incident, node, on.now).next === 'verify'
 }
 
 /** Only some volumes: so only where nothing proves the machine off, nor could soon. */

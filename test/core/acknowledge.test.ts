@@ -70,6 +70,13 @@ test('nothing is proven while an on of ours may still land', () => {
   assert.is(proof(of({ firstSeen: new Map([...seenWord(), ...seenOrder(now - 50_000, now - 40_000)]) }, { attempts: [on] })), undefined)
 })
 
+const afterOrder = (endedAt: number, readings: NodeSeen['readings']) => proof(of({ readings, firstSeen: new Map([...seenWord(), ...seenOrder(endedAt - 2_000, endedAt)]) }, { phase: 'Running', step: 'power-management', attempts: [attempt()] }))
+test('what we have just switched off is proven by its devices, and is ours to give back; the word counts where they do not tell', () => {
+  assert.is(afterOrder(now - 2_000, [reading('off', now - 1_000)]), undefined)
+  assert.is(afterOrder(now - 4_000, [reading('off', now - 3_000), reading('off', now - 1_000)])?.kind, 'off')
+  assert.is(afterOrder(now - 31_000, [reading('unknown', now - 1_000)])?.kind, 'vouched')
+})
+
 test('the word that a false proof was made of makes no other one', () => {
   const voided = [{ proof: proofRecord({ kind: 'vouched', level: -1, methods: [], evidence: [{ source: sourceOf(word), word: 'off', at: 'then' }] }), at: 'then', evidence: 'it answered' }]
   const actions = of({}, { voided })
