@@ -75,13 +75,22 @@ export function returning(at: Situation): Action[] {
   if (mute.length > 0) return [...looks, ...waitsForWord(at, mute, looks)]
   // A boot is no word of what cuts a machine only in part, as one feed of two does; and one that is silent again was perhaps cut
   // by our own order, which landed on it: nobody else would switch it on.
-  const dark = cuts(incident, node).filter(({ givenBack, says }) => !givenBack && (says === 'off' || says === 'nothing yet'))
+  const dark = cuts(incident, node).filter((cut) => (cut.givenBack ? speaks && wasUndone(incident, cut) : cut.says === 'off' || cut.says === 'nothing yet'))
   if (dark.length > 0 && shutsDown(node)) return [...looks, hold(node.name, { ...waitsForBoot, detail: shutDown }, incident)]
   if (dark.length > 0) return [...looks, ...asksOf(at, dark, looks), ...giveOn(at, dark.filter(({ says }) => says === 'off')), ...stillCut(at, dark, [])]
   if (speaks) return settleDown(at, 'Recovered', at.heard === 'new boot' ? 'the node is back, clean, in a new boot' : 'the node is heard again, and clean')
   if (booting(at)) return [...looks, hold(node.name, waitsForBoot, incident)]
   if (verdict?.is === 'dead') return end(at, 'Recovered', 'its next boot fell silent: another incident takes over')
   return [...looks, hold(node.name, silentAgain(verdict, 'a new boot was heard, and is silent now'), incident)]
+}
+
+const onsAtMost = 3
+
+/** It called itself on at our order, and says off since. A device that goes on so of a machine that runs may be no feed of it: its
+ *  audit tells of that, and the incident does not wait for it. */
+function wasUndone(incident: Incident, { method, says }: Cut): boolean {
+  const own = given(incident.status).filter((attempt) => isOf(attempt, method))
+  return says === 'off' && own.length - 1 - own.findLastIndex(({ action }) => action === 'off') <= onsAtMost
 }
 
 /** The need is over. Orders that may still land are waited out, what was cut is switched on, the node proves itself clean. */

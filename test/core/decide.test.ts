@@ -860,6 +860,21 @@ test('back by one feed, the other is not forgotten: it is asked, and switched on
   assert.equal(wants(backOnOneFeed([plugReads('off', 3_000), plugReads('unknown', 2_000)])), ['restore plug-off', 'hold still-cut'])
 })
 
+/** The other was ordered on so often, and called itself on each time. */
+function calledOn(times: number, readings: readonly Reading[]): Observed {
+  const ons = Array.from({ length: times }, (_, index) => attempt({ id: `p-${index}`, method: 'plug-off', action: 'on', result: 'on' }))
+  const began = ons.flatMap(({ id }, index) => seenOrder(now - 56_000 + index * 10_000, now - 55_000 + index * 10_000, id))
+  const back = backOnOneFeed(readings, { firstSeen: new Map([...(booted.node.firstSeen ?? []), ...seenOrder(now - 58_000, now - 57_000, 'p'), ...began]) })
+  return { ...back, incidents: new Map([...back.incidents].map(([name, one]) => [name, { ...one, status: { ...one.status, attempts: [...one.status.attempts, ...ons] } }] as const)) }
+}
+
+test('back by one feed, the other called itself on and says off since: it is asked for again, a few times', () => {
+  assert.equal(wants(calledOn(1, [plugReads('off', 2_000)])), ['restore plug-off', 'hold still-cut'])
+  assert.equal(wants(calledOn(1, [plugReads('on', 2_000)])), ['close Recovered'])
+  // Whoever goes on saying off of a machine that runs may be no feed of it: its audit tells of that, and nobody waits for it.
+  assert.equal(wants(calledOn(4, [plugReads('off', 2_000)])), ['close Recovered'])
+})
+
 test('what never answers again is taken out of the configuration by a person, once the machine is back', () => {
   const back = inState({ node: { ...lifted.node, ...passed, readings: [reading('unknown', now - 3_000)] }, status: { ...lifted.status, attempts: [loose, on] } })
   const hold = wishes(back, [policy], now).find((action) => action.do === 'hold')
