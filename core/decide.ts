@@ -463,7 +463,13 @@ function refutedWords(on: Survey): readonly Action[] {
 
 /** Our quarantine on a node that has no open incident: its owner is gone, its exit is the same as any return's. */
 function strays(on: Survey): readonly Action[] {
-  return on.quarantined.filter((node) => !on.open.has(node.name) && !on.verdicts.has(node.name)).flatMap((node) => stray(on, node))
+  return on.quarantined.filter((node) => !on.open.has(node.name)).flatMap((node) => (on.verdicts.has(node.name) ? unheard(on, node) : stray(on, node)))
+}
+
+/** Its taint stays, and says for what: it may be silent for long before it is dead, and before an incident owns the taint. */
+function unheard(on: Survey, node: NodeSeen): Action[] {
+  const lacks = awaiting(undefined, node, on.now)
+  return lacks === undefined ? [] : [hold(node.name, lacks)]
 }
 
 function stray(on: Survey, node: NodeSeen): Action[] {

@@ -1071,8 +1071,8 @@ test('while the cluster is paused a stray quarantine stays', () => {
   assert.equal(wants(three({ ...booted.node }, [over], lead({ pause: { reason: 'x', by: 'y' } }))), ['hold pause'])
 })
 
-test('a quarantine on a node that is silent is left alone', () => {
-  assert.equal(wants(three({ ...silent, taints: [quarantine] }, [over])), [])
+test('a quarantine on a node that is silent is left alone, and says for what it waits', () => {
+  assert.equal(wants(three({ ...silent, taints: [quarantine] }, [over])), ['hold waiting-for-boot'])
 })
 
 // One node's trouble is its own.
