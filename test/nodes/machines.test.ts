@@ -29,7 +29,7 @@ function answers(address: string): Promise<boolean> {
 }
 
 /** Read from its disk, since a frozen machine can be asked nothing. */
-const steps = ({ disk }: Machine): readonly string[] => readFileSync(join(disk, 'root/steps'), 'utf8').split('\n')
+const steps = ({ disk }: Machine): readonly string[] => readFileSync(join(disk, 'mnt/steps'), 'utf8').split('\n')
 
 const isReady = async (name: string): Promise<boolean> => (await cluster.api.get(`/api/v1/nodes/${name}`)).ok && ready(await cluster.node(name))
 
@@ -70,7 +70,7 @@ test('without power nothing of a machine runs; with power it is the same machine
 test('a frozen machine does nothing and answers nobody, and goes on where it was', async () => {
   const machine = cluster.machine('node-3')
   // Twice a second it says how far it is, whoever watches.
-  await machine.run(['sh', '-c', '(while :; do echo on >> /root/steps; sleep 0.5; done) >/dev/null 2>&1 &'])
+  await machine.run(['sh', '-c', '(while :; do echo on >> /mnt/steps; sleep 0.5; done) >/dev/null 2>&1 &'])
   await machine.freeze()
   const stood = steps(machine).length
   await clock.wait(2_000)
