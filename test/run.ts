@@ -1,22 +1,33 @@
-// Runs test files, each in a process of its own, and counts for itself: uvu exits 0 in several ways in which it should not
-// (a suite never run, a throwing hook, `throw null`). A file passes only if it says how many tests it has, all of them
-// passed, none was skipped, and it ended by itself within the deadline.
+// Runs test files in processes of their own, and counts for itself: uvu exits 0 in several ways in which it should not (a suite
+// never run, a throwing hook, `throw null`). A file passes only if it says how many tests it has, all of them passed, none was
+// skipped, and its process ended by itself within the deadline.
 import { spawn } from 'node:child_process'
 import { globSync, mkdtempSync, rmSync } from 'node:fs'
 import { availableParallelism, tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { argv, execPath, exit } from 'node:process'
+import { createInterface } from 'node:readline'
+import { fileURLToPath } from 'node:url'
 
 export interface Tally { passed: number; failed: number; skipped: number }
 
+/** Files that one process runs, one after the other. */
+type Batch = readonly string[]
+
 /** One more than there are cores: the longest files wait for processes and real timers most of their time. */
-const filesAtOnce = availableParallelism() + 1
+const processesAtOnce = availableParallelism() + 1
+/** For each file of a batch. */
 const fileDeadline = 110_000
-/** In this order, before all others: those that wait beside those that reckon. */
-const longOnes = [
-  'test/sim/start.', 'test/sim/search/planted.', 'test/sim/search/run.', 'test/stories/killed-leader.', 'test/sim/search/fresh.', 'test/fence-agents/contract.', 'test/core/journey.', 'test/core/decide-properties.',
-  'test/stories/', 'test/fence-agents/', 'test/deploy/', 'test/cli/', 'test/commands.', 'test/coordinator/main.', 'test/coordinator/programs.', 'test/sim/search/',
+const host = fileURLToPath(new URL('host.ts', import.meta.url))
+/** A process of its own each, and before all others: those that wait for real timers beside those that reckon. */
+const alone = [
+  'test/sim/start.', 'test/sim/search/planted.', 'test/sim/search/run.', 'test/sim/search/fresh.', 'test/core/journey.',
+  'test/coordinator/main.', 'test/coordinator/programs.', 'test/commands.', 'test/fence-agents/', 'test/deploy/', 'test/cli/',
 ]
+/** What is left, by the start of its name: a process a row. */
+const shared = ['test/stories/', 'test/coordinator/', 'test/sim/', 'test/core/', 'test/']
+/** So many of those alone go before the batches. */
+const longest = 4
 const slowTiers = ['test/control-plane/', 'test/devices/', 'test/nodes/', 'test/bench/']
 
 if (import.meta.main) {
@@ -26,35 +37,42 @@ if (import.meta.main) {
     console.error(`no file is named ${idle}; npm test -- PATTERN…, as test/core/*.test.ts`)
     exit(1)
   }
-  const files = wanted.length > 0 ? wanted.flatMap((pattern) => globSync(pattern)) : quickFiles()
-  const tally = await runFiles(files, filesAtOnce)
+  const batches = wanted.length > 0 ? wanted.flatMap((pattern) => globSync(pattern)).map((file) => [file]) : quickBatches()
+  const tally = await runBatches(batches, processesAtOnce, fileDeadline)
   console.log(`${tally.passed} passed, ${tally.failed} failed${tally.skipped > 0 ? `, ${tally.skipped} skipped` : ''}`)
   exit(tally.failed > 0 || tally.passed === 0 ? 1 : 0)
 }
 
-function quickFiles(): string[] {
-  const files = globSync('test/**/*.test.ts').filter((file) => !slowTiers.some((tier) => file.startsWith(tier))).toSorted()
-  // The longest ones first, so that no core waits for the last of them.
-  return files.toSorted((one, other) => place(one) - place(other))
+function quickBatches(): readonly Batch[] {
+  const left = new Set(globSync('test/**/*.test.ts').filter((file) => !slowTiers.some((tier) => file.startsWith(tier))).toSorted())
+  const take = (start: string): Batch => {
+    const taken = [...left].filter((file) => file.startsWith(start))
+    for (const file of taken) left.delete(file)
+    return taken
+  }
+  const lone = alone.flatMap((start) => take(start)).map((file) => [file])
+  const batches = shared.map(take).filter((batch) => batch.length > 0)
+  // The longest ones first, so that no core waits for the last of them; a batch is longer than all but a few files.
+  return [...lone.slice(0, longest), ...batches, ...lone.slice(longest)]
 }
 
-function place(file: string): number {
-  const found = longOnes.findIndex((start) => file.startsWith(start))
-  return found === -1 ? longOnes.length : found
+export function runFiles(files: readonly string[], width: number, deadline: number): Promise<Tally> {
+  return runBatches(files.map((file) => [file]), width, deadline)
 }
 
-export async function runFiles(files: readonly string[], width: number, deadline = fileDeadline): Promise<Tally> {
+export async function runBatches(batches: readonly Batch[], width: number, deadline: number): Promise<Tally> {
   const tally: Tally = { passed: 0, failed: 0, skipped: 0 }
-  const queue = [...files]
+  const queue = [...batches]
   if (queue.length === 0) return { passed: 0, failed: 1, skipped: 0 }
-  // Each file is a process, and most of what the short ones do is to compile the same modules: once is enough for all.
+  // Most of what a short process does is to compile the same modules: once is enough for all.
   const compiled = mkdtempSync(join(tmpdir(), 'holdfast-compiled-'))
   const worker = async () => {
-    for (let file = queue.shift(); file !== undefined; file = queue.shift()) {
-      const ended = await runFile(file, deadline, compiled)
-      tally.passed += ended.passed
-      tally.failed += ended.failed
-      tally.skipped += ended.skipped
+    for (let batch = queue.shift(); batch !== undefined; batch = queue.shift()) {
+      for (const { passed, failed, skipped } of await runBatch(batch, deadline, compiled)) {
+        tally.passed += passed
+        tally.failed += failed
+        tally.skipped += skipped
+      }
     }
   }
   await Promise.all(Array.from({ length: width }, worker))
@@ -62,33 +80,51 @@ export async function runFiles(files: readonly string[], width: number, deadline
   return tally
 }
 
-async function runFile(file: string, deadline: number, compiled: string): Promise<Tally> {
-  const began = Date.now()
-  const { output, code, late } = await run(file, deadline, compiled)
-  const tally = count(output)
-  const honest = !late && code === 0 && tally.total > 0 && tally.passed === tally.total && tally.skipped === 0
-  const failed = honest ? 0 : Math.max(1, tally.total - tally.passed - tally.skipped)
-  const verdict = honest ? 'ok  ' : 'FAIL'
-  console.log(`${verdict} ${file}  ${tally.passed}/${tally.total}  ${Date.now() - began} ms${late ? '  ended at the deadline' : ''}`)
-  if (!honest) console.log(output.slice(-12_000))
-  return { passed: tally.passed, failed, skipped: tally.skipped }
+async function runBatch(batch: Batch, deadline: number, compiled: string): Promise<readonly Tally[]> {
+  const run = await runHost(batch, deadline, compiled)
+  return batch.map((file, index) => {
+    const said = run.files.get(file)
+    const tally = count(said?.output ?? '')
+    // What a file left behind shows when the process is to end: nobody can tell whose it was, so the last one answers for it.
+    const wellEnded = index < batch.length - 1 ? said?.ended !== undefined : run.wellEnded
+    const honest = wellEnded && tally.total > 0 && tally.passed === tally.total && tally.skipped === 0
+    const failed = honest ? 0 : Math.max(1, tally.total - tally.passed - tally.skipped)
+    const took = said === undefined ? 'never begun' : `${(said.ended ?? run.ended) - said.began} ms`
+    console.log(`${honest ? 'ok  ' : 'FAIL'} ${file}  ${tally.passed}/${tally.total}  ${took}${run.late && !wellEnded ? '  ended at the deadline' : ''}`)
+    if (!honest) console.log((said?.output ?? '').slice(-12_000))
+    return { passed: tally.passed, failed, skipped: tally.skipped }
+  })
 }
 
-function run(file: string, deadline: number, compiled: string): Promise<{ output: string; code: number | null; late: boolean }> {
+interface Said { readonly began: number; ended?: number; output: string }
+interface HostRun { readonly files: ReadonlyMap<string, Said>; readonly ended: number; readonly late: boolean; readonly wellEnded: boolean }
+
+function runHost(batch: Batch, deadline: number, compiled: string): Promise<HostRun> {
   return new Promise((resolve) => {
-    const child = spawn(execPath, [file], { env: { ...process.env, FORCE_COLOR: '0', NO_COLOR: '1', NODE_COMPILE_CACHE: compiled }, stdio: ['ignore', 'pipe', 'pipe'] })
-    let output = ''
-    let late = false
-    const timer = setTimeout(() => {
+    const child = spawn(execPath, [host, ...batch], { env: { ...process.env, FORCE_COLOR: '0', NO_COLOR: '1', NODE_COMPILE_CACHE: compiled }, stdio: ['ignore', 'pipe', 'pipe'] })
+    const files = new Map<string, Said>()
+    let [current, late, ended]: [Said | undefined, boolean, boolean] = [undefined, false, false]
+    const kill = () => {
       late = true
       child.kill('SIGKILL')
-    }, deadline)
-    const take = (piece: Buffer) => { output += piece.toString() }
-    child.stdout.on('data', take)
-    child.stderr.on('data', take)
+    }
+    let timer = setTimeout(kill, deadline)
+    const take = (line: string) => {
+      const file = /^== (.*)$/.exec(line)?.[1]
+      if (file === undefined || (file !== 'end' && !batch.includes(file))) {
+        if (current !== undefined) current.output += `${line}\n`
+        return
+      }
+      clearTimeout(timer)
+      timer = setTimeout(kill, deadline)
+      if (current !== undefined) current.ended = Date.now()
+      if (file === 'end') ended = true
+      else files.set(file, current = { began: Date.now(), output: '' })
+    }
+    for (const stream of [child.stdout, child.stderr]) createInterface({ input: stream }).on('line', take)
     child.on('close', (code) => {
       clearTimeout(timer)
-      resolve({ output, code, late })
+      resolve({ files, ended: Date.now(), late, wellEnded: ended && !late && code === 0 })
     })
   })
 }

@@ -23,9 +23,9 @@ function trouble(does: string, at: number, span: number, wanted: Partial<Trouble
   return { does, at: at * 1_000, span: span * 1_000, on: 'victim', ...wanted }
 }
 
-/** Everything is over after `relief` seconds. */
+/** Everything is over after `relief` seconds; what a plant leaves undone it leaves so for ever, and nobody need wait for it. */
 function schedule(seed: number, relief: number, ...troubles: readonly Trouble[]): Schedule {
-  return { seed, scene, troubles, reliefAt: relief * 1_000, shortest: relief * 1_000 }
+  return { seed, scene, troubles, reliefAt: relief * 1_000, shortest: relief * 1_000, patience: 240_000 }
 }
 
 /** The machine stands still, and goes on writing where it was. */

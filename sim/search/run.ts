@@ -26,12 +26,12 @@ export interface Outcome {
 }
 
 /** Whatever waits for a time-out, a rest or a late order is over after so long. */
-const patience: Ms = 1_800_000
+const usualPatience: Ms = 1_800_000
 /** What nobody of us switched off, a person switches on after so long. */
 const personComes: Ms = 420_000
 
 export async function run(schedule: Schedule): Promise<Outcome> {
-  const { scene, seed, troubles, reliefAt, shortest } = schedule
+  const { scene, seed, troubles, reliefAt, shortest, patience = usualPatience } = schedule
   const on = await stage(stageOf(scene, seed))
   await on.run(calm)
   const victim = await victimOf(on)
@@ -44,7 +44,7 @@ export async function run(schedule: Schedule): Promise<Outcome> {
   for (const end of ends) end()
   relieve(on)
   court.relieved()
-  const left = await quiet(on, court)
+  const left = await quiet(on, court, patience)
   await on.run(Math.max(0, began + shortest - on.world.clock.now()))
   const violations: Violation[] = [
     ...court.close(), ...left,
@@ -113,7 +113,7 @@ function relieve({ world }: Stage): void {
 }
 
 /** What is left when patience ends, and what was left for a person to do that was ours. */
-async function quiet(on: Stage, court: Court): Promise<readonly Violation[]> {
+async function quiet(on: Stage, court: Court, patience: Ms): Promise<readonly Violation[]> {
   const relieved = on.world.clock.now()
   let ours: readonly Violation[] | undefined
   let left = unfinished(on)

@@ -26,6 +26,8 @@ export interface Schedule {
   readonly reliefAt: Ms
   /** The run is no shorter: what comes late must have time to come. */
   readonly shortest: Ms
+  /** How long whatever is left may take after the relief; else half an hour, in which all that waits for anything is over. */
+  readonly patience?: Ms
 }
 
 export const kinds: Readonly<Record<string, TroubleKind>> = {

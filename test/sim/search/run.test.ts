@@ -2,8 +2,6 @@ import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
 import { calm, draw, isPlain, kinds, type Schedule } from '../../../sim/search/schedule.ts'
 import { run } from '../../../sim/search/run.ts'
-import { runPool } from '../../../sim/search/pool.ts'
-import { createTally } from '../../../sim/search/tally.ts'
 import type { Trouble } from '../../../sim/search/trouble.ts'
 
 const test = suite('search: a run')
@@ -78,14 +76,6 @@ test('a death and nothing else is cleared, and counted as plain', async () => {
   assert.is(incidents, 1)
   assert.ok(marks.includes('proof found-off') && marks.includes('outcome Recovered'), marks.join())
   assert.ok(simulated >= calm + brief.shortest)
-})
-
-test('a product that decides nothing fails, for progress: a search that it passed would find nothing', async () => {
-  const plain = Array.from({ length: 100 }, (_, index) => index + 1).filter((seed) => isPlain(draw(seed))).slice(0, 3)
-  const tally = createTally()
-  await runPool({ jobs: 1, without: 'decides-at-all', next: () => plain.shift(), told: (verdict) => tally.add(verdict) })
-  const { plain: judged, violations } = tally.sums()
-  assert.equal([judged.seeds, judged.late, violations.progress > 0], [3, 3, true], JSON.stringify(tally.failed))
 })
 
 test.run()

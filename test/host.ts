@@ -1,0 +1,18 @@
+// Runs test files one after the other in one process, and says before each which it is: test/run.ts counts behind those lines.
+// Files of one part of the product share what costs the most, its modules and the machine code they become.
+import { argv, stdout } from 'node:process'
+import { resolve } from 'node:path'
+import { pathToFileURL } from 'node:url'
+
+/** What uvu keeps where every copy of it finds it: the suites that wait, and that somebody else will run them. */
+const uvu = globalThis as typeof globalThis & { UVU_DEFER?: 1; UVU_QUEUE?: unknown[][] }
+uvu.UVU_DEFER = 1
+const { exec } = await import('uvu')
+
+for (const file of argv.slice(2)) {
+  uvu.UVU_QUEUE = [[null]]
+  stdout.write(`\n== ${file}\n`)
+  await import(pathToFileURL(resolve(file)).href)
+  await exec()
+}
+stdout.write('\n== end\n')
