@@ -179,7 +179,7 @@ function fitness(incident: Incident, node: NodeSeen, method: Method, begun: bool
   const audit = auditOf(node, method, incident.boot)
   const readings = readingsOf(node, method)
   const last = readings.at(-1)
-  const wrong = untrusted(node, method, audit)
+  const wrong = untrusted(node, method, audit, incident.status.attempts)
   if (wrong !== undefined) return { because: 'path-unverified', detail: wrong }
   if (incident.policy.identity === 'require' && !isIdentified(node, method, incident.boot)) {
     return { because: 'identity-unproven', detail: unidentified(node, method) }

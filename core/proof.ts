@@ -61,7 +61,7 @@ export function proveOff(incident: Incident, node: NodeSeen, level: number, othe
     if (order === undefined) return { lacks: `${method.name} was not ordered off` }
     const audit = auditOf(node, method, incident.boot)
     const readings = readingsOf(node, method)
-    const wrong = untrusted(node, method, audit)
+    const wrong = untrusted(node, method, audit, attempts)
     if (wrong !== undefined) return { lacks: wrong }
     const pair = twoOffs(readings, since, now)
     if (pair === undefined) return { lacks: `${method.name} was not yet read off twice since the order` }
@@ -319,8 +319,9 @@ export function landsBy(node: NodeSeen, attempt: Attempt, now: Ms): Ms {
 }
 
 /** Why the method's word is none on this node's power, whatever it says. Undefined: it once said on of this very boot, and
- *  speaks of this machine still. */
-export function untrusted(node: NodeSeen, method: Method, audit: PathAudit | undefined): string | undefined {
+ *  speaks of this machine still. `attempts`: of an incident of that boot. An *off* by this very configuration stands on its record
+ *  only because whoever led then had read that *on*, and this outlives him where nothing else does that he knew it by. */
+export function untrusted(node: NodeSeen, method: Method, audit: PathAudit | undefined, attempts: readonly Attempt[] = []): string | undefined {
   const mark = markOf(node, method)
   if (mark !== undefined) return `${method.name} is marked: ${mark.identity === 'mismatch' ? 'an off by it struck another machine' : 'a proof made by it was shown false'}`
   if (audit?.state === 'mismatch') return `${method.name} said off while this boot was beating`
@@ -328,7 +329,7 @@ export function untrusted(node: NodeSeen, method: Method, audit: PathAudit | und
   const last = readingsOf(node, method).at(-1)
   // Whatever it was at its audit: an order would strike whom it leads to now.
   if (audit?.identity === 'mismatch' || (last !== undefined && isStrange(last, node))) return strangeness(method.name)
-  if (audit?.state === 'verified') return undefined
+  if (audit?.state === 'verified' || attempts.some(({ action, method: name, digest }) => action === 'off' && name === method.name && digest === method.digest)) return undefined
   const since = node.beat?.since ?? -Infinity
   return readingsOf(node, method).some((reading) => reading.state === 'on' && reading.startedAt >= since) ? undefined : `${method.name} was never read on in this boot`
 }

@@ -105,6 +105,8 @@ const table: readonly (readonly [string, Partial<World>, string])[] = [
   ['and no longer', { readings: [reading('bmc', 'unknown', now - 25_000), ...allOn.slice(1)] }, 'wait'],
   ['one feed that does not answer keeps the other from being ordered', { levels: [['feed-1', 'feed-2']], readings: [reading('feed-1', 'on'), reading('feed-2', 'unknown')] }, 'none path-unverified'],
   ['a path never audited and never read on is not ordered', { readings: allOn.map((one) => ({ ...one, state: 'off' as const })), audits: { bmc: { state: 'unreachable' } } }, 'order feed-1 level 1 round 0'],
+  ['a path by which an off of this incident was given was read on then', { levels: [['bmc']], readings: [reading('bmc', 'off')], audits: { bmc: { boot: 'b/2' } }, attempts: [attempt('bmc', 'unknown', { digest: 'digest-bmc' })] }, 'order bmc level 0 round 0'],
+  ['and is not by an off of another configuration', { levels: [['bmc']], readings: [reading('bmc', 'off')], audits: { bmc: { boot: 'b/2' } }, attempts: [attempt('bmc', 'unknown', { digest: 'other' })] }, 'rest until 60000'],
   ['an audit of another configuration is none', { levels: [['bmc']], readings: [reading('bmc', 'off')], audits: { bmc: { digest: 'other' } } }, 'none path-unverified'],
   ['an audit of another boot is none', { levels: [['bmc']], readings: [reading('bmc', 'off')], audits: { bmc: { boot: 'b/2' } } }, 'none path-unverified'],
   ['a reading of another configuration is none', { levels: [['bmc']], readings: [{ ...reading('bmc', 'on'), digest: 'other' }] }, 'wait'],

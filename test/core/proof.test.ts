@@ -57,6 +57,16 @@ test('an order whose program failed proves as well as one that did not: the read
   proves(off({}, [attempt({ result: 'unknown' })]), 'off')
 })
 
+/** Nobody who lives has read it on, and no record of an audit is there. */
+const unrecorded: Partial<NodeSeen> = { record: record({ paths: [] }), readings: (orderedOff.readings ?? []).slice(1) }
+
+test('an order off on the record tells that its path was read on in this boot, whoever deleted the records and whoever leads now', () => {
+  proves(off(unrecorded, [attempt({ digest: 'd1' })]), 'off')
+  for (const one of [attempt(), attempt({ digest: 'd1', method: 'feed-a' })]) lacks(off(unrecorded, [attempt(), one]), /never read on/)
+  lacks(off({ ...unrecorded, ...audited({ state: 'mismatch' }) }, [attempt({ digest: 'd1' })]), /said off while/)
+  lacks(off({ ...unrecorded, ...audited({ state: 'marked' }) }, [attempt({ digest: 'd1' })]), /shown false/)
+})
+
 const offBut: [string, Partial<NodeSeen>, readonly Attempt[], RegExp][] = [
   ['no order at all', {}, [], /not ordered off/],
   ['no readings', { readings: [] }, [attempt()], /read off twice/],
@@ -79,7 +89,7 @@ const offBut: [string, Partial<NodeSeen>, readonly Attempt[], RegExp][] = [
   ['an order by another configuration', {}, [attempt({ digest: 'd0' })], /not ordered off/],
   ['an order that was never given', {}, [attempt({ result: 'not-given' })], /not ordered off/],
   ['an order of an earlier round only', {}, [attempt({ round: 0 })], /not ordered off/],
-  ['a path never read on in this boot', { record: record({ paths: [] }), readings: (orderedOff.readings ?? []).slice(1) }, [attempt()], /never read on/],
+  ['a path never read on in this boot', unrecorded, [attempt()], /never read on/],
   ['a path audited in another boot only', { ...audited({ boot: 'boot-0/1' }), readings: (orderedOff.readings ?? []).slice(1) }, [attempt()], /never read on/],
   ['a path audited under another configuration only', { ...audited({ digest: 'd0' }), readings: (orderedOff.readings ?? []).slice(1) }, [attempt()], /never read on/],
   ['a path that did not answer its audit', { ...audited({ state: 'unreachable' }), readings: (orderedOff.readings ?? []).slice(1) }, [attempt()], /never read on/],
