@@ -27,7 +27,7 @@ export function audits(on: Survey): (Look | RecordDeed)[] {
   const records: RecordDeed[] = []
   const lies = liesOf(on.seen)
   const drills = drillsOf(on.seen)
-  const strays = mayHaveStrayed(on.seen, on.now, beatsWithin).flatMap((node) => challenge(node, on.now))
+  const challenges = mayHaveStrayed(on.seen, on.now, beatsWithin).flatMap((node) => challenge(node, on.now))
   const free = { devices: auditsAtOnce - on.running.devices, probes: probesAtOnce - on.running.probes, records: recordsAtOnce - on.running.records }
   const marks = markings(on, lies).slice(0, Math.max(0, free.records))
   for (const node of on.seen.nodes.values()) {
@@ -48,10 +48,14 @@ export function audits(on: Survey): (Look | RecordDeed)[] {
     }
     // Of a boot that is to be quarantined first the record must not say yet that it is known.
     if (on.unclean.has(node) && isGuarded(node, on.policies)) continue
+    if (asked && mayHaveDied(node, beat)) {
+      challenges.push(...challenge(node, on.now))
+      continue
+    }
     const writing = node.busy.has(`record ${node.name}`) || marks.some((mark) => mark.node === node.name)
     if (asked && records.length + marks.length < free.records && !writing) records.push(...auditRecord(node, beat, lies.get(node.name) ?? [], proven, on.now))
   }
-  return [...probes.map(lookOf), ...devices.map(lookOf), ...strays, ...marks, ...records]
+  return [...probes.map(lookOf), ...devices.map(lookOf), ...challenges, ...marks, ...records]
 }
 
 const none: readonly Drill[] = []
@@ -178,6 +182,16 @@ function gateKept({ record }: NodeSeen, { gate, gateSince = -Infinity }: BeatSee
 /** A record that says nothing of it is not written for that alone: an API server whose kinds are older would drop it each time. */
 function gateStands(node: NodeSeen, beat: BeatSeen, now: Ms): boolean {
   return node.record?.gate === undefined || node.record.gate === gateKept(node, beat, now)
+}
+
+/** A device said off, which is a word against its path only of a boot that lived on: the machine may have lost its power since its
+ *  last beat, or while that was on its way. */
+function mayHaveDied(node: NodeSeen, { boot, answered }: BeatSeen): boolean {
+  const livedAt = answered !== undefined && sameBoot(answered.boot, boot) ? answered.issuedAt : -Infinity
+  return node.path.levels.some((level) => level.some((method) => {
+    const last = readingsOf(node, method).at(-1)
+    return last?.state === 'off' && last.endedAt >= livedAt
+  }))
 }
 
 /** What the looks have told, if it differs from what the record says. The edge adds the wall time. */

@@ -100,7 +100,7 @@ const states: [string, Partial<NodeSeen>, string, string][] = [
   ['on, and no UUID', { readings: [{ ...reading('on', now - 1_000), machine: undefined as never }] }, 'verified', 'unproven'],
   ['on, and another UUID', { readings: [reading('on', now - 1_000, now, { machine: 'machine-9' })] }, 'verified', 'mismatch'],
   ['on, and a UUID, of a machine that has none itself', { machine: '', readings: [reading('on', now - 1_000)] }, 'verified', 'unproven'],
-  ['off', { readings: [reading('off', now - 1_000)] }, 'mismatch', 'proven'],
+  ['off, and its boot a challenge after that', { readings: [reading('off', now - 1_000)], beat: beat({ answered: { issuedAt: now - 800, boot } }) }, 'mismatch', 'proven'],
   ['nothing', { readings: [reading('unknown', now - 1_000)] }, 'unreachable', 'proven'],
 ]
 for (const [what, changes, state, identity] of states) {
@@ -109,6 +109,16 @@ for (const [what, changes, state, identity] of states) {
     assert.equal(written?.do === 'record' && written.record.paths.map((path) => [path.state, path.identity]), [[state, identity]])
   })
 }
+
+test('an off is recorded as a word against the path once the boot answers a challenge that was issued after it: the machine may have just died', () => {
+  for (const [what, changes, does] of [
+    ['a beat may have been long on its way', {}, ['challenge']],
+    ['issued before the end of that reading', { answered: { issuedAt: now - 3_100, boot } }, ['challenge']],
+    ['answered by another boot', { answered: { issuedAt: now - 2_000, boot: newBoot } }, ['challenge']],
+    ['answered', { answered: { issuedAt: now - 2_000, boot } }, ['record']],
+    ['fallen silent', { at: now - 1_600 }, []],
+  ] as const) assert.equal(audited([fresh('node-2', { readings: [reading('off', now - 3_000)], beat: beat(changes) })]).map((one) => one.do), does, what)
+})
 
 test('a device that tells the machine id of two Nodes proves the identity of neither, be the other there before the audit or after it', () => {
   const readings = [reading('on', now - 1_000)]

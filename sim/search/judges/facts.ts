@@ -50,6 +50,13 @@ export function bootAt(node: string, { world }: Sight): Ms {
   return world.nodes.get(node)?.machine.boot()?.at ?? Infinity
 }
 
+/** Whether it was so at an instant at which that boot of the node had power. */
+export function inBoot(boot: string | undefined, node: string, { world: { truth: { entries } } }: Sight): (at: Ms) => boolean {
+  const begins = entries.findIndex(({ what, facts }) => what === 'machine booted' && facts['node'] === node && facts['boot'] === bootId(boot))
+  const end = entries.find(({ what, facts }, index) => index > begins && what === 'machine lost its power' && facts['node'] === node)
+  return (at) => begins !== -1 && at >= (entries[begins]?.at ?? Infinity) && at < (end?.at ?? Infinity)
+}
+
 export const bootId = (boot: string | undefined): string | undefined => boot?.split('/')[0]
 
 export function sameBoot(fence: Fence | undefined, node: string, { world }: Sight): boolean {

@@ -1,7 +1,7 @@
 // What must be so in the world for each reason of a hold to be true. The product's word is held against machines, network,
 // devices and the API server's store; where a reason speaks of what the product knows, against what it must know by now.
 import type { Ms } from '../../../core/model.ts'
-import { bootAt, bootId, deceived, isOff, leftovers, machineOf, provenOff, runsFor, saidGoodbye, sameBoot, seconds, switchedOffByUs } from './facts.ts'
+import { bootAt, bootId, deceived, inBoot, isOff, leftovers, machineOf, provenOff, runsFor, saidGoodbye, sameBoot, seconds, switchedOffByUs } from './facts.ts'
 import type { Fence, Sight } from './sight.ts'
 
 export interface Held {
@@ -171,7 +171,10 @@ function pathLie(node: string, method: string, says: string, fence: Fence | unde
   const words = sight.words(node, method, Infinity)
   const last = sight.words(node, method, askedWithin).slice(-2)
   if (says.startsWith('is marked')) return deceived(node, sight) ? undefined : `no device of ${node} ever said what was not so`
-  if (says.startsWith('said off while this boot')) return words.some((word) => word.says === 'off' && word.at >= bootAt(node, sight)) ? undefined : `${method} never said off in this boot`
+  if (says.startsWith('said off while this boot')) {
+    const had = inBoot(fence?.spec.boot, node, sight)
+    return words.some((word) => word.says === 'off' && had(word.at)) ? undefined : `${method} never said off while that boot had power`
+  }
   if (says.startsWith('answers for another machine')) {
     return last.length === 2 && last.every(({ machine }) => machine === machineOf(node, sight)) ? `${method} answers for ${node}'s own machine` : undefined
   }

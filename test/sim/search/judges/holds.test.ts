@@ -123,6 +123,16 @@ const makings: readonly (readonly [string, string, (quiet: Quiet) => Promise<voi
     void device?.order('1', 'off')
     await asked(quiet)
   }],
+  ['path-unverified', 'level 1: bmc-off said off while this boot was beating', async (quiet) => {
+    const { world, victim, plantFence } = quiet
+    plantFence('b-1', victim, { phase: 'Running' })
+    const device = world.devices.get(`bmc-${victim}`)
+    if (device !== undefined) device.fault = { does: 'lie' }
+    void device?.order('1', 'off')
+    await asked(quiet)
+    // The next boot is another one, and so is none at all.
+    world.cutPower(victim)
+  }],
   ['path-unverified', 'level 1: bmc-off answers for another machine', async (quiet) => {
     quiet.world.devices.get(`bmc-${quiet.victim}`)?.wire('1', [...quiet.world.nodes.values()].find(({ machine }) => machine.name !== quiet.victim)?.machine)
     await asked(quiet)
@@ -189,6 +199,17 @@ test('time alone makes a lie of some: a rest that is over, a machine that is dea
   assert.match(says('order-may-land', 'the order to bmc-off did not end verified and may land for another 12.0 s'), /the last order was begun \d+/)
   assert.match(says('waiting-for-boot', 'it was found off, and nobody here switched it off'), /an order of ours switched it off/)
   assert.match(says('waiting-for-boot', 'ordered on, no new boot is heard yet'), /^$/)
+})
+
+test('that a device says off of a boot that is over is no word against it', async () => {
+  const quiet = await quietWorld()
+  const { world, victim, plantFence } = quiet
+  const fence = plantFence('b-1', victim, { phase: 'Running' })
+  world.cutPower(victim)
+  await asked(quiet)
+  world.powerOn(victim)
+  await quiet.run(60_000)
+  assert.match(lie({ node: victim, because: 'path-unverified', detail: 'level 1: bmc-off said off while this boot was beating', fence: fence as never }, quiet.sight()) ?? '', /never said off while that boot had power/)
 })
 
 const hold = (because: string) => ({ because, detail: 'x', lifts: 'y', since: '2026-01-01T00:00:00.000Z' })
