@@ -26,7 +26,7 @@ import { mayBeStruck } from './neighbour.ts'
 import { nextOrder, type Next } from './plan.ts'
 import { policyOf, type Policy } from './policy.ts'
 import { foundOff, proveByWord, proveOff, proveSafeDetach, readingsOf, recall, saidOffAt, type Lacking, type Proof, type Proven } from './proof.ts'
-import { bringBack, end, giveBack, giveStrayed, returning } from './restore.ts'
+import { bringBack, cutOtherwise, end, giveBack, giveStrayed, returning } from './restore.ts'
 import { awaiting } from './return.ts'
 import { close, hold, isAnotherMachine, laterBoot, latestBoot, quarantine, situationOf, untaint, withdraw, type Situation } from './situation.ts'
 import { withStop } from './strangers.ts'
@@ -399,8 +399,8 @@ function order(at: Situation, step: Next, { lacks, astray }: Lacking): Action[] 
     }
     case 'verify': return [...challengeNeighbours(on, incident, node), ...(astray === true ? [hold(node.name, { because: 'identity-unproven', detail: lacks, lifts: astrayLifts }, incident)] : [])]
     case 'wait': return step.overdue ? [hold(node.name, { because: 'order-may-land', detail: `${step.detail}, past its deadline`, lifts: 'the end of that program' }, incident)] : []
-    case 'rest': return [hold(node.name, { because: 'resting', detail: `${step.detail}; no proof: ${lacks}`, lifts: 'the next round' }, incident)]
-    case 'none': return [hold(node.name, { because: step.because, detail: step.detail, lifts: 'a fence path that answers, or spec.acknowledge by a person who knows that the machine is off' }, incident)]
+    case 'rest': return [hold(node.name, { because: 'resting', detail: `${step.detail}; no proof: ${lacks}`, lifts: 'the next round' }, incident), ...cutOtherwise(at)]
+    case 'none': return [hold(node.name, { because: step.because, detail: step.detail, lifts: 'a fence path that answers, or spec.acknowledge by a person who knows that the machine is off' }, incident), ...cutOtherwise(at)]
   }
 }
 

@@ -219,6 +219,11 @@ function forgotten(at: Situation): readonly string[] {
   return at.heard === 'new boot' || laterBoot(at.node, at.incident.boot) ? [] : lost(at.incident, at.node)
 }
 
+/** Before anything is proven, and where nothing can be: the machine may be dark through us, and no path that is configured now tells of it. */
+export function cutOtherwise(at: Situation): Action[] {
+  return stillCut(at, [], forgotten(at))
+}
+
 function stillCut({ incident, node }: Situation, owed: readonly Cut[], lacking: readonly string[]): Action[] {
   const parts = [
     ...(owed.length === 0 ? [] : [{ detail: `${namesOf(owed)} was ordered off, and on without success so far`, lifts: 'an order on that ends verified' }]),

@@ -1,4 +1,4 @@
-// A method is ordered off, and then its configuration is another one: what was cut by the old one is not forgotten.
+// A method is ordered off, and then its configuration is another one: what was cut by the old one is not forgotten, be it proven or not.
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
 import type { KubeObject } from '../../coordinator/api.ts'
@@ -55,6 +55,22 @@ test('the machine boots anew: it has power, and nobody has to restore anything',
   on.world.reboot(on.victim, 1_500)
   await over(on)
   assert.is(programs(on, 'on'), 0)
+})
+
+test('before it is proven, it is named too, and is proven, freed and given back once it is configured again as it was', async () => {
+  const on = await peace({ seed: 73 })
+  on.world.freeze(on.victim)
+  await on.until('it lost its power', () => on.world.nodes.get(on.victim)?.machine.state() === 'off', 60_000)
+  await configure(on, 'login_timeout=7\n')
+  await on.run(200_000)
+  const held = await theIncident(on)
+  assert.equal(held?.status.holds.map(({ because, detail }) => `${because}: ${detail}`), [
+    'path-unverified: level 1: bmc-off was never read on in this boot',
+    'still-cut: bmc-off was ordered off, and is not configured any more as it was then: nothing here can switch it on',
+  ])
+  await configure(on, '')
+  const incident = await ended(on, 300_000)
+  assert.equal([incident.status.outcome, incident.status.proof?.kind, findings(on), await ourTaints(on)], ['Recovered', 'off', [], []])
 })
 
 test.run()

@@ -10,7 +10,7 @@ import type { NodeObject, PodObject } from '../../objects.ts'
 import type { TruthEntry } from '../../truth.ts'
 import type { World } from '../../world.ts'
 import type { Wellness } from '../wellness.ts'
-import { bootId } from './facts.ts'
+import { bootId, fenceConfig } from './facts.ts'
 import type { Fence } from './sight.ts'
 
 export interface Word {
@@ -58,6 +58,8 @@ export interface Ears {
   orders(): number
   /** When the latest order of the kind to the outlet was begun, or a program that meant to give it. */
   lastOrder(address: string, plug: string, to: 'on' | 'off'): Ms | undefined
+  /** The fence configuration as it stood when an order off to the outlet was begun: of each such order. */
+  offsUnder(address: string, plug: string): readonly string[]
   stop(): void
 }
 
@@ -68,6 +70,7 @@ export function listen(world: World, wellness: Wellness): Ears {
   const returns: ((node: string) => void)[] = []
   const running = new Map<string, number>()
   const ordered = new Map<string, Ms>()
+  const under = new Map<string, readonly string[]>()
   const lies = new Map<string, Ms>()
   const stops: (() => void)[] = []
   let faulty = false
@@ -80,6 +83,7 @@ export function listen(world: World, wellness: Wellness): Ears {
     const key = `${replica} ${action} ${ip} ${plug}`
     running.set(key, (running.get(key) ?? 0) + (what === 'program runs' ? 1 : -1))
     ordered.set(`${ip} ${plug} ${action}`, at)
+    if (what === 'program runs' && action === 'off') under.set(`${ip} ${plug}`, [...under.get(`${ip} ${plug}`) ?? [], fenceConfig(world)])
   }))
   for (const device of new Set(world.devices.values())) {
     const { read } = device
@@ -108,6 +112,7 @@ export function listen(world: World, wellness: Wellness): Ears {
     apiFaulty: () => faulty,
     orders: () => [...running.values()].reduce((sum, count) => sum + count, 0),
     lastOrder: (address, plug, to) => ordered.get(`${address} ${plug} ${to}`),
+    offsUnder: (address, plug) => under.get(`${address} ${plug}`) ?? [],
     stop() {
       for (const stop of stops) stop()
     },

@@ -1,5 +1,7 @@
 // Plain facts about a node, as the world has them: what a reason, or an excuse, is measured by.
+import type { KubeObject } from '../../../coordinator/api.ts'
 import type { Ms } from '../../../core/model.ts'
+import type { World } from '../../world.ts'
 import type { Fence, Sight } from './sight.ts'
 
 /** A reboot or shutdown that was announced is left alone so long. */
@@ -55,6 +57,17 @@ export function inBoot(boot: string | undefined, node: string, { world: { truth:
   const begins = entries.findIndex(({ what, facts }) => what === 'machine booted' && facts['node'] === node && facts['boot'] === bootId(boot))
   const end = entries.find(({ what, facts }, index) => index > begins && what === 'machine lost its power' && facts['node'] === node)
   return (at) => begins !== -1 && at >= (entries[begins]?.at ?? Infinity) && at < (end?.at ?? Infinity)
+}
+
+/** All of the fence configuration, as it stands. */
+export function fenceConfig({ server }: World): string {
+  const maps = (server?.peek('configmaps') ?? []) as readonly (KubeObject & { readonly data?: object })[] // that collection's kind
+  return JSON.stringify(maps.filter(({ metadata: { name } }) => name.startsWith('fence-')).map(({ metadata: { name }, data }) => [name, data]))
+}
+
+/** Whether an order switched it off, or may have, while the fence configuration stood otherwise than now. */
+export function cutOtherwise(node: string, method: string, { ears, switches, world }: Sight): boolean {
+  return switches(node).flat().some(({ name, address, plug }) => method === `${name}-off` && ears.offsUnder(address, plug).some((config) => config !== fenceConfig(world)))
 }
 
 export const bootId = (boot: string | undefined): string | undefined => boot?.split('/')[0]

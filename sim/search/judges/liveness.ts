@@ -5,6 +5,7 @@ import type { Stage } from '../../stage.ts'
 import type { Violation } from '../judgement.ts'
 import { switchedOffByUs } from './facts.ts'
 import { heldIn } from './holds.ts'
+import { namesForgottenCut } from './reasons.ts'
 import { look, type Fence, type History } from './sight.ts'
 
 interface Tainted extends KubeObject { readonly spec?: { readonly taints?: readonly { readonly key: string }[] } }
@@ -30,9 +31,12 @@ function openSentence({ metadata: { name }, status }: Fence): string {
 /** Asked when nothing has gone wrong for minutes, before a person comes and switches on what is off. */
 export function leftInTheDark(history: History): readonly Violation[] {
   const sight = look(history)
-  const held = new Set(heldIn(sight).map(({ node }) => node))
+  const holds = heldIn(sight)
+  const held = new Set(holds.map(({ node }) => node))
+  // Another configuration of a method may be another outlet: nothing is switched on by it, and a person is told so.
+  const named = new Set(holds.filter((one) => namesForgottenCut(one, sight)).map(({ node }) => node))
   return [...sight.world.nodes].flatMap(([node, { machine }]): readonly Violation[] => {
-    if (machine.state() === 'off' && switchedOffByUs(node, sight)) return [{ judge: 'liveness', what: `${node} ${darkByUs}`, node, from: sight.now }]
+    if (machine.state() === 'off' && switchedOffByUs(node, sight)) return named.has(node) ? [] : [{ judge: 'liveness', what: `${node} ${darkByUs}`, node, from: sight.now }]
     const dead = machine.state() === 'off' || machine.frozen()
     if (!dead || sight.attachments(node).length === 0 || sight.openOf(node).length > 0 || held.has(node)) return []
     return [{ judge: 'liveness', what: `${node} is ${machine.frozen() ? 'frozen' : 'off'} with volumes attached, and nobody has a word about it`, node, from: sight.now }]

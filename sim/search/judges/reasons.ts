@@ -1,7 +1,7 @@
 // What must be so in the world for each reason of a hold to be true. The product's word is held against machines, network,
 // devices and the API server's store; where a reason speaks of what the product knows, against what it must know by now.
 import type { Ms } from '../../../core/model.ts'
-import { bootAt, bootId, deceived, inBoot, isOff, leftovers, machineOf, provenOff, runsFor, saidGoodbye, sameBoot, seconds, switchedOffByUs } from './facts.ts'
+import { bootAt, bootId, cutOtherwise, deceived, inBoot, isOff, leftovers, machineOf, provenOff, runsFor, saidGoodbye, sameBoot, seconds, switchedOffByUs } from './facts.ts'
 import type { Fence, Sight } from './sight.ts'
 
 export interface Held {
@@ -107,7 +107,11 @@ export const truths: Readonly<Record<string, Truth>> = {
     return ordered === -Infinity ? 'nobody ordered it on' : undefined
   },
   'still-cut'({ node, detail }, sight) {
-    if (detail.includes('not configured any more')) return sight.configEdited() ? undefined : 'nobody ever touched the fence configuration'
+    const [, named] = lostMethods.exec(detail) ?? []
+    if (named !== undefined) {
+      const there = named.split(', ').find((method) => !cutOtherwise(node, method, sight))
+      return there === undefined ? undefined : `the fence configuration stands as it did whenever ${there} was ordered off`
+    }
     const methods = (detail.split(' was ordered off')[0] ?? '').split(', ')
     const says = methods.flatMap((method) => sight.words(node, method, askedWithin).slice(-2))
     return runsFor(node, sight) > 0 && says.length >= 2 && says.every((word) => word.says === 'on') ? `${node} runs, and ${methods.join(', ')} says on` : undefined
@@ -148,6 +152,13 @@ export const truths: Readonly<Record<string, Truth>> = {
   rate: ({ node }, sight) => (sight.pods(node).length > 0 ? undefined : `no pod is on ${node}`),
   'foreign-taint': ({ node }, sight) => (sight.node(node)?.spec?.taints?.some(({ key, value }) => key.endsWith('/out-of-service') && value !== 'holdfast') === true ? undefined : `nobody else's out-of-service is on ${node}`),
   unreadable: ({ node }, sight) => (sight.fences().some(({ spec, status }) => spec.nodeName === node && (spec.boot === undefined || !phases.includes(status?.phase ?? 'New'))) ? undefined : `each NodeFence of ${node} has all that makes one`),
+}
+
+const lostMethods = /(?:^|; )([^;]+) was ordered off, and is not configured any more/
+
+/** Whether it says of the machine that what is configured now did not switch it off, and that is so. */
+export function namesForgottenCut(held: Held, sight: Sight): boolean {
+  return held.because === 'still-cut' && lostMethods.test(held.detail) && lie(held, sight) === undefined
 }
 
 function annotated({ node, because }: Held, sight: Sight): Lie {

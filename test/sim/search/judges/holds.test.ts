@@ -171,6 +171,10 @@ const makings: readonly (readonly [string, string, (quiet: Quiet) => Promise<voi
     void quiet.world.devices.get(`bmc-${quiet.victim}`)?.order('1', 'off')
     await asked(quiet)
   }],
+  ['still-cut', 'bmc-off was ordered off, and is not configured any more as it was then', async ({ world, victim, done }) => {
+    programRuns(world, victim)
+    await done(world.api.remove(`/api/v1/namespaces/holdfast-system/configmaps/fence-config-${victim}`))
+  }],
   ['proof-doubted', 'nothing more is freed: bmc-off reads on', asked],
   ['proof-doubted', 'the fenced boot beats after the proof', ({ plantFence, victim }) => void plantFence('b-1', victim, { phase: 'Running' })],
 ]

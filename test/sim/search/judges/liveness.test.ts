@@ -42,6 +42,27 @@ test('a machine that an order switched off is dark, one that lost its power othe
   assert.equal(leftInTheDark(history), [])
 })
 
+const forgotten = 'bmc-off was ordered off, and is not configured any more as it was then: nothing here can switch it on'
+
+test('one that an order switched off by a configuration that is not there any more is dark as long as nobody is told so, and no longer than it is so', async () => {
+  const { world, history, victim, run, plantFence, done } = await quietWorld()
+  const config = `/api/v1/namespaces/holdfast-system/configmaps/fence-config-${victim}`
+  const edit = (more: string | null) => done(world.api.patch(config, 'merge', { data: { 'fence-method-other': more } }))
+  const [cut] = look(history).switches(victim).flat()
+  const dark = () => leftInTheDark(history).length
+  await edit('agent=none\n')
+  world.truth.note('program runs', { replica: 'replica-0-1', action: 'off', ip: cut?.address, plug: cut?.plug })
+  void world.devices.get(`bmc-${victim}`)?.order('1', 'off')
+  plantFence('a-1', victim, { phase: 'Running' })
+  await run(10_000)
+  await edit(null)
+  assert.is(dark(), 1, 'nobody is told')
+  plantFence('a-2', victim, { phase: 'Running', holds: [{ because: 'still-cut', detail: forgotten, lifts: 'y', since: '2026-01-01T00:00:00.000Z' }] })
+  assert.is(dark(), 0)
+  await edit('agent=none\n')
+  assert.is(dark(), 1, 'it is there again')
+})
+
 test('a dead machine with volumes about which nobody has a word; an incident is one, and so is a hold', async () => {
   for (const death of ['freeze', 'cutPower'] as const) {
     const { world, history, victim, plantFence, beside } = await quietWorld()
