@@ -25,7 +25,7 @@ import { evictionKey, goneKey, sameBoot, type Boot, type Ms, type NodeSeen, type
 import { mayBeStruck } from './neighbour.ts'
 import { nextOrder, type Next } from './plan.ts'
 import { policyOf, type Policy } from './policy.ts'
-import { foundOff, proveByWord, proveOff, proveSafeDetach, readingsOf, recall, saidOffAt, type Lacking, type Proof, type Proven } from './proof.ts'
+import { foundOff, proveByWord, proveOff, proveSafeDetach, readingsOf, recall, saidOffAt, unconfigured, type Lacking, type Proof, type Proven } from './proof.ts'
 import { bringBack, cutOtherwise, end, giveBack, giveStrayed, returning } from './restore.ts'
 import { awaiting } from './return.ts'
 import { close, hold, isAnotherMachine, laterBoot, latestBoot, quarantine, situationOf, untaint, withdraw, type Situation } from './situation.ts'
@@ -414,7 +414,8 @@ function proven(at: Situation, proof: Proof): Action[] {
   // It never said that the machine is off: a partitioned node comes back like any other.
   if (proof.kind === 'safe-detach') return at.heard === 'old boot' ? withBurial(at, returning(at)) : [...pursue(at), ...clearing(at, proof, since)]
   if (beatsSinceProof(at) || hasAnswered(at)) return challenged(at)
-  return status.step === 'recovery' ? withBurial(at, bringBack(at)) : clearing(at, proof, since)
+  if (status.step === 'recovery') return withBurial(at, bringBack(at))
+  return [...clearing(at, proof, since), ...(unconfigured(proof, node) === undefined ? [] : cutOtherwise(at))]
 }
 
 /** The fenced boot beats after the proof: what it says to a challenge issued after it shows the proof false. */

@@ -468,8 +468,12 @@ test('a proof by a method that is not configured any more, or otherwise, frees n
   const gone = { path: { levels: [], faults: ['no such template'] } }
   const proof = proofRecord({ digests: ['d1'] })
   for (const state of [proven, clearing, freed]) {
-    assert.not(wants(inState(state, {}, { proof })).includes('hold config-invalid'))
-    for (const changes of [other, gone]) assert.equal(wants(inState(state, changes, { proof })), ['hold config-invalid'])
+    const cut = { proof, attempts: [attempt({ digest: 'd1' })] }
+    assert.not(wants(inState(state, {}, cut)).includes('hold config-invalid'))
+    for (const changes of [other, gone]) {
+      assert.equal(wants(inState(state, changes, cut)), ['hold config-invalid', 'hold still-cut'])
+      assert.equal(wants(inState(state, changes, { proof, attempts: [] })), ['hold config-invalid'], 'nobody here cut it')
+    }
   }
 })
 
