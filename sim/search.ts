@@ -4,8 +4,7 @@
 // `--defences [--only NAME]` cuts out one defence after the other, searches until a judge fails, and writes the table of them.
 import { readFileSync, writeFileSync } from 'node:fs'
 import { availableParallelism } from 'node:os'
-import process, { exit } from 'node:process'
-import { parseArgs } from 'node:util'
+import process, { argv, exit } from 'node:process'
 import { neverReached, productWords } from './search/coverage.ts'
 import { cutOut } from './search/cut.ts'
 import { lacking, searchWithout, withRow } from './search/defence-table.ts'
@@ -15,22 +14,11 @@ import { runPool } from './search/pool.ts'
 import { draw, sentence, type Schedule } from './search/schedule.ts'
 import { shrink } from './search/shrink.ts'
 import { createTally, type Failure } from './search/tally.ts'
+import { read, type Wanted } from './search/wanted.ts'
 
 const usage = 'npm run sim -- [--seeds N] [--from S] [--jobs J] [--minutes M] [--seed S] [--without NAME, or list] [--marks] [--defences [--only NAME, or all]]'
 
-interface Wanted {
-  readonly seeds?: number
-  readonly from?: number
-  readonly jobs?: number
-  readonly minutes?: number
-  readonly seed?: number
-  readonly without?: string
-  readonly marks: boolean
-  readonly defences: boolean
-  readonly only?: string
-}
-
-const wanted = read()
+const wanted = read(argv.slice(2))
 if (typeof wanted === 'string') {
   console.error(`${wanted}; ${usage}`)
   exit(2)
@@ -128,28 +116,4 @@ async function replay(seed: number): Promise<boolean> {
   for (const { judge, what } of outcome.violations) console.log(`${judge}: ${what}`)
   console.log(outcome.violations.length === 0 ? '1 passed, 0 failed' : '0 passed, 1 failed')
   return outcome.violations.length === 0
-}
-
-/** What is wanted, or what was not understood. */
-function read(): Wanted | string {
-  try {
-    const one = { type: 'string' } as const
-    const yes = { type: 'boolean', default: false } as const
-    const { values: { without: cut, only, marks, defences: table, ...numbers } } = parseArgs({
-      options: { seeds: one, from: one, jobs: one, minutes: one, seed: one, without: one, only: one, marks: yes, defences: yes },
-    })
-    // Minutes alone come in parts.
-    const wrong = Object.entries(numbers).find(([name, text]) => !(name === 'minutes' ? /^\d*\.?\d+$/ : /^\d+$/).test(text) || Number(text) <= 0)
-    if (wrong !== undefined) return `--${wrong[0]} wants a number above 0, not ${JSON.stringify(wrong[1])}`
-    const nobody = [...(cut?.split('+').filter((name) => name !== 'list') ?? []), ...(only === undefined || only === 'all' ? [] : [only])]
-      .find((name) => !defences.some((defence) => defence.name === name))
-    if (nobody !== undefined) return `there is no defence ${JSON.stringify(nobody)}`
-    if (only !== undefined && !table) return '--only is of --defences'
-    return {
-      ...Object.fromEntries(Object.entries(numbers).map(([name, text]) => [name, Number(text)])),
-      ...(cut === undefined ? {} : { without: cut }), ...(only === undefined ? {} : { only }), marks, defences: table,
-    }
-  } catch (error) {
-    return error instanceof Error ? (error.message.split(/[.\n]/)[0] ?? '') : String(error) // an option that is not known, or lacks its value
-  }
 }

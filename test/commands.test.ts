@@ -26,19 +26,17 @@ async function refuses(file: string, code: number, known: RegExp, wrong: readonl
 }
 
 test('the search refuses what it does not know, and searches nothing', async () => {
-  await refuses('sim/search.ts', 2, /--seeds N.*--from S.*--jobs J.*--minutes M.*--seed S.*--without NAME.*--marks/, [
-    ['--nope'], ['--help'], ['more'], ['--seeds', 'x'], ['--seeds'], ['--seeds='], ['--seeds', '-3'], ['--seeds', '0'], ['--seed', '1.5'], ['--jobs', '--marks'], ['--without', 'nobody'],
-  ])
+  await refuses('sim/search.ts', 2, /--seeds N.*--from S.*--jobs J.*--minutes M.*--seed S.*--without NAME.*--marks/, [['--nope'], ['--seeds', 'x']])
   assert.is((await run('sim/search.ts', '--without', 'list')).code, 0)
   assert.match((await run('sim/search.ts', '--seeds', '1', '--jobs', '1')).lines.join('\n'), /^1 passed, 0 failed$/m)
 })
 
 test('a benchmark that there is not, and what one does not take, are refused before anything is measured', async () => {
-  await refuses('test/bench/run.ts', 2, /NAME is one of beats, decide, recovery/, [['nope'], ['run'], ['--help'], ['--json', '--runs', '3']])
+  await refuses('test/bench/run.ts', 2, /NAME is one of beats, decide, recovery/, [['run'], ['--json', '--runs', '3']])
   await refuses('test/bench/run.ts', 2, /recovery takes --json, --runs N, --only /, [
-    ['recovery', '--runs', 'x'], ['recovery', '--runs', '0'], ['recovery', '--runs'], ['recovery', '--runs', '--json'], ['recovery', '--nope'], ['recovery', '--only', 'rain'], ['recovery', 'more'],
+    ['recovery', '--runs', '0'], ['recovery', '--runs', '--json'], ['recovery', '--only', 'rain'], ['recovery', 'more'],
   ])
-  await refuses('test/bench/run.ts', 2, /decide takes --json$/, [['decide', '--runs', '3'], ['decide', '--help']])
+  await refuses('test/bench/run.ts', 2, /decide takes --json$/, [['decide', '--runs', '3']])
   const listed = await run('test/bench/run.ts')
   assert.equal([listed.code, listed.lines.length], [0, 1])
 })
