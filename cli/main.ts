@@ -38,13 +38,22 @@ interface Wanted {
   readonly paint: Paint
 }
 
-if (import.meta.main) process.exit(await main(process.argv.slice(2)))
+/** What it speaks to. */
+interface Terminal {
+  readonly environment: Readonly<Record<string, string | undefined>>
+  readonly isTerminal: boolean
+  print(line: string): void
+  complain(line: string): void
+}
 
-async function main(input: readonly string[]): Promise<number> {
-  const wanted = read(input)
+if (import.meta.main) process.exit(await main(process.argv.slice(2), { environment: process.env, isTerminal: process.stdout.isTTY, print: console.log, complain: console.error }))
+
+/** Its answer is the exit code. */
+export async function main(input: readonly string[], terminal: Terminal): Promise<number> {
+  const wanted = read(input, terminal)
   if (typeof wanted === 'string') {
-    if (wanted === usage) console.log(wanted)
-    else console.error(wanted)
+    if (wanted === usage) terminal.print(wanted)
+    else terminal.complain(wanted)
     return wanted === usage ? 0 : 2
   }
   try {
@@ -52,47 +61,47 @@ async function main(input: readonly string[]): Promise<number> {
     try {
       const api = createApi({ transport, clock: machineClock, userAgent: 'kubectl-holdfast' })
       switch (wanted.command) {
-        case 'status': return await status(api, wanted)
-        case 'check': return await checks(api, wanted)
-        case 'test-fence': return await testFence(api, wanted)
+        case 'status': return await status(api, wanted, terminal)
+        case 'check': return await checks(api, wanted, terminal)
+        case 'test-fence': return await testFence(api, wanted, terminal)
       }
     } finally {
       transport.close()
     }
   } catch (error) {
-    console.error(error instanceof Error ? error.message : String(error)) // a kubeconfig that cannot be used says so in a sentence
+    terminal.complain(error instanceof Error ? error.message : String(error)) // a kubeconfig that cannot be used says so in a sentence
     return 1
   }
 }
 
-async function status(api: Api, { namespace, json, paint: paints }: Wanted): Promise<number> {
+async function status(api: Api, { namespace, json, paint: paints }: Wanted, { print }: Terminal): Promise<number> {
   const cluster = await readCluster(api, namespace)
   const found = statusOf(cluster)
-  if (json) console.log(JSON.stringify(found))
-  else for (const line of statusLines(found, machineClock.wall(), paints)) console.log(line)
+  if (json) print(JSON.stringify(found))
+  else for (const line of statusLines(found, machineClock.wall(), paints)) print(line)
   return cluster.nodes.ok ? 0 : 1
 }
 
-async function checks(api: Api, { namespace, json, paint: paints }: Wanted): Promise<number> {
+async function checks(api: Api, { namespace, json, paint: paints }: Wanted, { print }: Terminal): Promise<number> {
   const cluster = await readCluster(api, namespace)
   const { lease } = cluster
   const moves = lease.ok && lease.value.holder !== '' && await leaseMoves(api, machineClock, namespace, lease.value, leaseWithin)
   const categories = check(cluster, moves)
-  if (json) console.log(JSON.stringify({ success: succeeded(categories), categories }))
-  else for (const line of checkLines(categories, paints)) console.log(line)
+  if (json) print(JSON.stringify({ success: succeeded(categories), categories }))
+  else for (const line of checkLines(categories, paints)) print(line)
   return succeeded(categories) ? 0 : 1
 }
 
-async function testFence(api: Api, { namespace, node, json, paint: paints }: Wanted): Promise<number> {
+async function testFence(api: Api, { namespace, node, json, paint: paints }: Wanted, { print }: Terminal): Promise<number> {
   const wished = drillOf(await readCluster(api, namespace), node)
-  const tell = (line: string): void => { if (!json) console.log(line) }
+  const tell = (line: string): void => { if (!json) print(line) }
   const { passed, because } = 'refused' in wished ? { passed: false, because: wished.refused } : await carryOutDrill(api, machineClock, wished.draft, tell)
-  if (json) console.log(JSON.stringify({ passed, because }))
-  else console.log(passed ? paints.good(`${paints.glyphs.well} ${because}`) : paints.bad(`${paints.glyphs.bad} ${because}`))
+  if (json) print(JSON.stringify({ passed, because }))
+  else print(passed ? paints.good(`${paints.glyphs.well} ${because}`) : paints.bad(`${paints.glyphs.bad} ${because}`))
   return passed ? 0 : 1
 }
 
-function read(input: readonly string[]): Wanted | string {
+function read(input: readonly string[], { environment, isTerminal }: Terminal): Wanted | string {
   try {
     const { values, positionals: [word, ...more] } = parseArgs({
       args: [...input], allowPositionals: true,
@@ -109,9 +118,9 @@ function read(input: readonly string[]): Wanted | string {
     // Whoever means to look only must not switch a machine off.
     if (values.off !== drills) return `${drills ? 'test-fence NODE needs --off: the machine is switched off' : `${command} knows no --off`}\n\n${usage}`
     if (!['auto', 'always', 'never'].includes(values.color)) return `--color ${values.color}: auto, always or never`
-    const colours = values.color === 'always' || (values.color === 'auto' && showsColours(process.env, process.stdout.isTTY))
+    const colours = values.color === 'always' || (values.color === 'auto' && showsColours(environment, isTerminal))
     return {
-      command, node: more[0] ?? '', namespace: values.namespace, json: values.json, paint: paint({ colours, unicode: !values.ascii && showsUnicode(process.env) }),
+      command, node: more[0] ?? '', namespace: values.namespace, json: values.json, paint: paint({ colours, unicode: !values.ascii && showsUnicode(environment) }),
       ...(values.kubeconfig === undefined ? {} : { kubeconfig: values.kubeconfig }),
       ...(values.context === undefined ? {} : { context: values.context }),
     }

@@ -1,4 +1,4 @@
-// The command line itself, as a process, against the in-memory API server over HTTPS.
+// The command line itself, against the in-memory API server over HTTPS; once as the process that a person starts.
 import { execFile } from 'node:child_process'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -6,6 +6,7 @@ import { join } from 'node:path'
 import { execPath } from 'node:process'
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
+import { main } from '../../cli/main.ts'
 import { createApi, type KubeObject } from '../../coordinator/api.ts'
 import { fencesPath } from '../../coordinator/node-fence.ts'
 import { recordBody } from '../../coordinator/node-record.ts'
@@ -30,11 +31,14 @@ async function withServer(plant: (server: ApiServer) => void, use: (run: (...inp
     users: [{ name: 'u', user: { token: 'person' } }],
     contexts: [{ name: 'right', context: { cluster: 'c', user: 'u' } }, { name: 'wrong', context: { cluster: 'gone', user: 'u' } }],
   }))
-  const run = (...input: string[]) => new Promise<Ran>((resolve) => {
-    execFile(execPath, ['cli/main.ts', ...input], { env: { ...process.env, KUBECONFIG: join(folder, 'kubeconfig'), LC_ALL: 'C.UTF-8' }, timeout: 60_000 }, (error, out, err) => {
-      resolve({ code: error === null ? 0 : Number(error.code ?? -1), out, err })
+  const run = async (...input: string[]): Promise<Ran> => {
+    const said = { out: '', err: '' }
+    const named = input.includes('--kubeconfig') ? [] : ['--kubeconfig', join(folder, 'kubeconfig')]
+    const code = await main([...input, ...named], {
+      environment: { LC_ALL: 'C.UTF-8' }, isTerminal: false, print: (line) => void (said.out += `${line}\n`), complain: (line) => void (said.err += `${line}\n`),
     })
-  })
+    return { code, ...said }
+  }
   try {
     await use(run, folder)
   } finally {
@@ -130,6 +134,19 @@ test('a command that is not known ends with the usage and exit code 2', async ()
     const wrong = [['frob'], ['status', 'more'], ['check', '--frob'], ['status', '--color', 'blue']]
     assert.equal(await Promise.all(wrong.map(async (input) => [...input, (await run(...input)).code])), wrong.map((input) => [...input, 2]))
     assert.match((await run('--help')).out, /kubectl holdfast check/)
+  })
+})
+
+test('as a process it takes its kubeconfig from the environment, and a script notices how it ended', async () => {
+  await withServer(installed, async (_run, folder) => {
+    const ran = (...input: string[]) => new Promise<Ran>((resolve) => {
+      execFile(execPath, ['cli/main.ts', ...input], { env: { ...process.env, KUBECONFIG: join(folder, 'kubeconfig'), LC_ALL: 'C.UTF-8' }, timeout: 60_000 }, (error, out, err) => {
+        resolve({ code: error === null ? 0 : Number(error.code ?? -1), out, err })
+      })
+    })
+    const [checked, unknown] = await Promise.all([ran('check'), ran('frob')])
+    assert.equal([checked.code, unknown.code, unknown.out], [1, 2, ''])
+    assert.match(checked.out, /× a coordinator replica leads/)
   })
 })
 
