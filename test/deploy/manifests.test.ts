@@ -194,31 +194,33 @@ for (const [file, node, levels] of [
     const config = readFenceConfigs(maps, lookup, 'salt').forNode(node)
     assert.equal(config.faults.map(sentenceOf), [])
     assert.equal(config.path.levels.map((level) => level.map((method) => method.name)), levels)
+    const asked = new Map<string, Promise<string[]>>()
     for (const method of Object.values(config.methods)) for (const configured of [method.parameters, method.on]) {
       const resolved = resolveParameters(configured, lookup)
       assert.ok('parameters' in resolved)
-      if (!method.agent.startsWith('fence_')) assert.equal(await complaintsOf(method.agent, resolved.parameters), [])
+      // Most are the same on as off.
+      const same = JSON.stringify([method.agent, resolved.parameters])
+      if (!method.agent.startsWith('fence_') && !asked.has(same)) asked.set(same, complaintsOf(method.agent, resolved.parameters))
     }
+    assert.equal((await Promise.all(asked.values())).flat(), [])
   })
 }
+
+// One runner for all, which compiles each program once, and leaves nothing when this process ends.
+const programs = machinePrograms({ folders: [resolve('fence-agents')], clock: machineClock })
 
 /** What one of our programs has against its parameters before it has asked any device. */
 async function complaintsOf(program: string, parameters: AgentParameters): Promise<string[]> {
   const input = inputOf('validate-all', parameters)
   assert.ok('text' in input)
-  const programs = machinePrograms({ folders: [resolve('fence-agents')], clock: machineClock })
-  try {
-    const { exitCode, refused, stderr } = await programs.run({ agent: program, stdin: input.text, environment: {}, within: 20_000 })
-    return exitCode === 0 ? stderr.split('\n').filter((line) => line.startsWith('WARNING')) : [refused ?? `exit ${exitCode}: ${stderr}`]
-  } finally {
-    await programs.close()
-  }
+  const { exitCode, refused, stderr } = await programs.run({ agent: program, stdin: input.text, environment: {}, within: 20_000 })
+  return exitCode === 0 ? stderr.split('\n').filter((line) => line.startsWith('WARNING')) : [refused ?? `exit ${exitCode}: ${stderr}`]
 }
 
 test('each fence program that switches power has an example', () => {
   const named = new Set(examples.flatMap(objects).flatMap((map) => /agent_name=(\S+)/.exec(JSON.stringify(map).replaceAll('\\n', '\n'))?.[1] ?? []))
-  const programs = readdirSync('fence-agents', { withFileTypes: true }).filter((entry) => entry.isDirectory() && entry.name !== 'test-device').map(({ name }) => name)
-  assert.equal(programs.filter((name) => !named.has(name)), [])
+  const shipped = readdirSync('fence-agents', { withFileTypes: true }).filter((entry) => entry.isDirectory() && entry.name !== 'test-device').map(({ name }) => name)
+  assert.equal(shipped.filter((name) => !named.has(name)), [])
 })
 
 test('the example Secrets bear the label without which they are not read', () => {
