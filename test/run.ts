@@ -17,7 +17,7 @@ type Batch = readonly string[]
 /** One more than there are cores: the longest files wait for processes and real timers most of their time. */
 const processesAtOnce = availableParallelism() + 1
 /** For each file of a batch. */
-const fileDeadline = 110_000
+const fileDeadline = 170_000
 const host = fileURLToPath(new URL('host.ts', import.meta.url))
 /** A process of its own each, and before all others: those that wait for real timers beside those that reckon. */
 const alone = [
