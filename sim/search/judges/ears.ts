@@ -20,6 +20,8 @@ export interface Word {
   readonly says: DeviceAnswer['says']
   /** It said off of what was on. */
   readonly lie: boolean
+  /** It said on of an outlet that was off. */
+  readonly falselyOn: boolean
   /** The UUID it told with it. */
   readonly machine?: string
 }
@@ -92,6 +94,7 @@ export function listen(world: World, wellness: Wellness): Ears {
       const at = world.clock.now()
       words.push({
         at, device: device.name, plug, says: answer.says, lie: answer.says === 'off' && lies.get(`${device.name} ${plug}`) === at,
+        falselyOn: answer.says === 'on' && device.plugs.get(plug)?.switched === 'off',
         ...('machine' in answer && answer.machine !== undefined ? { machine: answer.machine } : {}),
       })
       return answer

@@ -136,6 +136,7 @@ function excusedDark({ what, node = '', from = Infinity }: Violation, history: H
   const cut = world.truth.entries.findLast(({ at, what: happened, facts }) => happened === 'device switched' && facts['to'] === 'off' && facts['machine'] === node && at <= from)
   const since = (does: string) => struck.some((one) => one.does === does && one.at >= (cut?.at ?? Infinity))
   if (since('every NodeFence is deleted')) return 'a person deleted the NodeFence that knew of the order'
+  if (calledOn(node, what, history)) return `it was ordered on and called itself on while ${node} ran: for all that anybody can tell, somebody else has switched it off since`
   // With two cables changed the order was another node's.
   const meant = [...world.nodes.keys()].filter((name) => name === node || world.switches(name).flat().some((one) => one.device === cut?.facts['device'] && one.plug === cut.facts['plug']))
   const deleted = struck.findLast(({ does, node: whose, at }) => nodeDeletions.has(does) && meant.includes(whose) && at <= from)
@@ -144,4 +145,19 @@ function excusedDark({ what, node = '', from = Infinity }: Violation, history: H
   // On one feed it may have booted by itself.
   const forgotten = what.endsWith(feedCutByUs) ? (cut?.at ?? Infinity) - deleted.at <= underWay : !booted
   return forgotten ? `the Node ${deleted.node} was deleted: its machine is nobody's to switch on` : undefined
+}
+
+/** The word of an outlet that it was on, after it was ordered so and in a boot that ran by another one, was false; and nothing truer was
+ *  heard of it in that boot. */
+function calledOn(node: string, what: string, { ears, on: { world } }: History): boolean {
+  const outlet = world.switches(node).flat().find(({ device, plug }) => what.includes(` ${device}/${plug} `))
+  if (outlet === undefined) return false
+  const { device, plug, address } = outlet
+  const [on, off] = [ears.lastOrder(address, plug, 'on') ?? -Infinity, ears.lastOrder(address, plug, 'off') ?? Infinity]
+  const own = ears.words.filter((word) => word.device === device && word.plug === plug && word.at >= on)
+  const lie = own.findLast(({ falselyOn }) => falselyOn)
+  if (on < off || lie === undefined) return false
+  const powered = world.truth.entries.filter(({ what: happened, facts }) => facts['node'] === node && (happened === 'machine booted' || happened === 'machine lost its power'))
+  const truth = own.find(({ at, says }) => at > lie.at && says === 'off')
+  return powered.findLast(({ at }) => at <= lie.at)?.what === 'machine booted' && (truth === undefined || powered.some(({ at }) => at > lie.at && at < truth.at))
 }

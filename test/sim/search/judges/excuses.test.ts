@@ -249,6 +249,36 @@ test('a machine left on one feed: its Node was deleted while it was being cut; d
   assert.equal([because(before), because(before - 200_000), because(before, 'node-9')], [1, 0, 0])
 })
 
+test('a machine left on one feed: the other called itself on in a boot that ran; not where it told the truth in that boot, or was never asked', async () => {
+  const cases = [['told no more', 1], ['true in the next boot', 1], ['true in that boot', 0], ['never asked', 0], ['ordered off again', 0]] as const
+  for (const [how, excused] of cases) {
+    const quiet = await quietWorld({ power: 'two feeds on two strips' })
+    const { world, victim, history, run } = quiet
+    const strip = world.devices.get('pdu-b-1')
+    assert.ok(strip)
+    const order = async (to: 'on' | 'off') => {
+      world.truth.note('program runs', { replica: 'replica-0-1', action: to, ip: '10.2.1.2', plug: victim })
+      void strip.order(victim, to)
+      await run(2_000)
+    }
+    await order('off')
+    strip.fault = { does: 'lie' }
+    await order('on')
+    if (how !== 'never asked') await ask(quiet, 'pdu-b-1', victim)
+    strip.fault = undefined
+    if (how === 'true in the next boot') {
+      world.cutPower(victim)
+      await run(1_000)
+      world.powerOn(victim)
+      await run(30_000)
+    }
+    if (how.startsWith('true')) await ask(quiet, 'pdu-b-1', victim)
+    if (how === 'ordered off again') await order('off')
+    const found = [{ judge: 'liveness', what: `${victim} runs, and pdu-b-1/${victim} ${feedCutByUs}`, node: victim, from: world.clock.now() }] as const
+    assert.is(excuses(found, history, []).length, excused, how)
+  }
+})
+
 test('one of two feeds wired to another machine: excused while the policy trusts such paths and the cable is wrong; an only feed is not', async () => {
   const cases = [['two feeds on two strips', 'warn', 1, 1], ['two feeds on two strips', 'warn', 2, 0], ['two feeds on two strips', 'require', 1, 0], ['outlet', 'warn', 1, 0]] as const
   for (const [power, identity, changes, excused] of cases) {
