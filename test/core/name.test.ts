@@ -2,7 +2,7 @@
 import fc from 'fast-check'
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
-import { incidentName } from '../../core/decide.ts'
+import { incidentName } from '../../core/name.ts'
 import { incident, node, seen } from './world.ts'
 
 const test = suite('incident name')
