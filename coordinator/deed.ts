@@ -86,7 +86,8 @@ export function doer(options: DeedOptions): (deed: Deed) => Promise<boolean> {
     const draft = { name, nodeName: row.name, nodeUid: row.uid, boot, machine: row.machine, cause, policy }
     if (!await incidents.open(draft, timeline.opened(term, replica, cause, evidence, at()))) return false
     log.warn({ node: row.name, incident: name, cause, evidence }, 'incident opened')
-    say(row.name, name, 'IncidentOpened', 'Open', `${row.name} is taken for dead (${cause}): ${evidence.map((one) => `${one.source} ${one.word}`).join('; ')}`, 'Warning')
+    const why = cause === 'owed' ? `what an earlier incident left off of ${row.name} is switched on again` : `${row.name} is taken for dead (${cause})`
+    say(row.name, name, 'IncidentOpened', 'Open', `${why}: ${evidence.map((one) => `${one.source} ${one.word}`).join('; ')}`, 'Warning')
     return true
   }
 

@@ -27,7 +27,7 @@ export function cutBy(incident: Incident, node: NodeSeen, method: Method, level:
   const last = orders.at(-1)
   const endedAt = last === undefined ? undefined : node.firstSeen.get(`ended ${last.id}`)
   // While it is under way, nothing that the device says is its last word.
-  return { method, level, givenBack: givenBack(orders), says: endedAt === undefined ? 'unknown' : saysSince(node, method, endedAt) }
+  return { method, level, givenBack: wasGivenBack(orders), says: endedAt === undefined ? 'unknown' : saysSince(node, method, endedAt) }
 }
 
 /** What it says of another machine tells nothing of this one. */
@@ -42,11 +42,12 @@ function saysSince(node: NodeSeen, method: Method, since: Ms): Says {
 export function lost(incident: Incident, node: NodeSeen): readonly string[] {
   const configured = node.path.levels.flat()
   const orders = given(incident.status).filter((attempt) => !configured.some((method) => isOf(attempt, method)))
-  const offs = orders.filter(({ action, method, digest }) => action === 'off' && !givenBack(orders.filter((other) => other.method === method && other.digest === digest)))
+  const offs = orders.filter(({ action, method, digest }) => action === 'off' && !wasGivenBack(orders.filter((other) => other.method === method && other.digest === digest)))
   return [...new Set(offs.map(({ method }) => method))]
 }
 
-function givenBack(orders: readonly Attempt[]): boolean {
+/** Orders by one method, oldest first. */
+export function wasGivenBack(orders: readonly Attempt[]): boolean {
   const last = orders.at(-1)
   return last?.action === 'on' && last.result === 'on'
 }

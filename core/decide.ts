@@ -24,10 +24,11 @@ import { askClean, askPods, challenge, challengeNeighbours, illness, readLive, s
 import { evictionKey, goneKey, sameBoot, type Boot, type Ms, type NodeSeen, type Observed } from './model.ts'
 import { incidentName } from './name.ts'
 import { mayBeStruck } from './neighbour.ts'
+import { owing } from './owed.ts'
 import { nextOrder, type Next } from './plan.ts'
 import { policyOf, type Policy } from './policy.ts'
 import { foundOff, proveByWord, proveOff, proveSafeDetach, readingsOf, recall, saidOffAt, unconfigured, type Lacking, type Proof, type Proven } from './proof.ts'
-import { bringBack, cutOtherwise, end, giveBack, giveStrayed, returning } from './restore.ts'
+import { bringBack, cutOtherwise, end, giveBack, giveStrayed, repay, returning } from './restore.ts'
 import { awaiting } from './return.ts'
 import { close, hold, isAnotherMachine, laterBoot, latestBoot, quarantine, situationOf, untaint, withdraw, type Situation } from './situation.ts'
 import { withStop } from './strangers.ts'
@@ -46,7 +47,7 @@ export function decide(seen: Observed, now: Ms, policies: readonly Policy[]): re
     const node = seen.nodes.get(name)
     if (node !== undefined && !on.open.has(name)) actions.push(...begin(on, node))
   }
-  actions.push(...headStart(on), ...askShut(on), ...quarantineUnclean(on))
+  actions.push(...owing(on), ...headStart(on), ...askShut(on), ...quarantineUnclean(on))
   const asked = new Set(actions.map(keyOf))
   // A device that an incident asks is not asked by an audit beside it: the answer is the same.
   actions.push(...strays(on), ...refutedWords(on), ...audits(on).filter((action) => !asked.has(keyOf(action))))
@@ -149,6 +150,7 @@ function advance(at: Situation): Action[] {
   if (incident.status.phase === 'Done') return withBurial(at, giveBack(at))
   if (node.uid !== incident.nodeUid) return madeAnew(at)
   if (incident.cause === 'drill') return drill(at)
+  if (incident.cause === 'owed') return repay(at)
   if (incident.status.proof === undefined) return withBurial(at, [...unproven(at), ...unvouched(at)])
   const proof = recall(incident.status.proof)
   if (proof.boot !== incident.boot || proof.nodeUid !== incident.nodeUid) {
@@ -193,12 +195,13 @@ function beatsSinceProof(at: Situation): boolean {
 
 /** One node is fenced for one reason at a time. */
 function waitsBeside(on: Survey, incident: Incident): Action {
-  const other = on.open.get(incident.nodeName)?.name
-  if (incident.cause === 'by-hand' && incident.status.attempts.length === 0) {
+  const other = on.open.get(incident.nodeName)
+  // What is owed can wait: its incident ends for this one.
+  if (incident.cause === 'by-hand' && incident.status.attempts.length === 0 && other?.cause !== 'owed') {
     if (incident.status.term !== on.seen.self.term) return { do: 'adopt', node: incident.nodeName, incident: incident.name }
-    return close(incident, 'Refused', `a duplicate: ${other} of the same node is open, and one incident of a node at a time`)
+    return close(incident, 'Refused', `a duplicate: ${other?.name} of the same node is open, and one incident of a node at a time`)
   }
-  const detail = `${other} of the same node is open`
+  const detail = `${other?.name} of the same node is open`
   return hold(incident.nodeName, { because: 'concurrency', detail, lifts: 'its end' }, incident)
 }
 

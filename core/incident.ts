@@ -32,8 +32,9 @@ export interface Acknowledgement {
   readonly until: string
 }
 
-/** `drill`: nothing failed. A person wants to see that the path switches this machine, and no other. */
-export type Cause = 'silence' | 'hung' | 'found-off' | 'by-hand' | 'by-word' | 'drill'
+/** Of two nothing failed. `drill`: a person wants to see that the path switches this machine, and no other. `owed`: what an earlier incident
+ *  left off is given back. */
+export type Cause = 'silence' | 'hung' | 'found-off' | 'by-hand' | 'by-word' | 'drill' | 'owed'
 
 export interface IncidentStatus {
   /** The seed's automaton. Running: orders and readings. Done: the need is over, what was cut is given back. */

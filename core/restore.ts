@@ -14,6 +14,7 @@ import { seconds, shutsDown, type Verdict } from './judge.ts'
 import { askClean, askDevices, suspicion } from './look.ts'
 import { fencedKey, type Method, type Ms, type NodeSeen, type PodSeen } from './model.ts'
 import { mustStayOff } from './neighbour.ts'
+import { owedOf } from './owed.ts'
 import { firstLevel, mayLand, underWay, untold, type Untold } from './plan.ts'
 import { landsBy, recall, type Lacking } from './proof.ts'
 import { awaiting } from './return.ts'
@@ -120,6 +121,23 @@ export function giveBack(at: Situation): Action[] {
   if (verdict?.is === 'dead') return end(at, outcome, 'silent again: another incident takes over')
   if (outcome === 'Withdrawn' && !hasTaint(node, quarantineKey)) return end(at, outcome, 'nothing was cut, and nothing is held')
   return [...looks, hold(node.name, silentAgain(verdict, 'withdrawn, and silent again'), incident)]
+}
+
+/** What an earlier incident left off is switched on again, of a node that is well: it bears no quarantine for that. */
+export function repay(at: Situation): Action[] {
+  const { on, incident, node } = at
+  const verdict = on.verdicts.get(node.name)
+  if (incident.abort) return end(at, 'Withdrawn', 'a person aborted it')
+  if (on.beside.some(({ nodeName }) => nodeName === node.name)) return end(at, 'Withdrawn', 'another incident of the node waits')
+  if (at.heard === 'new boot' || shutsDown(node)) return end(at, 'Withdrawn', 'its boot is over, and what is off in the next one is seen then')
+  if (verdict?.is === 'dead') return end(at, 'Withdrawn', 'it fell silent: another incident takes over')
+  if (at.heard === 'nothing' || verdict !== undefined) return [...suspicion(on, node), hold(node.name, silentAgain(verdict, 'nothing is switched on for a node that is silent'), incident)]
+  const owed = owedOf(on.seen, node).map(({ method, level }) => cutBy(incident, node, method, level))
+  if (owed.length === 0) return end(at, 'Withdrawn', 'what was off is not configured any more as it was then')
+  const unread = owed.filter(({ givenBack, says }) => givenBack && says === 'nothing yet')
+  const dark = owed.filter((cut) => !cut.givenBack || wasUndone(incident, cut))
+  if (unread.length + dark.length === 0) return end(at, 'Recovered', `${namesOf(owed)} is switched on again`)
+  return [...asksOf(at, [...unread, ...dark]), ...giveOn(at, dark), ...stillCut(at, dark, [])]
 }
 
 const outcomeSays = {

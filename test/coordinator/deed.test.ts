@@ -73,6 +73,13 @@ test('an incident is opened with its evidence, its policy by value, and our term
   assert.ok(world.observation.seen.incidents.has(fence), 'it is seen before the watch brings it')
 })
 
+test('an incident that gives back what is owed does not say that its node is dead', async () => {
+  const world = edgeWorld()
+  world.plantNode()
+  assert.ok(await world.do({ do: 'open', node: victim, name: fence, boot, cause: 'owed', policy, evidence: [{ source: 'feed-b-off', word: 'off', at: '' }] }))
+  assert.equal(world.said.map(({ note }) => note), ['what an earlier incident left off of node-2 is switched on again: feed-b-off off'])
+})
+
 test('nobody opens an incident who does not lead, nor of a node that is not known, nor a second time', async () => {
   const world = edgeWorld()
   const deed: Deed = { do: 'open', node: victim, name: fence, boot, cause: 'silence', policy, evidence: [] }
