@@ -72,6 +72,7 @@ export function doer(options: DeedOptions): (deed: Deed) => Promise<boolean> {
       case 'detach': return detach(deed)
       case 'bury': return bury(deed)
       case 'withdraw': return withdraw(deed)
+      case 'exhaust': return exhaust(deed)
       case 'close': return close(deed)
       case 'record': return record(deed.node, deed.record)
     }
@@ -104,7 +105,7 @@ export function doer(options: DeedOptions): (deed: Deed) => Promise<boolean> {
       id, round: deed.round, level: deed.level, method: deed.method.name, digest: deed.method.digest, agent: deed.method.agent, action, replica, term,
       startedAt: at(), within: deed.method.orderWithin, late: deed.method.late, result: 'running',
     }
-    if (!await incidents.change(deed.incident, timeline.ordered(attempt))) return false
+    if (!await incidents.change(deed.incident, timeline.ordered(attempt, deed.method.isolates !== undefined))) return false
     if (leads() !== term) return false
     const against = refuted(incident, deed.node, action, beganAt)
     if (against !== undefined) {
@@ -339,6 +340,13 @@ export function doer(options: DeedOptions): (deed: Deed) => Promise<boolean> {
     else log.info({ node: deed.node, incident: deed.incident, because: deed.because }, drill === undefined ? 'incident withdrawn' : 'a drill passed its dark half')
     const reason = drill === undefined ? 'Withdrawn' : drill.passed ? 'DrillPassed' : 'DrillFailed'
     say(deed.node, deed.incident, reason, 'Withdraw', deed.because, drill?.passed === false ? 'Warning' : 'Normal')
+    return true
+  }
+
+  async function exhaust(deed: Extract<Deed, { do: 'exhaust' }>): Promise<boolean> {
+    if (!await incidents.change(deed.incident, timeline.exhausted(deed.because, at()))) return false
+    log.error({ node: deed.node, incident: deed.incident, because: deed.because }, 'fencing has failed')
+    say(deed.node, deed.incident, 'FencingFailed', 'Exhaust', `${deed.node} could not be fenced: ${deed.because}`, 'Warning')
     return true
   }
 

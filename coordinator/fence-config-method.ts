@@ -30,6 +30,8 @@ export interface MethodSpec {
   readonly device: string
   readonly reach?: string
   readonly claimed?: true
+  /** CSI drivers whose volumes are out of the machine's reach while it is off. */
+  readonly drivers?: readonly string[]
   readonly parameters: ConfiguredParameters
   readonly orderWithin: Ms
   readonly statusWithin: Ms
@@ -49,8 +51,10 @@ const spans = {
   late: { byDefault: 60_000, least: 5_000, most: 3_600_000 },
 } satisfies Record<string, Span>
 
-const ours: ReadonlySet<string> = new Set(['template', 'action', 'agent_name', ...Object.keys(spans)])
+const ours: ReadonlySet<string> = new Set(['template', 'action', 'agent_name', 'drivers', ...Object.keys(spans)])
 const agentForm = /^[a-z][a-z0-9_.-]{0,63}$/
+const driverForm = /^[A-Za-z0-9]([A-Za-z0-9.-]{0,61}[A-Za-z0-9])?$/
+const mostDrivers = 32
 
 /** `own` are the method's entries, `templates` the entries of each template by its ConfigMap's name. */
 export function methodSpec(
@@ -84,6 +88,7 @@ export function methodSpec(
     return byDefault
   }
   const times = { orderWithin: spanOf('timeout'), statusWithin: spanOf('status_timeout'), late: spanOf('late') }
+  const drivers = driversOf(one('drivers'), fault)
   const parameters = parametersOf([...entries.values()].filter((entry) => !ours.has(entry.key)), node, fault)
   if (faults.length > 0 || agent === undefined || (action?.value !== 'on' && action?.value !== 'off')) return { faults }
   const where = deviceOf(parameters, agent.value, template?.value)
@@ -93,8 +98,16 @@ export function methodSpec(
   const outlet = JSON.stringify([template?.value ?? '', agent.value, device, plugOf(parameters)])
   return {
     faults,
-    spec: { name, action: action.value, agent: agent.value, outlet, ...where, parameters, ...times },
+    spec: { name, action: action.value, agent: agent.value, outlet, ...where, parameters, ...times, ...(drivers.length === 0 ? {} : { drivers }) },
   }
+}
+
+function driversOf(entry: Placed | undefined, fault: (entry: Placed, says: string) => void): readonly string[] {
+  const drivers = entry === undefined ? [] : [...new Set(entry.value.split(/\s+/).filter((word) => word !== ''))]
+  const wrong = drivers.find((driver) => !driverForm.test(driver))
+  if (entry !== undefined && wrong !== undefined) fault(entry, `drivers=: ${JSON.stringify(wrong.slice(0, 80))} is not the name of a CSI driver`)
+  if (entry !== undefined && (drivers.length === 0 || drivers.length > mostDrivers)) fault(entry, `drivers= names ${drivers.length} CSI drivers: one is needed, and ${mostDrivers} are the most`)
+  return drivers
 }
 
 /** Later layers win; `-` and `_` are one, as they are for the programs. */

@@ -1,6 +1,6 @@
-// The three steps of the configuration, put together into levels. Every level is what must be off for the machine to count
-// as off: one level of power_management, with the methods of the isolation step before it. An isolation that stands alone
-// cuts a machine from something, but proves nothing about the machine, so it makes no level.
+// The three steps of the configuration, put together into levels: first those that isolate, then those of power_management, each of
+// which is what must be off for the machine to count as off. What isolates proves nothing about the machine, so it stands alone
+// only where a method says which drivers' volumes it puts out of the machine's reach.
 import type { Method, Ms } from '../core/model.ts'
 import type { ConfigFault, MethodSpec, Placed } from './fence-config-method.ts'
 import type { ConfiguredMethod } from './fence-config.ts'
@@ -96,8 +96,8 @@ export function arrange(steps: Steps, specs: ReadonlyMap<string, MethodSpec>, ma
     const spec = specs.get(name)
     if (spec === undefined) return []
     const on = ons.find(({ outlet }) => outlet === spec.outlet)
-    const cutsOff = steps.steps.isolation?.levels.flat().includes(name) === true
-    return [{ ...configured(spec, on), ...placeOf(on === undefined ? undefined : written.indexOf(on.name), cutsOff) }]
+    const cutsOff = isolating(steps).has(name)
+    return [{ ...configured(spec, on, cutsOff), ...placeOf(on === undefined ? undefined : written.indexOf(on.name), cutsOff) }]
   })
   faults.push(...idle(specs, named.map(({ method }) => method), methods, map))
   const marks = named.map(({ method }) => method).filter((name) => marking.has(name))
@@ -116,20 +116,26 @@ function placeOf(written: number | undefined, cutsOff: boolean): { readonly back
   return cutsOff ? { backAt: last } : {}
 }
 
+/** What a step of power switches anyway is not isolated by: its *off* is the machine's. */
+function isolating({ steps }: Steps): ReadonlySet<string> {
+  const power = new Set(steps.power_management?.levels.flat())
+  return new Set(steps.isolation?.levels.flat().filter((name) => !power.has(name)))
+}
+
 /** Names of *off* methods, level by level. */
 function levelsOf(steps: Steps, specs: ReadonlyMap<string, MethodSpec>): { readonly levels: readonly (readonly string[])[]; readonly fault?: ConfigFault } {
   const { isolation, power_management: power } = steps.steps
   const offs = (step: Step | undefined) => (step?.levels ?? []).map((level) => level.filter((name) => specs.get(name)?.action === 'off'))
-  const before = offs(isolation).filter((level) => level.length > 0)
+  const before = offs(isolation).map((level) => level.filter((name) => isolating(steps).has(name))).filter((level) => level.length > 0)
   const levels = offs(power)
-  if (isolation !== undefined && before.length > 0 && levels.length === 0) {
-    const says = 'isolation= alone proves nothing about the machine: methods that switch its power belong into power_management='
+  if (isolation !== undefined && levels.length === 0 && before.some((level) => level.every((name) => specs.get(name)?.drivers === undefined))) {
+    const says = 'isolation= alone proves nothing about the machine: methods that switch its power belong into power_management=, and what puts volumes out of its reach says so with drivers='
     return { levels: [], fault: faultAt(isolation.entry, says, true) }
   }
   if (power !== undefined && levels.some((level) => level.length === 0)) {
     return { levels: [], fault: faultAt(power.entry, 'a level of power_management= has no method with action=off', true) }
   }
-  return { levels: levels.map((level, index) => [...new Set([...(before[Math.min(index, before.length - 1)] ?? []), ...level])]) }
+  return { levels: [...before, ...levels] }
 }
 
 function faultOf(step: StepName, name: string, spec: MethodSpec | undefined, instance: Instance | undefined): string | undefined {
@@ -141,12 +147,15 @@ function faultOf(step: StepName, name: string, spec: MethodSpec | undefined, ins
   if (step === 'power_management' && spec.action === 'off' && notPower.has(spec.agent)) {
     return `power_management= names ${name}, but ${spec.agent} does not switch a machine's power: it belongs into isolation=`
   }
+  if (step === 'power_management' && spec.action === 'off' && spec.drivers !== undefined) {
+    return `power_management= names ${name}, whose drivers= is for a method that isolates: with its power a machine loses every volume`
+  }
   return undefined
 }
 
-function configured(spec: MethodSpec, on: MethodSpec | undefined): ConfiguredMethod {
-  const { outlet: _, action: __, ...method } = spec
-  return { ...method, digest: '', on: on?.parameters ?? method.parameters }
+function configured(spec: MethodSpec, on: MethodSpec | undefined, cutsOff: boolean): ConfiguredMethod {
+  const { outlet: _, action: __, drivers = [], ...method } = spec
+  return { ...method, digest: '', on: on?.parameters ?? method.parameters, ...(cutsOff ? { isolates: drivers } : {}) }
 }
 
 /** What is written and never used is told, because its author thinks otherwise. */

@@ -58,7 +58,9 @@ export const policyFields = {
   }), usual.release),
   hungAfter: v.exactOptional(duration('How long a machine may answer at its kubelet port with nothing on it working (no beat, no word on that port, a Lease that stands still, Ready lost) before it is fenced like a dead one. 0s means never.', 0), showDuration(usual.hungAfter)),
   retries: v.exactOptional(whole('Orders to one method before the next level is tried.', 1, 20), usual.retries),
+  powerAfter: v.exactOptional(duration('Once a machine was cut off by the step isolation, so long its power is left on: it may come back by itself. Where it could not be cut off, or has no such step, nothing is waited for.', 0), showDuration(usual.powerAfter)),
   restAfter: v.exactOptional(duration('After a round in which no level could be proven, the wait before the next round.', 1_000), showDuration(usual.restAfter)),
+  restarts: v.exactOptional(whole('Rounds after the first one. After the last an incident that nothing has proven is in phase Error, and orders no device off any more; a larger number here lets it go on. Absent: as many as it takes.', 0, 10_000)),
   bootWithin: v.exactOptional(duration('A node that was switched on and shows no new boot within this span is switched on again.', 1_000), showDuration(usual.bootWithin)),
   returnPatience: v.exactOptional(duration('How long a node that is back may take to become clean before it is fenced again or held.', 1_000), showDuration(usual.returnPatience)),
   clearPatience: v.exactOptional(duration('How long a volume may take to be released before the node is powered on without it.', 1_000), showDuration(usual.clearPatience)),
@@ -173,7 +175,7 @@ export function specOfPolicy(policy: Policy): v.InferInput<typeof spec> {
   const { priority, nodeLabels, mode, profile, nodeDownPodDeletionPolicy, onlyTerminating, provisioners, volumeAttachmentRecovery, safeDetach, release, hungAfter, retries, powerOnFoundOff, identity, cloudShutdown, brakes: limits, pause } = policy
   return {
     priority, selector: { matchLabels: { ...nodeLabels } }, mode, profile, nodeDownPodDeletionPolicy, onlyTerminating, provisioners: [...provisioners], volumeAttachmentRecovery, safeDetach: [...safeDetach], release, hungAfter: showDuration(hungAfter), retries,
-    restAfter: showDuration(policy.restAfter), bootWithin: showDuration(policy.bootWithin),
+    powerAfter: showDuration(policy.powerAfter), restAfter: showDuration(policy.restAfter), ...(policy.restarts === undefined ? {} : { restarts: policy.restarts }), bootWithin: showDuration(policy.bootWithin),
     returnPatience: showDuration(policy.returnPatience), clearPatience: showDuration(policy.clearPatience),
     powerOnFoundOff, identity, cloudShutdown, brakes: { ...limits, stormWindow: showDuration(limits.stormWindow), repeatWindow: showDuration(limits.repeatWindow) },
     ...(pause === undefined ? {} : { pause: { ...pause } }),

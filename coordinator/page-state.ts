@@ -3,7 +3,8 @@
 import type { HoldAction } from '../core/action.ts'
 import { blind } from '../core/brake.ts'
 import { hasTaint, outOfServiceKey, quarantineKey } from '../core/clear.ts'
-import type { Hold, Incident, IncidentStatus, PodFate, VolumeFate } from '../core/incident.ts'
+import { isPartial, type Hold, type Incident, type IncidentStatus, type PodFate, type VolumeFate } from '../core/incident.ts'
+import { isIsolation } from '../core/isolation.ts'
 import type { Verdict } from '../core/judge.ts'
 import { sameBoot, type Method, type Ms, type NodeSeen, type Observed } from '../core/model.ts'
 import { policyOf, type Policy } from '../core/policy.ts'
@@ -232,9 +233,10 @@ function pathless({ policies }: Survey, nodes: readonly NodeSeen[]): Glance | un
   return { is: 'trouble', sentence: `${names(list.map(({ name }) => name))} ${list.length === 1 ? 'has' : 'have'} ${what}: ${first.why}.` }
 }
 
-/** Undefined: one level at least could be ordered off. */
+/** Undefined: one level at least could be ordered off, of those that switch the machine where there are any. */
 function lackOf(node: NodeSeen, policy: Policy): string | undefined {
-  const doubts = node.path.levels.map((level) => (level.length === 0 ? 'it has no method' : level.map((method) => doubtOf(node, method, policy)).find((doubt) => doubt !== undefined)))
+  const power = node.path.levels.filter((level) => !isIsolation(level))
+  const doubts = (power.length > 0 ? power : node.path.levels).map((level) => (level.length === 0 ? 'it has no method' : level.map((method) => doubtOf(node, method, policy)).find((doubt) => doubt !== undefined)))
   return doubts.length === 0 ? 'none is configured' : doubts.includes(undefined) ? undefined : doubts[0]
 }
 
@@ -248,7 +250,7 @@ function under({ nodeName, status, boot }: Incident, node: NodeSeen | undefined)
   const back = node?.beat !== undefined && !sameBoot(node.beat.boot, boot)
   switch (status.step) {
     case 'none': return `${nodeName} fell silent: it is being looked into.`
-    case 'isolation': case 'power-management': return status.proof === undefined ? `${nodeName} is being fenced.` : `${nodeName} is proven off.`
+    case 'isolation': case 'power-management': return status.proof === undefined || isPartial(status.proof) ? `${nodeName} is being fenced.` : `${nodeName} is proven off.`
     case 'clear': return `${nodeName} is proven unable to write; its pods and volumes are being freed.`
     case 'recovery': return back ? `${nodeName} is back in a new boot, under quarantine until it is clean.` : `${nodeName} is cleared and being brought back.`
   }
@@ -256,7 +258,7 @@ function under({ nodeName, status, boot }: Incident, node: NodeSeen | undefined)
 
 /** The ordinary course of an incident has its waits; they end by themselves. */
 function stuck({ because }: Pick<Hold, 'because'>): boolean {
-  return !because.startsWith('waiting-for-') && because !== 'order-may-land' && because !== 'rate' && because !== 'resting'
+  return !because.startsWith('waiting-for-') && because !== 'order-may-land' && because !== 'rate' && because !== 'resting' && because !== 'power-after'
 }
 
 function names(list: readonly string[]): string {

@@ -2,6 +2,7 @@
 // cannot tell, so nothing that can tell may speak against it: not the node itself, not its kubelet, not one of its devices. What
 // the person could not know is looked at once more, live, before each thing that follows from the word.
 import type { Incident } from './incident.ts'
+import { powerMethods } from './isolation.ts'
 import { evictionKey, sameBoot, type Boot, type Method, type Ms, type NodeSeen, type Reading } from './model.ts'
 
 /** Nobody can promise for longer what becomes of a machine. */
@@ -46,10 +47,10 @@ export function doubtOfWord(incident: Incident, node: NodeSeen, now: Ms): string
   if (status.voided.some(({ proof }) => proof.evidence.some(({ source }) => source === sourceOf(word)))) return 'it was shown false: the node was heard after it'
   const over = overdue(incident, word, node, now)
   if (over !== undefined) return over
-  if (word.reason === cloudShutdownKey && word.until === undefined && !node.path.levels.flat().some((method) => saidSince(node, method, saidAt(incident, node, now)).at(-1)?.state === 'off')) {
+  if (word.reason === cloudShutdownKey && word.until === undefined && !powerMethods(node).some((method) => saidSince(node, method, saidAt(incident, node, now)).at(-1)?.state === 'off')) {
     return 'no device of the node says off too'
   }
-  const on = node.path.levels.flat().find((method) => saidSince(node, method, saidAt(incident, node, now)).findLast(({ state }) => state !== 'unknown')?.state === 'on')
+  const on = powerMethods(node).find((method) => saidSince(node, method, saidAt(incident, node, now)).findLast(({ state }) => state !== 'unknown')?.state === 'on')
   return spokenSince(node, boot, saidAt(incident, node, now)) ?? (on === undefined ? undefined : `${on.name} says on`)
 }
 
@@ -74,7 +75,7 @@ export function spokenSince(node: NodeSeen, boot: Boot, since: Ms): string | und
 export function unasked(incident: Incident, node: NodeSeen, now: Ms, within: Ms): string | undefined {
   const silent = unread(node, now, within)
   if (silent !== undefined) return silent
-  const mute = node.path.levels.flat().find((method) => saidSince(node, method, saidAt(incident, node, now)).length === 0)
+  const mute = powerMethods(node).find((method) => saidSince(node, method, saidAt(incident, node, now)).length === 0)
   return mute === undefined ? undefined : `${mute.name} was not asked after it`
 }
 

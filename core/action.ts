@@ -56,6 +56,8 @@ export type Deed =
   | { readonly do: 'bury'; readonly node: NodeName; readonly incident: string; readonly pods: readonly PodSeen[] }
   /** The need is over: what was cut is given back. */
   | { readonly do: 'withdraw'; readonly node: NodeName; readonly incident: string; readonly because: string; readonly drill?: DrillSeen }
+  /** Every restart that the policy allows was used up: phase Error. */
+  | { readonly do: 'exhaust'; readonly node: NodeName; readonly incident: string; readonly because: string }
   | { readonly do: 'close'; readonly node: NodeName; readonly incident: string; readonly outcome: Outcome; readonly because: string }
   | { readonly do: 'record'; readonly node: NodeName; readonly record: Omit<NodeRecord, 'resourceVersion'> }
 
@@ -80,7 +82,7 @@ export function keyOf(action: Action): string {
       return `${action.do} ${action.node}`
     case 'record': return `record ${action.node}`
     case 'hold': return `hold ${action.node} ${action.because}${action.incident === undefined ? '' : ` ${action.incident}`}`
-    case 'open': case 'adopt': case 'complete': case 'settle': case 'prove': case 'void': case 'lapse': case 'taint': case 'untaint': case 'delete': case 'detach': case 'bury': case 'withdraw': case 'close':
+    case 'open': case 'adopt': case 'complete': case 'settle': case 'prove': case 'void': case 'lapse': case 'taint': case 'untaint': case 'delete': case 'detach': case 'bury': case 'withdraw': case 'exhaust': case 'close':
       return `deed ${action.node}`
   }
 }

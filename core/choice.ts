@@ -31,8 +31,10 @@ export function freesNothing({ nodeDownPodDeletionPolicy, volumeAttachmentRecove
 
 /** What a proof leaves out. Undefined: nothing. */
 export interface Extent {
-  /** Of a proof that rests on drivers, which ones. */
+  /** Of a partial proof, the drivers whose volumes it is of. */
   readonly drivers?: readonly string[]
+  /** Nobody has to detach them, and who else writes them matters not: the machine cannot. */
+  readonly outOfReach?: true
   /** Who tolerates the taint that the proof rests on is excused. */
   readonly tolerated?: true
 }
@@ -43,14 +45,19 @@ export function choose(pod: PodSeen, policy: Policy, node: NodeSeen, now: Ms, ex
   return beyond === undefined ? choice : left(beyond)
 }
 
-function beyondExtent(pod: PodSeen, node: NodeSeen, { drivers, tolerated }: Extent): string | undefined {
+function beyondExtent(pod: PodSeen, node: NodeSeen, { drivers, tolerated, outOfReach }: Extent): string | undefined {
   if (tolerated === true && pod.toleratesEviction) return 'it tolerates holdfast.dev/force-eviction'
   if (drivers === undefined) return undefined
   if (pod.volumes.length === 0) return 'it has no volume, and nothing proves that it does not run'
   if (pod.beside !== undefined) return `its volume ${pod.beside} needs no attachment, and others may write it`
-  const bare = pod.volumes.find((volume) => !isCovered(volume, node, drivers))
+  const bare = pod.volumes.find((volume) => !(outOfReach === true ? isBehind(volume, drivers) : isCovered(volume, node, drivers)))
   if (bare === undefined) return undefined
+  if (outOfReach === true) return `nothing shows that ${bare.volume || bare.claim} is out of the machine's reach`
   return bare.shared ? `${bare.volume} is ReadWriteMany: others may write beside it` : `${bare.volume || bare.claim} is not of a driver that refuses to detach what is in use`
+}
+
+function isBehind({ is, driver, local }: PodVolume, drivers: readonly string[]): boolean {
+  return is === 'bound' && !local && drivers.includes(driver)
 }
 
 /** What is attached somewhere else than here nobody has to detach, so nobody would refuse to. */

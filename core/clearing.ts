@@ -7,6 +7,7 @@ import { noOrders, type Brake } from './brake.ts'
 import { freesNothing } from './choice.ts'
 import { goesOutOfService, hasOurs, hasTaint, left, nothingLeft, outOfServiceKey, quarantineKey, type Left } from './clear.ts'
 import { keptOff } from './hands.ts'
+import { isPartial } from './incident.ts'
 import { shutsDown } from './judge.ts'
 import { askDevices, askNow, askPods, readLive } from './look.ts'
 import type { Ms } from './model.ts'
@@ -24,7 +25,7 @@ export function clearing(at: Situation, proof: Proof, provenAt: Ms): Action[] {
   if (freesNothing(incident.policy)) return [idle(at)]
   const lost = unconfigured(proof, node)
   if (lost !== undefined) {
-    const detail = `${lost}, by which the node was proven off, is not configured as it was then: nobody can tell whether it is off still`
+    const detail = `${lost}, by which the node was proven ${isPartial(proof) ? 'isolated' : 'off'}, is not configured as it was then: nobody can tell whether it is off still`
     return [hold(node.name, { because: 'config-invalid', detail, lifts: 'that configuration, or the machine booting' }, incident)]
   }
   const doubt = doubtOf(proof, incident, node, on.now)
@@ -48,7 +49,7 @@ export function clearing(at: Situation, proof: Proof, provenAt: Ms): Action[] {
   if (!isCleared(at, rest, provenAt)) {
     return [...secure(at, proof), ...askDevices(node, on.now, whileWaiting), ...askBasis(at, proof, whileWaiting), ...podsAgain(at), ...waitsFor(rest).map((brake) => hold(node.name, brake, incident))]
   }
-  if (proof.kind === 'safe-detach') return [...askBasis(at, proof, whileWaiting), ...podsAgain(at), partial(at, rest)]
+  if (isPartial(proof)) return [...askBasis(at, proof, whileWaiting), ...podsAgain(at), partial(at, proof, rest)]
   if (incident.policy.nodeDownPodDeletionPolicy === 'DoNothing') return [idle(at)]
   return [cleared(at, rest, 'everything that was to be freed is free, and the node is still off'), ...secure(at, proof)]
 }
@@ -58,9 +59,10 @@ function idle({ incident, node }: Situation): HoldAction {
   return hold(node.name, { because: 'do-nothing', detail: 'proven, but nodeDownPodDeletionPolicy is DoNothing', lifts: 'the machine booting' }, incident)
 }
 
-function partial({ incident, node }: Situation, { alone }: Left): HoldAction {
+function partial({ incident, node }: Situation, { kind, methods }: Proof, { alone }: Left): HoldAction {
   const spared = alone.filter(({ pod }) => pod.exempt === undefined)
-  const detail = `free is what its drivers refuse to detach while it is in use; nothing proves ${node.name} itself off${spared.length === 0 ? '' : `, and ${spared.length} pods stay: ${list(spared.map(({ pod, because }) => `${pod.namespace}/${pod.name} (${because})`))}`}`
+  const free = kind === 'isolated' ? `free is what ${methods.join(', ')} put out of its reach` : 'free is what its drivers refuse to detach while it is in use'
+  const detail = `${free}; nothing proves ${node.name} itself off${spared.length === 0 ? '' : `, and ${spared.length} pods stay: ${list(spared.map(({ pod, because }) => `${pod.namespace}/${pod.name} (${because})`))}`}`
   return hold(node.name, { because: 'partial', detail, lifts: 'a beat of its agent, or a proof that the machine is off' }, incident)
 }
 
@@ -96,8 +98,11 @@ function givenUp(at: Situation, proof: Proof, provenAt: Ms): Action[] {
   if (mute === undefined) return []
   const rest = left(incident, node, on.seen.self.podBudget, provenAt, on.now, extentOf(proof))
   if (rest === undefined) return askPods(node)
-  if (isCleared(at, rest, provenAt)) return incident.policy.nodeDownPodDeletionPolicy === 'DoNothing' ? [idle(at)] : [cleared(at, rest, 'everything that was to be freed is free')]
-  return [{ do: 'lapse', node: node.name, incident: incident.name, evidence: `${mute}, by which the node was proven off, does not answer any more, and pods or volumes are still to be freed` }]
+  if (isCleared(at, rest, provenAt)) {
+    if (isPartial(proof)) return [partial(at, proof, rest)]
+    return incident.policy.nodeDownPodDeletionPolicy === 'DoNothing' ? [idle(at)] : [cleared(at, rest, 'everything that was to be freed is free')]
+  }
+  return [{ do: 'lapse', node: node.name, incident: incident.name, evidence: `${mute}, by which ${isPartial(proof) ? 'volumes were put out of the node\'s reach' : 'the node was proven off'}, does not answer any more, and pods or volumes are still to be freed` }]
 }
 
 /** Out-of-service is Kubernetes' leave to detach by force, also from a machine that somebody has just switched on. */

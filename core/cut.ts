@@ -1,8 +1,11 @@
 // What was cut off in an incident, and how the machine stands by it now. Both are read off the record and the devices' own
 // words, never remembered: an *on* that ended verified may have been undone since by an *off* that nobody could take back.
-import { given, isOf, type Attempt, type Incident } from './incident.ts'
+import type { Brake } from './brake.ts'
+import { given, isOf, isPartial, type Attempt, type Incident } from './incident.ts'
 import type { Method, Ms, NodeSeen, PowerState } from './model.ts'
 import { isStrange, readingsOf } from './proof.ts'
+import { lacksClean } from './return.ts'
+import { laterBoot, type Situation } from './situation.ts'
 
 export interface Cut {
   readonly method: Method
@@ -44,6 +47,16 @@ export function lost(incident: Incident, node: NodeSeen): readonly string[] {
   const orders = given(incident.status).filter((attempt) => !configured.some((method) => isOf(attempt, method)))
   const offs = orders.filter(({ action, method, digest }) => action === 'off' && !wasGivenBack(orders.filter((other) => other.method === method && other.digest === digest)))
   return [...new Set(offs.map(({ method }) => method))]
+}
+
+/** What was freed stays out of the machine's reach while the boot of then may write it: until that is known dead, or its agent finds
+ *  nothing of it left. */
+export function staysCut({ incident, node, status, heard }: Situation, { name, isolates }: Method): Brake | undefined {
+  if (isolates === undefined || (status.proof === undefined && status.voided.length === 0)) return undefined
+  const isDead = heard === 'new boot' || laterBoot(node, incident.boot) || (status.proof !== undefined && !isPartial(status.proof))
+  const isClean = heard === 'old boot' && node.beat !== undefined && lacksClean(incident, node, node.beat) === undefined
+  if (isDead || isClean) return undefined
+  return { because: 'still-cut', detail: `${name} was ordered off, and what was freed by that may be in use still on ${node.name}: it stays so`, lifts: 'a clean report of its agent, or its next boot' }
 }
 
 /** Orders by one method, oldest first. */

@@ -18,7 +18,8 @@ import { drill } from './drill.ts'
 import { keptOff, othersHands } from './hands.ts'
 import { dumping } from './dump.ts'
 import { headStart } from './head-start.ts'
-import { given, lapsed, shownFalse, type Incident, type IncidentStatus } from './incident.ts'
+import { given, isPartial, lapsed, lastProofKey, shownFalse, type Incident, type IncidentStatus } from './incident.ts'
+import { isIsolation, isPowerOrder, powerOrdered, provingOrder } from './isolation.ts'
 import { lastBeat, seconds, shutsDown } from './judge.ts'
 import { askClean, askPods, challenge, challengeNeighbours, illness, readLive, suspicion } from './look.ts'
 import { evictionKey, goneKey, sameBoot, type Boot, type Ms, type NodeSeen, type Observed } from './model.ts'
@@ -247,7 +248,9 @@ function unproven(at: Situation): Action[] {
   if (status.voided.length > 0 && hasOurs(node, outOfServiceKey)) return [untaint(node, outOfServiceKey, before === undefined ? 'the proof was shown false' : 'the proof has lapsed', incident)]
   // What was freed by it is free: the incident ends like one that is proven, or by the fenced boot's own word.
   if (before !== undefined && (at.heard === 'new boot' || laterBoot(node, incident.boot))) return returning(at)
-  if (before !== undefined && beatsSinceProof(at)) return challenged(at)
+  // That the machine runs shows nothing of volumes that are out of its reach to be false.
+  if (before !== undefined && isPartial(before.proof) && at.heard === 'old boot') return returning(at)
+  if (before !== undefined && !isPartial(before.proof) && beatsSinceProof(at)) return challenged(at)
   if (at.heard === 'new boot') return [withdraw(incident, 'a new boot is heard: the old one is dead, and frees nothing by force')]
   if (incident.abort) return [withdraw(incident, 'a person aborted it')]
   if (at.heard === 'old boot' && incident.cause !== 'by-hand') {
@@ -271,9 +274,24 @@ function pursue(at: Situation): Action[] {
   const step = nextOrder(incident, node, on.now)
   const back = step.next === 'verify' || step.next === 'wait' ? [] : giveStrayed(at, result)
   if (back.length > 0) return [...looks, ...shut, ...back]
-  const brake = mayOrder(at, step)
+  const brake = step.next === 'spare' ? undefined : mayOrder(at, step)
   if (brake !== undefined) return [...looks, ...shut, hold(node.name, brake, incident)]
+  const spent = restartsSpent(at, step)
+  if (spent !== undefined) return [...looks, ...shut, ...(status.phase === 'Error' ? [] : [{ do: 'exhaust', node: node.name, incident: incident.name, because: spent.detail } as const]), hold(node.name, spent, incident), ...cutOtherwise(at)]
   return foundOffNear(at) ? looks : [...looks, ...shut, ...order(at, step, result)]
+}
+
+/** The policy in force now counts as well: who allows more of them means this incident. */
+function restartsSpent({ on, incident, node, status }: Situation, step: Next): Brake | undefined {
+  if (step.next !== 'rest' && !(step.next === 'order' && step.round > status.round)) return undefined
+  const now = policyOf(node, on.policies)
+  const restarts = Math.max(incident.policy.restarts ?? Infinity, 'policy' in now ? now.policy.restarts ?? Infinity : 0)
+  if (status.round <= restarts) return undefined
+  const last = step.next === 'rest' ? `: ${step.detail}` : ''
+  return {
+    because: 'exhausted', detail: `${status.round} rounds came to nothing, and restarts is ${restarts}${last}`,
+    lifts: 'more restarts in its HoldfastPolicy, spec.acknowledge by a person who knows that the machine is off, spec.abort, or a beat of the node',
+  }
 }
 
 const orderedOff = (status: IncidentStatus): boolean => given(status).some((attempt) => attempt.action === 'off')
@@ -294,8 +312,8 @@ function tryProof(at: Situation): Proven {
   const ordered = orderedOff(status)
   const others = ordered ? [...on.seen.nodes.values()] : []
   let lacking: Lacking = { lacks: 'nothing was ordered' }
-  for (let level = 0; level < node.path.levels.length; level += 1) {
-    if (shownFalse(status).some((voided) => voided.proof.level >= level)) continue
+  for (const { level, isolates } of provingOrder(node)) {
+    if (shownFalse(status).some((voided) => voided.proof.level >= level) || (isolates && status.proof?.kind === 'isolated')) continue
     const result = ordered ? proveOff(incident, node, level, others, on.now) : foundOff(incident.boot, node, level, on.now)
     if ('proof' in result) return result
     if (level === status.level) lacking = result
@@ -316,8 +334,8 @@ function isBeingRead({ on, incident, node, status }: Situation): boolean {
 function restsOnDrivers({ on, incident, node, status }: Situation): boolean {
   if (status.proof !== undefined || on.verdicts.get(node.name)?.is !== 'dead' || (on.storms.cluster ?? on.storms.zones.get(node.zone)) !== undefined) return false
   if (incident.policy.nodeDownPodDeletionPolicy === 'DoNothing') return true
-  const { next } = nextOrder(incident, node, on.now)
-  return next === 'none' || next === 'rest'
+  const step = nextOrder(incident, node, on.now)
+  return step.next === 'none' || step.next === 'rest' || step.next === 'spare' || status.phase === 'Error'
 }
 
 /** Its Lease is read as any suspect's is. */
@@ -358,13 +376,15 @@ function mayOrder(at: Situation, step: Next): Brake | undefined {
   const verdict = on.verdicts.get(node.name)
   // A round that was begun goes on, but not past a proof that was shown false: that was a word of life.
   // Nor does it go on over any other word of life, and a new one wants the verdict anew.
-  const begun = verdict?.is === 'suspect' && (step.next !== 'order' || step.round === status.round)
-    && given(status).some((attempt) => attempt.action === 'off' && attempt.round === status.round && status.voided.every((voided) => attempt.level > voided.proof.level))
+  // And one that isolated the machine has not begun with its power.
+  const isolates = step.next === 'order' && isIsolation(node.path.levels[step.level] ?? [])
+  const begun = verdict?.is === 'suspect' && (step.next !== 'order' || step.round === status.round) && given(status).some((attempt) => attempt.action === 'off'
+    && attempt.round === status.round && (step.next !== 'order' || isPowerOrder(attempt, node) !== isolates) && status.voided.every((voided) => attempt.level > voided.proof.level))
   if (verdict?.is !== 'dead' && incident.cause !== 'by-hand' && !begun) {
     const detail = verdict?.is === 'suspect' ? verdict.lacks : verdict?.is === 'ill' ? verdict.detail : 'not heard by this replica yet'
     return { because: 'not-dead', detail, lifts: 'evidence, or a beat' }
   }
-  const dump = orderedOff(status) ? undefined : dumping(node, on.now)
+  const dump = powerOrdered(incident, node) ? undefined : dumping(node, on.now)
   return dump ?? noOrders(on.seen.nodes, node, incident, on.storms, on.fencing, on.verdicts) ?? (on.fencing.has(node.name) ? undefined : mayBeStruck(at))
 }
 
@@ -381,6 +401,7 @@ function order(at: Situation, step: Next, { lacks, astray }: Lacking): Action[] 
     }
     case 'verify': return [...challengeNeighbours(on, incident, node), ...(astray === true ? [hold(node.name, { because: 'identity-unproven', detail: lacks, lifts: astrayLifts }, incident)] : [])]
     case 'wait': return step.overdue ? [hold(node.name, { because: 'order-may-land', detail: `${step.detail}, past its deadline`, lifts: 'the end of that program' }, incident)] : []
+    case 'spare': return [hold(node.name, { because: 'power-after', detail: step.detail, lifts: 'that time over, or a beat of the node' }, incident)]
     case 'rest': return [hold(node.name, { because: 'resting', detail: `${step.detail}; no proof: ${lacks}`, lifts: 'the next round' }, incident), ...cutOtherwise(at)]
     case 'none': return [hold(node.name, { because: step.because, detail: step.detail, lifts: 'a fence path that answers, or spec.acknowledge by a person who knows that the machine is off' }, incident), ...cutOtherwise(at)]
   }
@@ -393,11 +414,18 @@ function proven(at: Situation, proof: Proof): Action[] {
   const { on, incident, node, status } = at
   if (at.heard === 'new boot' || laterBoot(node, incident.boot)) return withBurial(at, returning(at))
   const since = provenAt(at) ?? on.now
-  // It never said that the machine is off: a partitioned node comes back like any other.
-  if (proof.kind === 'safe-detach') return at.heard === 'old boot' ? withBurial(at, returning(at)) : [...pursue(at), ...clearing(at, proof, since)]
+  if (isPartial(proof)) return provenInPart(at, proof, since)
   if (beatsSinceProof(at) || hasAnswered(at)) return challenged(at)
   if (status.step === 'recovery') return withBurial(at, bringBack(at))
   return [...clearing(at, proof, since), ...(unconfigured(proof, node) === undefined ? [] : cutOtherwise(at))]
+}
+
+/** It never said that the machine is off: a partitioned node comes back like any other, unless a person wants it off. What it does not
+ *  cover is freed by the machine's power. */
+function provenInPart(at: Situation, proof: Proof, since: Ms): Action[] {
+  const { abort, cause } = at.incident
+  if (at.heard === 'old boot' && (cause !== 'by-hand' || abort)) return withBurial(at, returning(at))
+  return [...(abort ? [] : pursue(at)), ...(at.heard === 'old boot' ? [] : clearing(at, proof, since))]
 }
 
 /** The fenced boot beats after the proof: what it says to a challenge issued after it shows the proof false. */
@@ -421,7 +449,7 @@ function refusedAbort({ incident, node, status }: Situation): Action[] {
 
 /** When this replica first saw the proof that stands, or the one that has lapsed. */
 function provenAt({ incident, node, status }: Situation): Ms | undefined {
-  return node.firstSeen.get(`proof ${incident.name} ${status.voided.length - (lapsed(status) === undefined ? 0 : 1)}`)
+  return status.proof === undefined && lapsed(status) === undefined ? undefined : node.firstSeen.get(lastProofKey(incident) ?? '')
 }
 
 const wellAgain = 'the node was heard since, Ready is True, and nothing was freed by that word'

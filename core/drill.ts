@@ -5,6 +5,7 @@
 import type { Action } from './action.ts'
 import { noOrders, type Brake } from './brake.ts'
 import { given, isOf, type Attempt, type Incident } from './incident.ts'
+import { isIsolation } from './isolation.ts'
 import { askDevices, askPods, beatsWithin, challenge } from './look.ts'
 import { sameBoot, type Drill, type Method, type Ms, type NodeName, type NodeSeen, type Observed } from './model.ts'
 import { auditOf, isIdentified, readingsOf, twoOffs, untrusted } from './proof.ts'
@@ -39,10 +40,11 @@ export function drill(at: Situation): Action[] {
   return next === undefined ? judge(at, methods, orders) : order(at, next, level)
 }
 
-/** What is not proven yet, before what is. */
+/** What is not proven yet, before what is. A machine that is isolated does not fall silent. */
 function levelOf({ node, incident }: Situation): number {
-  const unproven = node.path.levels.findIndex((methods) => methods.some((method) => !isIdentified(node, method, incident.boot)))
-  return Math.max(unproven, 0)
+  const power = node.path.levels.map((methods, level) => ({ methods, level })).filter(({ methods }) => !isIsolation(methods))
+  const unproven = power.find(({ methods }) => methods.some((method) => !isIdentified(node, method, incident.boot)))
+  return (unproven ?? power[0])?.level ?? node.path.levels.length
 }
 
 function begin(at: Situation, methods: readonly Method[], level: number): Action[] {

@@ -37,7 +37,8 @@ export interface Acknowledgement {
 export type Cause = 'silence' | 'hung' | 'found-off' | 'by-hand' | 'by-word' | 'drill' | 'owed'
 
 export interface IncidentStatus {
-  /** The seed's automaton. Running: orders and readings. Done: the need is over, what was cut is given back. */
+  /** The seed's automaton. Running: orders and readings. Done: the need is over, what was cut is given back. Error: every restart that the
+   *  policy allows was used up, and no device is ordered off any more. */
   readonly phase: 'New' | 'Running' | 'Done' | 'Final' | 'Error'
   readonly step: 'none' | 'isolation' | 'power-management' | 'clear' | 'recovery'
   readonly outcome?: Outcome
@@ -102,7 +103,24 @@ export function given({ attempts }: Pick<IncidentStatus, 'attempts'>): readonly 
   return attempts.filter((attempt) => attempt.result !== 'not-given')
 }
 
-export type ProofKind = 'off' | 'found-off' | 'vouched' | 'safe-detach'
+export type ProofKind = 'off' | 'found-off' | 'vouched' | 'isolated' | 'safe-detach'
+
+/** Of some volumes alone: the machine may run. */
+export function isPartial({ kind }: { readonly kind: ProofKind }): boolean {
+  return kind === 'isolated' || kind === 'safe-detach'
+}
+
+/** Of `firstSeen`: when this replica first saw the nth proof of an incident. Of a partial one apart, since a proof of the whole machine
+ *  takes its place without its being set aside. */
+export function proofKey(incident: string, nth: number, proof: { readonly kind: ProofKind }): string {
+  return `proof ${incident} ${nth}${isPartial(proof) ? ' partial' : ''}`
+}
+
+/** That of the proof that stands, or that was set aside last. */
+export function lastProofKey({ name, status: { proof, voided } }: Pick<Incident, 'name' | 'status'>): string | undefined {
+  const last = voided.at(-1)
+  return proof !== undefined ? proofKey(name, voided.length, proof) : last && proofKey(name, voided.length - 1, last.proof)
+}
 
 export interface ProofRecord {
   readonly kind: ProofKind
@@ -176,7 +194,7 @@ export type HoldReason =
   | 'not-dead' | 'blind' | 'pause' | 'dry-run' | 'unselected' | 'policy-conflict' | 'do-nothing'
   | 'order-may-land' | 'resting' | 'waiting-for-boot' | 'still-cut' | 'waiting-for-clean' | 'waiting-for-volumes' | 'waiting-for-kubelet'
   | 'proof-void' | 'proof-doubted' | 'out-of-levels' | 'finalizer' | 'sent-back' | 'rate' | 'foreign-taint' | 'unreadable'
-  | 'dumping' | 'aborted' | 'abort-refused' | 'unvouched' | 'not-due' | 'exclude' | 'maintenance' | 'remediator' | 'kept-off' | 'repeat-limit' | 'partial'
+  | 'power-after' | 'exhausted' | 'dumping' | 'aborted' | 'abort-refused' | 'unvouched' | 'not-due' | 'exclude' | 'maintenance' | 'remediator' | 'kept-off' | 'repeat-limit' | 'partial'
 
 export interface Moment {
   readonly at: string

@@ -2,6 +2,7 @@
 // A proof may have been shown false: the boot that it was of has answered after it. Or an *off* was never proven, and the boot that
 // it was meant for lives on: what was switched is another machine's.
 import { given, isOf, shownFalse, type Incident } from './incident.ts'
+import { isIsolation } from './isolation.ts'
 import { sameBoot, type Method, type Ms, type NodeName, type NodeSeen, type Observed, type PathAudit } from './model.ts'
 
 export interface Lie {
@@ -59,11 +60,12 @@ interface Stray {
   readonly at: string
 }
 
-/** Levels all of which was ordered off and said so, nothing of it switched on between, and no proof came of it. */
+/** Levels all of which was ordered off and said so, nothing of it switched on between, and no proof came of it. A machine that was
+ *  isolated goes on beating, and shows nothing by it. */
 function strayed(node: NodeSeen, { status }: Incident): readonly Stray[] {
   if (status.proof !== undefined || status.voided.length > 0) return []
   const attempts = given(status)
-  return node.path.levels.flatMap((methods): Stray[] => {
+  return node.path.levels.filter((methods) => !isIsolation(methods)).flatMap((methods): Stray[] => {
     const back = attempts.findIndex((attempt) => attempt.action === 'on' && methods.some((method) => isOf(attempt, method)))
     const orders = back === -1 ? attempts : attempts.slice(0, back)
     const offs = methods.map((method) => orders.findLast((attempt) => attempt.action === 'off' && isOf(attempt, method)))

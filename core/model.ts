@@ -83,7 +83,7 @@ export interface NodeSeen {
   readonly record?: NodeRecord
   /** The newest readings of each method, oldest first, this process's own. */
   readonly readings: readonly Reading[]
-  /** Methods configured for the node, level by level; with the faults that keep a path out. */
+  /** Methods configured for the node, level by level, those that isolate first; with the faults that keep a path out. */
   readonly path: FencePath
   readonly pods?: PodsSeen
   readonly volumes: readonly VolumeSeen[]
@@ -210,6 +210,9 @@ export interface Method {
   /** What it names is the Node's own claim (spec.providerID): nothing is ordered by it until the cloud's record was seen to bear the
    *  address of the node's beats. */
   readonly claimed?: true
+  /** It cuts the machine off from something, and leaves it running. These are the CSI drivers whose volumes the machine cannot write once
+   *  it is off, as the operator knows it. */
+  readonly isolates?: readonly string[]
   /** Its place among what is given back: the lowest first, as the operator wrote it. */
   readonly backAt?: number
   readonly digest: string

@@ -2,10 +2,14 @@
 // tried again, a level that fails gives way to the next, and after the last there is a rest and a new round. Nothing is
 // ordered twice at once, and no level is begun while an order of another is under way here.
 //
+// Levels that isolate come first. Once one of them stands the others are passed over, and the machine's power is left on for as long
+// as the policy wants; where none can be had its power goes at once, since nothing else keeps it from writing.
+//
 // And which orders already given may still land. An order that was sent cannot be taken back: a program that failed, timed
 // out or died with its leader may have left an *off* on its way, and until it cannot land any more nobody powers the node on
 // or ends the incident.
 import { given, isOf, shownFalse, type Attempt, type HoldReason, type Incident } from './incident.ts'
+import { driversBehind, isIsolation, powerMethods, powerOrdered } from './isolation.ts'
 import type { Method, Ms, NodeSeen, Reading } from './model.ts'
 import { seconds } from './judge.ts'
 import { auditOf, isIdentified, landsBy, readingsOf, unidentified, untrusted } from './proof.ts'
@@ -16,6 +20,8 @@ export type Next =
   | { readonly next: 'verify'; readonly level: number }
   /** `overdue`: a program runs past its deadline, which should have ended it. */
   | { readonly next: 'wait'; readonly detail: string; readonly overdue: boolean }
+  /** It is isolated, and its power is left on for a while. */
+  | { readonly next: 'spare'; readonly until: Ms; readonly detail: string }
   /** No level is left in this round. */
   | { readonly next: 'rest'; readonly until: Ms; readonly detail: string }
   /** Nothing can be ordered, round or no round. */
@@ -25,6 +31,8 @@ export type Next =
 const answersFor: Ms = 10_000
 /** A level that was ordered off and is not proven within this span has failed. */
 const verifyWithin: Ms = 30_000
+/** Sooner where it isolates: the power, which proves more, waits for it. */
+const isolatedWithin: Ms = 10_000
 /** A program is ended at its deadline, as a group, and that takes a moment. */
 const endsWithin: Ms = 10_000
 /** One lost answer of a device that has answered before is no reason to give up what was begun. */
@@ -119,10 +127,17 @@ function walk(incident: Incident, node: NodeSeen, round: number, now: Ms): Walke
   const begun = ordersIn(incident, round).map((attempt) => attempt.level)
   const first = Math.max(firstLevel(incident), ...begun)
   const reasons: Unfit[] = []
+  let isolated = false
   for (let level = first; level < node.path.levels.length; level += 1) {
+    const methods = node.path.levels[level] ?? []
+    if (isolated && isIsolation(methods)) continue
     const step = onLevel(incident, node, level, round, now)
     if ('next' in step) return { step }
-    reasons.push({ ...step, detail: `level ${level + 1}: ${step.detail}` })
+    if ('isolatedAt' in step) {
+      const stays = staysOn(incident, node, methods, step.isolatedAt, now)
+      if (stays !== undefined) return { step: stays }
+      isolated = true
+    } else reasons.push({ ...step, detail: `level ${level + 1}: ${step.detail}` })
   }
   const [only] = reasons
   if (only === undefined) return { left: none('out-of-levels', 'every level was shown false') }
@@ -135,13 +150,29 @@ interface Unfit {
   readonly detail: string
 }
 
+interface Isolated {
+  readonly isolatedAt: Ms
+}
+
+/** Why the power of a machine that is isolated stays on. One whose power was ordered off before, whose devices call it off, or that a person
+ *  wants off is not waited for. */
+function staysOn(incident: Incident, node: NodeSeen, methods: readonly Method[], since: Ms, now: Ms): Next | undefined {
+  const by = methods.map(({ name }) => name).join(', ')
+  const power = powerMethods(node)
+  if (power.length === 0) return none('still-cut', `${by} was ordered off, and no power_management= is configured: it stays so`)
+  const until = since + incident.policy.powerAfter
+  const saysOff = power.every((method) => readingsOf(node, method).at(-1)?.state === 'off')
+  if (now >= until || saysOff || powerOrdered(incident, node) || incident.cause === 'by-hand') return undefined
+  return { next: 'spare', until, detail: `isolated by ${by}; its power stays on for another ${seconds(until - now)} (powerAfter)` }
+}
+
 /** A level whose proof was shown false, and all before it, are not tried again in this incident. One whose proof has lapsed may
  *  be, once its devices answer. */
 export function firstLevel(incident: Incident): number {
   return Math.max(-1, ...shownFalse(incident.status).map((voided) => voided.proof.level)) + 1
 }
 
-function onLevel(incident: Incident, node: NodeSeen, level: number, round: number, now: Ms): Next | Unfit {
+function onLevel(incident: Incident, node: NodeSeen, level: number, round: number, now: Ms): Next | Unfit | Isolated {
   const methods = node.path.levels[level] ?? []
   const orders = ordersIn(incident, round).filter((attempt) => attempt.level === level)
   const back = incident.status.attempts.find((attempt) => attempt.action === 'on' && attempt.level === level)
@@ -157,7 +188,8 @@ function onLevel(incident: Incident, node: NodeSeen, level: number, round: numbe
   const [method] = due
   if (method !== undefined) return { next: 'order', method, level, round }
   const since = Math.max(...orders.map((attempt) => endedAt(node, attempt, now)))
-  if (now - since > verifyWithin) return { because: 'out-of-levels', detail: 'ordered off, and not proven since' }
+  if (isIsolation(methods) && (driversBehind(methods).length === 0 || incident.status.proof?.kind === 'isolated')) return { isolatedAt: since }
+  if (now - since > (isIsolation(methods) ? isolatedWithin : verifyWithin)) return { because: 'out-of-levels', detail: 'ordered off, and not proven since' }
   return { next: 'verify', level }
 }
 

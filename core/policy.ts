@@ -23,8 +23,12 @@ export interface Policy {
   readonly hungAfter: Ms
   /** Orders per method before the next level is tried. */
   readonly retries: number
+  /** Once a machine was isolated, its power is left on for so long: it may come back. */
+  readonly powerAfter: Ms
   /** After a round in which no level could be proven, the wait before the next one. */
   readonly restAfter: Ms
+  /** Rounds after the first one. Undefined: as many as it takes. */
+  readonly restarts?: number
   /** No new boot this long after *on*: order it again. */
   readonly bootWithin: Ms
   readonly returnPatience: Ms
@@ -77,6 +81,7 @@ export const defaultPolicy: Omit<Policy, 'name'> = {
   safeDetach: [],
   hungAfter: 120_000,
   retries: 2,
+  powerAfter: 0,
   restAfter: 60_000,
   bootWithin: 600_000,
   returnPatience: 600_000,

@@ -2,15 +2,17 @@
 // one: the brand cannot be written down anywhere else, so a forged proof does not compile. Everything that frees something
 // carries one.
 //
-// Three proofs stand here. *off*: we ordered a whole level off, and afterwards, once nothing of the level's programs ran any
+// Five proofs stand here. *off*: we ordered a whole level off, and afterwards, once nothing of the level's programs ran any
 // more, every method of it was read off twice, at least a second apart, by separate runs. *found-off*: nobody ordered
 // anything, yet every method of a level reads off twice, the paths were seen on while this very boot was beating, nothing
 // says on, and a probe and a witness asked after the first reading got no answer. *vouched*: a person
-// says that the machine is off, and nothing that could speak says otherwise. An answer that is missing, unknown or late is
-// never off.
+// says that the machine is off, and nothing that could speak says otherwise. Two are of some volumes alone, and the machine may run:
+// *isolated*, as *off*, by methods that put the volumes of some drivers out of its reach; *safe-detach*, by drivers that
+// refuse to detach what is in use. An answer that is missing, unknown or late is never off.
 import { doubtOfWord, forceEvictionKey, sourceOf, spokenSince, unasked, unread, wordOf } from './acknowledge.ts'
 import type { Extent } from './choice.ts'
-import { given, isOf, type Attempt, type Found, type Incident, type ProofKind, type ProofRecord } from './incident.ts'
+import { given, isOf, isPartial, proofKey, type Attempt, type Found, type Incident, type ProofKind, type ProofRecord } from './incident.ts'
+import { driversBehind, isIsolation, powerMethods } from './isolation.ts'
 import { sameBoot, type Boot, type Method, type Ms, type NodeSeen, type PathAudit, type Reading } from './model.ts'
 
 declare const made: unique symbol
@@ -39,13 +41,16 @@ export type Proven = { readonly proof: Proof } | Lacking
 /** `astray`: what was switched may have been another machine. */
 export interface Lacking { readonly lacks: string; readonly astray?: true }
 
-/** *off*: the level was ordered off in this incident. */
+/** *off*, or *isolated*: the level was ordered off in this incident. */
 export function proveOff(incident: Incident, node: NodeSeen, level: number, others: readonly NodeSeen[], now: Ms): Proven {
   const methods = node.path.levels[level] ?? []
   if (methods.length === 0) return { lacks: `level ${level + 1} has no methods` }
+  const isolates = isIsolation(methods)
+  const drivers = driversBehind(methods)
+  if (isolates && drivers.length === 0) return { lacks: `${methods.map(({ name }) => name).join(', ')} names no CSI driver whose volumes it puts out of reach` }
   const attempts = given(incident.status)
   const orders = ordersOf(incident, level)
-  const open = attempts.find((attempt) => attempt.result === 'running')
+  const open = attempts.find((attempt) => attempt.result === 'running' && (!isolates || methods.some((method) => isOf(attempt, method))))
   if (open !== undefined) return { lacks: `an order to ${open.method} is under way` }
   // The record's own order tells which came first: the times on it are of the clocks of several replicas.
   const on = attempts.find((attempt, index) => attempt.action === 'on' && orders[0] !== undefined && index > attempts.indexOf(orders[0]))
@@ -76,7 +81,8 @@ export function proveOff(incident: Incident, node: NodeSeen, level: number, othe
       evidence.push({ source: `identity ${method.name}`, word: `unproven: ${why}`, at: now })
     }
   }
-  const other = node.path.levels.flat().find((method) => !methods.includes(method) && outweighs(readingsOf(node, method).findLast((reading) => reading.startedAt >= since), firsts))
+  if (isolates) return { proof: makeProof('isolated', incident.boot, node.uid, level, methods, [...drivers.map((driver): Found => ({ source: `${driverSource}${driver}`, word: 'its volumes are out of reach', at: now })), ...evidence]) }
+  const other = powerMethods(node).find((method) => !methods.includes(method) && outweighs(readingsOf(node, method).findLast((reading) => reading.startedAt >= since), firsts))
   if (other !== undefined) return { lacks: `${other.name} says on` }
   return { proof: makeProof('off', incident.boot, node.uid, level, methods, evidence) }
 }
@@ -91,6 +97,7 @@ function outweighs(said: Reading | undefined, proving: readonly Reading[]): bool
 export function foundOff(boot: Boot, node: NodeSeen, level: number, now: Ms): Proven {
   const methods = node.path.levels[level] ?? []
   if (methods.length === 0) return { lacks: `level ${level + 1} has no methods` }
+  if (isIsolation(methods)) return { lacks: `level ${level + 1} does not switch the machine` }
   const evidence: Found[] = []
   let offAt = -Infinity
   for (const method of methods) {
@@ -103,7 +110,7 @@ export function foundOff(boot: Boot, node: NodeSeen, level: number, now: Ms): Pr
     offAt = Math.max(offAt, pair.first.endedAt)
     evidence.push({ source: `audit ${method.name}`, word: 'on', at: audit.at }, ...offs(pair))
   }
-  const other = node.path.levels.flat().find((method) => readingsOf(node, method).at(-1)?.state === 'on')
+  const other = powerMethods(node).find((method) => readingsOf(node, method).at(-1)?.state === 'on')
   if (other !== undefined) return { lacks: `${other.name} says on` }
   if (node.probe === undefined || node.probe.askedAt < offAt) return { lacks: 'the kubelet port was not asked since the first off' }
   if (node.probe.word !== 'silent') return { lacks: 'the kubelet port answers' }
@@ -151,8 +158,12 @@ function onMayLand(incident: Incident, node: NodeSeen, now: Ms): string | undefi
 export type Extended = Pick<Proof, 'kind'> & { readonly evidence?: readonly { readonly source: string }[] }
 
 /** How far a proof goes: to the whole machine, to volumes of some drivers, or to what does not tolerate the taint it rests on. */
-export function extentOf({ kind, evidence = [] }: Extended): Extent {
-  if (kind === 'safe-detach') return { drivers: evidence.flatMap(({ source }) => (source.startsWith(driverSource) ? [source.slice(driverSource.length)] : [])) }
+export function extentOf(proof: Extended): Extent {
+  const { kind, evidence = [] } = proof
+  if (isPartial(proof)) {
+    const drivers = evidence.flatMap(({ source }) => (source.startsWith(driverSource) ? [source.slice(driverSource.length)] : []))
+    return { drivers, ...(kind === 'isolated' ? { outOfReach: true } : {}) }
+  }
   return evidence.some(({ source }) => source.startsWith(forceEvictionKey)) ? { tolerated: true } : {}
 }
 
@@ -170,7 +181,7 @@ export function borneOut(proof: Proof, incident: Incident, node: NodeSeen, now: 
 
 /** What speaks against a proof that stands: nothing more is freed while it does. */
 export function doubtOf(proof: Proof, incident: Incident, node: NodeSeen, now: Ms): string | undefined {
-  if (proof.kind === 'safe-detach') return spokenSince(node, incident.boot, node.firstSeen.get(`proof ${incident.name} ${incident.status.voided.length}`) ?? now)
+  if (proof.kind === 'safe-detach') return spokenSince(node, incident.boot, node.firstSeen.get(proofKey(incident.name, incident.status.voided.length, proof)) ?? now)
   return proof.kind === 'vouched' ? doubtOfWord(incident, node, now) : contradicted(proof, node, now)
 }
 
@@ -285,9 +296,10 @@ function firstOff(readings: readonly Reading[], since: Ms, now: Ms): Reading | u
   return first
 }
 
-/** When every method of a level had said off once since then, with nothing else said after it. Undefined: no level has. */
+/** When every method of a level that switches the machine had said off once since then, with nothing else said after it. Undefined: no level has. */
 export function saidOffAt(node: NodeSeen, since: Ms, now: Ms): Ms | undefined {
   for (const level of node.path.levels) {
+    if (isIsolation(level)) continue
     const firsts = level.map((method) => firstOff(readingsOf(node, method), since, now)?.endedAt)
     if (level.length > 0 && firsts.every((at) => at !== undefined)) return Math.max(...firsts)
   }

@@ -7,9 +7,10 @@ import { keyOf, type Action, type Look } from './action.ts'
 import type { Brake } from './brake.ts'
 import { foreignTaint, hasOurs, hasTaint, outOfServiceKey, quarantineKey, unburied } from './clear.ts'
 import { secure } from './clearing.ts'
-import { cutBy, cuts, lost, type Cut } from './cut.ts'
+import { cutBy, cuts, lost, staysCut, type Cut } from './cut.ts'
 import { given, isOf, shownFalse, type Attempt, type Incident, type Outcome } from './incident.ts'
 import { keptOff } from './hands.ts'
+import { powerOrdered } from './isolation.ts'
 import { seconds, shutsDown, type Verdict } from './judge.ts'
 import { askClean, askDevices, suspicion } from './look.ts'
 import { fencedKey, type Method, type Ms, type NodeSeen, type PodSeen } from './model.ts'
@@ -30,12 +31,14 @@ export function bringBack(at: Situation): Action[] {
   const stays = keptOff(node) ?? fencedTooOften(at)
   if (stays !== undefined) return [hold(node.name, stays, incident), ...askDevices(node, on.now, bootsStill)]
   const level = status.proof?.level ?? 0
-  const ours = given(status).some((attempt) => attempt.action === 'off')
+  const ours = powerOrdered(incident, node)
   const vouched = status.proof?.kind === 'vouched'
   if ((!ours || vouched) && !incident.policy.powerOnFoundOff) {
     // A brake may have kept the securing off back when the node was cleared.
     const secured = status.proof === undefined ? [] : secure(at, recall(status.proof))
-    return [...secured, ...askDevices(node, on.now, bootsStill), ...rest(`${vouched ? 'a person switched it off' : 'it was found off, and nobody here switched it off'}: there may be hands in the machine`)]
+    // What it was cut off from is not its power: whoever boots it needs that.
+    const isolated = cuts(incident, node).filter(({ method, givenBack }) => method.isolates !== undefined && !givenBack)
+    return [...secured, ...giveOn(at, isolated), ...askDevices(node, on.now, bootsStill), ...rest(`${vouched ? 'a person switched it off' : 'it was found off, and nobody here switched it off'}: there may be hands in the machine`)]
   }
   const pending = offPending(at) ?? foreignTaint(node)
   if (pending !== undefined) return [hold(node.name, pending, incident)]
@@ -78,7 +81,7 @@ export function returning(at: Situation): Action[] {
   // by our own order, which landed on it: nobody else would switch it on.
   const dark = cuts(incident, node).filter((cut) => (cut.givenBack ? speaks && wasUndone(incident, cut) : cut.says === 'off' || cut.says === 'nothing yet'))
   if (dark.length > 0 && shutsDown(node)) return [...looks, hold(node.name, { ...waitsForBoot, detail: shutDown }, incident)]
-  if (dark.length > 0) return [...looks, ...asksOf(at, dark, looks), ...giveOn(at, dark.filter(({ says }) => says === 'off')), ...stillCut(at, dark, [])]
+  if (dark.length > 0) return [...looks, ...asksOf(at, dark, looks), ...asksClean(at, dark), ...giveOn(at, dark.filter(({ says }) => says === 'off')), ...stillCut(at, dark, [])]
   if (speaks) return settleDown(at, 'Recovered', at.heard === 'new boot' ? 'the node is back, clean, in a new boot' : 'the node is heard again, and clean')
   if (booting(at)) return [...looks, hold(node.name, waitsForBoot, incident)]
   if (verdict?.is === 'dead') return end(at, 'Recovered', 'its next boot fell silent: another incident takes over')
@@ -110,7 +113,7 @@ export function giveBack(at: Situation): Action[] {
   // Switched on, and off since: an *off* that was thought to be over has landed.
   const owed = cuts(incident, node).filter(({ givenBack, says }) => !givenBack || (!speaks && says === 'off')).filter(answered(mute))
   const lacking = forgotten(at)
-  if (owed.length + lacking.length > 0) return [...looks, ...shut, ...giveOn(at, owed), ...waits, ...stillCut(at, owed, lacking)]
+  if (owed.length + lacking.length > 0) return [...looks, ...shut, ...asksClean(at, owed), ...giveOn(at, owed), ...waits, ...stillCut(at, owed, lacking)]
   if (mute.length > 0) return [...looks, ...shut, ...waits]
   // With a proof, where its Node was made anew after it; what was freed by one that has lapsed keeps the quarantine on as after any other.
   const freed = status.proof !== undefined || status.voided.length > 0
@@ -230,6 +233,11 @@ function asksOf({ on, node }: Situation, methods: readonly { readonly method: Me
     .filter((look) => look.do === 'askDevice' && methods.some(({ method }) => method.name === look.method.name) && !looks.some((other) => keyOf(other) === keyOf(look)))
 }
 
+/** What it was cut off from is given back to the boot of then only once that is clean. */
+function asksClean({ on, node, heard }: Situation, cut: readonly Cut[]): Look[] {
+  return heard === 'old boot' && cut.some(({ method }) => method.isolates !== undefined) ? askClean(node, on.now) : []
+}
+
 const namesOf = (methods: readonly { readonly method: Method }[]): string => methods.map(({ method }) => method.name).join(', ')
 
 /** What was cut by a configuration that is not there any more. The machine's next boot has power. */
@@ -242,9 +250,11 @@ export function cutOtherwise(at: Situation): Action[] {
   return stillCut(at, [], forgotten(at))
 }
 
-function stillCut({ incident, node }: Situation, owed: readonly Cut[], lacking: readonly string[]): Action[] {
+function stillCut(at: Situation, owed: readonly Cut[], lacking: readonly string[]): Action[] {
+  const { incident, node } = at
+  const tried = owed.filter(({ method }) => staysCut(at, method) === undefined)
   const parts = [
-    ...(owed.length === 0 ? [] : [{ detail: `${namesOf(owed)} was ordered off, and on without success so far`, lifts: 'an order on that ends verified' }]),
+    ...(tried.length === 0 ? [] : [{ detail: `${namesOf(tried)} was ordered off, and on without success so far`, lifts: 'an order on that ends verified' }]),
     ...(lacking.length === 0 ? [] : [{
       detail: `${lacking.join(', ')} was ordered off, and is not configured any more as it was then: nothing here can switch it on`, lifts: 'that configuration, or a new boot of the machine',
     }]),
@@ -289,7 +299,7 @@ function giveOn(at: Situation, methods: readonly Cut[]): Action[] {
   const foreign = methods.length === 0 ? undefined : keptOff(node) ?? foreignTaint(node)
   if (foreign !== undefined) return [hold(node.name, foreign, incident)]
   const due = methods.filter((one) => on.now >= onDue(incident, node, one, on.now)).toSorted((one, other) => placeOf(one) - placeOf(other))
-  const waits = due.map(({ method }) => mustStayOff(at, method))
+  const waits = due.map(({ method }) => mustStayOff(at, method) ?? staysCut(at, method))
   const next = due[waits.indexOf(undefined)]
   if (next === undefined) return waits.slice(0, 1).flatMap((brake) => (brake === undefined ? [] : [hold(node.name, brake, incident)]))
   // One after the other, as it is written: a machine is not given back to its storage while its power is only being asked for.

@@ -3,7 +3,7 @@
 // boot, no VolumeAttachment of a freed volume names it, and the taints whose absence controllers may not have noticed yet
 // have been gone for a while.
 import type { Brake } from './brake.ts'
-import { given, type Incident } from './incident.ts'
+import { given, lastProofKey, type Incident } from './incident.ts'
 import { foreignTaint, hasTaint, outOfServiceKey } from './clear.ts'
 import { seconds } from './judge.ts'
 import { sameBoot, type BeatSeen, type Ms, type NodeSeen } from './model.ts'
@@ -23,15 +23,8 @@ export function awaiting(incident: Incident | undefined, node: NodeSeen, now: Ms
   if (!kubeletBack(incident, node, beat)) {
     return { because: 'waiting-for-kubelet', detail: `kubelet on ${node.name} has not posted Ready since this boot`, lifts: 'Ready posted in this boot' }
   }
-  const clean = beat.clean
-  if (clean === undefined || clean.at < worldStoodStill(incident, node, beat) || clean.report.state === 'unknown') {
-    const why = clean?.report.state === 'unknown' ? `: ${clean.report.reason}` : ''
-    return { because: 'waiting-for-clean', detail: `${node.name} cannot tell yet whether it is clean${why}`, lifts: 'a clean report of its agent' }
-  }
-  if (clean.report.state === 'dirty') {
-    const found = clean.report.leftovers
-    return { because: 'waiting-for-clean', detail: `${found.length} left over on ${node.name}: ${found.slice(0, 3).map((one) => `${one.kind} ${one.path}`).join('; ')}`, lifts: 'a clean report of its agent' }
-  }
+  const unclean = lacksClean(incident, node, beat)
+  if (unclean !== undefined) return unclean
   const held = node.volumes.filter((volume) => volume.deleting && incident?.status.volumes.some((freed) => freed.attachment === volume.attachment))
   if (held.length > 0) return { because: 'waiting-for-volumes', detail: `${held.length} freed volumes are still being detached from ${node.name}`, lifts: 'their VolumeAttachments gone' }
   const kubernetes = node.taints.find((taint) => taint.key === 'node.kubernetes.io/not-ready' || taint.key === 'node.kubernetes.io/unreachable')
@@ -42,6 +35,20 @@ export function awaiting(incident: Incident | undefined, node: NodeSeen, now: Ms
   if (freedByForce(incident) && (gone === undefined || now - gone < cachesOutlive)) {
     const since = gone === undefined ? 'still on' : `off for ${seconds(now - gone)} of ${seconds(cachesOutlive)}`
     return { because: 'waiting-for-kubelet', detail: `out-of-service is ${since}: controllers' caches outlive a taint`, lifts: `${seconds(cachesOutlive)} without it` }
+  }
+  return undefined
+}
+
+/** Undefined: its agent has found nothing left over since anything was cut or freed. */
+export function lacksClean(incident: Incident | undefined, node: NodeSeen, beat: BeatSeen): Brake | undefined {
+  const { clean } = beat
+  if (clean === undefined || clean.at < worldStoodStill(incident, node, beat) || clean.report.state === 'unknown') {
+    const why = clean?.report.state === 'unknown' ? `: ${clean.report.reason}` : ''
+    return { because: 'waiting-for-clean', detail: `${node.name} cannot tell yet whether it is clean${why}`, lifts: 'a clean report of its agent' }
+  }
+  if (clean.report.state === 'dirty') {
+    const found = clean.report.leftovers
+    return { because: 'waiting-for-clean', detail: `${found.length} left over on ${node.name}: ${found.slice(0, 3).map((one) => `${one.kind} ${one.path}`).join('; ')}`, lifts: 'a clean report of its agent' }
   }
   return undefined
 }
@@ -60,9 +67,7 @@ function worldStoodStill(incident: Incident | undefined, node: NodeSeen, beat: B
 
 /** When this replica first saw the latest proof, standing or void. */
 function provenAt(incident: Incident | undefined, node: NodeSeen): Ms | undefined {
-  if (incident === undefined) return undefined
-  const { name, status } = incident
-  return node.firstSeen.get(`proof ${name} ${status.proof === undefined ? status.voided.length - 1 : status.voided.length}`)
+  return incident && node.firstSeen.get(lastProofKey(incident) ?? '')
 }
 
 /** In a new boot a status that bears its boot id is of that boot; where machines share the kernel's, one that was posted after

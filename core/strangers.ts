@@ -1,14 +1,16 @@
-// A fenced boot that lives: what it still runs of pods that are gone runs elsewhere by now, and its kubelet may be dead or deaf.
+// A fenced boot that lives, because its proof was false or because it was merely cut off from its storage: what it still runs of pods
+// that are gone runs elsewhere by now, and its kubelet may be dead or deaf.
 import type { Action, Look } from './action.ts'
-import { shownFalse } from './incident.ts'
+import { lastProofKey, shownFalse } from './incident.ts'
 import { askClean } from './look.ts'
 import type { Situation } from './situation.ts'
 
 /** Its agent ends that before anything else is waited for, and goes on being told until it is clean. */
 export function withStop({ on, incident, node, status, heard }: Situation, actions: readonly Action[]): Action[] {
-  if (shownFalse(status).length === 0 || heard !== 'old boot') return [...actions]
-  // What was said or asked before the proof was shown false is of another time.
-  const since = node.beat?.answered?.issuedAt ?? node.firstSeen.get(`proof ${incident.name} ${status.voided.length - 1}`) ?? on.now
+  const isolated = status.proof?.kind === 'isolated'
+  if ((shownFalse(status).length === 0 && !isolated) || heard !== 'old boot') return [...actions]
+  // What was said or asked before it was cut off, or before the proof was shown false, is of another time.
+  const since = (isolated ? undefined : node.beat?.answered?.issuedAt) ?? node.firstSeen.get(lastProofKey(incident) ?? '') ?? on.now
   const clean = node.beat?.clean
   if (clean?.report.state === 'clean' && clean.at > since) return [...actions]
   const asked = node.pods !== undefined && node.pods.askedAt >= since

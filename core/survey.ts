@@ -4,7 +4,7 @@ import { isShut } from './acceptance.ts'
 import { forceEvictionKey } from './acknowledge.ts'
 import { storm, type Silent, type Storm } from './brake.ts'
 import { hasTaint, quarantineKey } from './clear.ts'
-import { given, type Incident } from './incident.ts'
+import { given, isPartial, type Incident } from './incident.ts'
 import { isLate, judge, lastBeat, shutsDown, soonestLate, type Peers, type Verdict } from './judge.ts'
 import { sameBoot, type BeatSeen, type Ms, type NodeName, type NodeSeen, type Observed } from './model.ts'
 import { beatsWithin, listenersOf } from './look.ts'
@@ -165,7 +165,7 @@ function profileOf(chosen: Chosen, incident: Incident | undefined): Policy['prof
 
 /** Proven off, its silence is no sign of a common fault; the silence of the boot that came after is. */
 function explained(node: NodeSeen, incident: Incident | undefined): boolean {
-  return incident?.status.proof !== undefined && incident.status.proof.kind !== 'safe-detach' && incident.nodeUid === node.uid && (node.beat === undefined || sameBoot(node.beat.boot, incident.boot))
+  return incident?.status.proof !== undefined && !isPartial(incident.status.proof) && incident.nodeUid === node.uid && (node.beat === undefined || sameBoot(node.beat.boot, incident.boot))
 }
 
 function slotHolders(seen: Observed, open: ReadonlyMap<NodeName, Incident>, now: Ms): Set<NodeName> {
@@ -185,7 +185,7 @@ function holdsSlot(incident: Incident, node: NodeSeen, now: Ms): boolean {
   if ([...node.busy].some((key) => key.startsWith('order '))) return true
   if (!given(status).some((attempt) => attempt.action === 'off' && attempt.round === status.round)) return false
   if (node.beat !== undefined && !sameBoot(node.beat.boot, incident.boot)) return false
-  if (status.proof !== undefined) return unconfigured(recall(status.proof), node) === undefined
+  if (status.proof !== undefined && !isPartial(status.proof)) return unconfigured(recall(status.proof), node) === undefined
   const step = nextOrder(incident, node, now)
   return step.next === 'wait' || step.next === 'verify' || (step.next === 'order' && step.round === status.round)
 }

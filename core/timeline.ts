@@ -1,7 +1,7 @@
 // What each deed writes on the incident: from the status before to the status after. Pure, so that the same change can be
 // applied again to a newer copy when a write met a conflict. `at` is wall time as text, for people.
 import type { HoldAction } from './action.ts'
-import { lapsed, type Attempt, type DrillSeen, type Evidence, type Hold, type IncidentStatus, type Moment, type Outcome, type PodFate, type Taken, type VolumeFate } from './incident.ts'
+import { isPartial, lapsed, type Attempt, type DrillSeen, type Evidence, type Hold, type IncidentStatus, type Moment, type Outcome, type PodFate, type Taken, type VolumeFate } from './incident.ts'
 import type { Ms, PodSeen, VolumeSeen } from './model.ts'
 import type { Proof } from './proof.ts'
 
@@ -26,13 +26,14 @@ export function completed(taken: Taken, at: string): Change {
   return (status) => (status.taken === undefined ? tell({ ...status, taken }, at, 'completed', `boot ${taken.boot}, by policy ${taken.policy.name}`) : status)
 }
 
-export function ordered(attempt: Attempt): Change {
-  const step = attempt.action === 'on' ? 'recovery' : 'power-management'
+/** `isolates`: it is no order to the machine's power. */
+export function ordered(attempt: Attempt, isolates = false): Change {
+  const step = attempt.action === 'on' ? 'recovery' : isolates ? 'isolation' : 'power-management'
   return (status) => tell({
     ...status, attempts: [...status.attempts, attempt], level: attempt.level, round: attempt.round,
-    phase: status.phase === 'New' ? 'Running' : status.phase,
+    phase: status.phase === 'New' || status.phase === 'Error' ? 'Running' : status.phase,
     // The securing off after found-off must not take the incident back behind its clear.
-    step: status.proof !== undefined && attempt.action === 'off' ? status.step : step,
+    step: status.proof !== undefined && !isPartial(status.proof) && attempt.action === 'off' ? status.step : step,
   }, attempt.startedAt, `ordered ${attempt.action}`, `${attempt.method} (${attempt.agent}), level ${attempt.level + 1}, round ${attempt.round}`)
 }
 
@@ -116,6 +117,10 @@ export function tainted(outOfService: boolean, at: string): Change {
 
 export function untainted(key: string, because: string, cleared: boolean, at: string): Change {
   return (status) => tell(cleared ? { ...status, step: 'recovery' } : status, at, 'untainted', `${key}: ${because}`)
+}
+
+export function exhausted(because: string, at: string): Change {
+  return (status) => (status.phase === 'Error' ? status : tell({ ...status, phase: 'Error' }, at, 'exhausted', because))
 }
 
 export function withdrawn(because: string, at: string, drill?: DrillSeen): Change {

@@ -1,4 +1,4 @@
-// Power devices: a BMC that switches a machine's chassis, or an outlet that feeds it. What a device says and what is true are
+// Devices that cut machines off: a BMC that switches a machine's chassis, an outlet that feeds it, a port to its storage. What a device says and what is true are
 // two things here; the machine's own state is the truth, and each fault is a way in which the two part.
 import type { Ms } from '../core/model.ts'
 import type { Clock } from '../edge/clock.ts'
@@ -75,7 +75,7 @@ export interface DevicePlan {
   readonly name: string
   readonly feed: 'own' | 'machine'
   /** Chassis devices know the board they sit on and tell its UUID. */
-  readonly kind: 'chassis' | 'outlet'
+  readonly kind: 'chassis' | 'outlet' | 'port'
   readonly timing: DeviceTiming
   readonly note: (what: string, facts: Readonly<Record<string, unknown>>) => void
 }
@@ -167,7 +167,7 @@ export function createDevice(world: Clock, host: Host, feeds: Feeds, plan: Devic
       fed = there
       note(there ? 'device fed again' : 'device lost its feed', { device: name })
       for (const plug of plugs.keys()) feed(plug)
-      for (const { machine } of plugs.values()) if (kind === 'outlet' && machine !== undefined) feeds.follow(machine)
+      for (const { machine } of plugs.values()) if (kind !== 'chassis' && machine !== undefined) feeds.follow(machine)
     },
     turn: (plug, to) => act(plug, to),
     async read(plug) {
@@ -247,7 +247,7 @@ export function createDevice(world: Clock, host: Host, feeds: Feeds, plan: Devic
   }
 
   function truth({ machine, switched }: Plug): 'on' | 'off' {
-    if (kind === 'outlet') return switched
+    if (kind !== 'chassis') return switched
     return machine === undefined || machine.state() === 'off' || machine.hibernated() ? 'off' : 'on'
   }
 
@@ -256,17 +256,17 @@ export function createDevice(world: Clock, host: Host, feeds: Feeds, plan: Devic
     if (there === undefined || !fed) return
     there.switched = to
     const { machine } = there
-    note('device switched', { device: name, plug, to, machine: machine?.name ?? 'nothing' })
+    note(kind === 'port' ? 'port switched' : 'device switched', { device: name, plug, to, machine: machine?.name ?? 'nothing' })
     feed(plug)
     if (machine === undefined) return
-    if (kind === 'outlet') feeds.follow(machine)
+    if (kind !== 'chassis') feeds.follow(machine)
     else if (to === 'off') machine.powerOff()
     else if (feeds.live(machine)) machine.powerOn()
   }
 
   function feed(plug: string): void {
     const { machine, switched } = plugs.get(plug) ?? {}
-    if (kind === 'outlet' && machine !== undefined) feeds.set(machine, `${name}/${plug}`, fed && switched === 'on')
+    if (kind !== 'chassis' && machine !== undefined) feeds.set(machine, `${name}/${plug}`, fed && switched === 'on')
   }
 }
 

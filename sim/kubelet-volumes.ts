@@ -82,7 +82,7 @@ export function kubeletVolumes(
       wanted.set(podUid, list)
     },
     async mayMount(volume, reported) {
-      if (!reported.has(volume.unique)) return false
+      if (!reported.has(volume.unique) || !storage.reaches(machine.name)) return false
       const node = await api.get<NodeObject>(`/api/v1/nodes/${machine.name}`)
       if (!node.ok || !(node.value.status?.volumesAttached ?? []).some(({ name }) => name === volume.unique)) return false
       return await attached(volume)

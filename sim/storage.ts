@@ -1,6 +1,6 @@
 // The storage behind the CSI driver, and the data plane's truth. It refuses nothing: a volume takes a write from whoever sends
-// one, attached or not, because real networks of disks have been seen to. What keeps two writers apart must therefore be
-// elsewhere, and this file is where its failure would show.
+// one, attached or not, because real networks of disks have been seen to; only what is cut off from it does not arrive. What keeps two
+// writers apart must therefore be elsewhere, and this file is where its failure would show.
 import type { Ms, NodeName } from '../core/model.ts'
 import type { Clock } from '../edge/clock.ts'
 
@@ -30,6 +30,8 @@ export interface Storage {
   attach(volume: string, node: NodeName): void
   detach(volume: string, node: NodeName): void
   attachedTo(volume: string): readonly NodeName[]
+  /** Whether the node is not cut off from it. */
+  reaches(node: NodeName): boolean
   write(volume: string, writer: Writer, kind: Stretch['kind']): void
   /** The same, for who writes all day: each call of the answer is a write. */
   pen(volume: string, writer: Writer, kind: Stretch['kind']): () => void
@@ -44,7 +46,9 @@ export interface Storage {
 /** A writer that was silent longer begins a new stretch, so that a pause is seen as one. */
 const gap: Ms = 1_000
 
-export function createStorage(clock: Pick<Clock, 'now'>, note: (what: string, facts: Readonly<Record<string, unknown>>) => void): Storage {
+export function createStorage(
+  clock: Pick<Clock, 'now'>, note: (what: string, facts: Readonly<Record<string, unknown>>) => void, reaches: (node: NodeName) => boolean = () => true,
+): Storage {
   const attachments = new Map<string, Map<NodeName, Ms>>()
   const released = new Map<string, Ms>()
   const log: Stretch[] = []
@@ -57,7 +61,7 @@ export function createStorage(clock: Pick<Clock, 'now'>, note: (what: string, fa
   }
 
   return {
-    log,
+    log, reaches,
     addVolume(volume) {
       if (!attachments.has(volume)) attachments.set(volume, new Map())
     },
@@ -86,6 +90,7 @@ export function createStorage(clock: Pick<Clock, 'now'>, note: (what: string, fa
   }
 
   function land(key: string, volume: string, writer: Writer, kind: Stretch['kind']): void {
+    if (!reaches(writer.node)) return
     const now = clock.now()
     let stretch = current.get(key)
     if (stretch === undefined || now - stretch.lastAt > gap) {

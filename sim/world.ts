@@ -12,6 +12,7 @@ import { virtualClock, type VirtualClock } from './clock.ts'
 import { startControlLoops, type ControlLoops } from './controllers/control-loops.ts'
 import { createDevice, createFeeds, type DevicePlan, type PowerDevice } from './device.ts'
 import { twins, twoWriters, wroteAfterRelease, type DoubleWriters, type LateWriter, type Running, type Twins } from './judges.ts'
+import { createFabric } from './fabric.ts'
 import { createMachine, uuid } from './machine.ts'
 import { createNetwork, type Host, type Network } from './network.ts'
 import { startProcess, type Process } from './process.ts'
@@ -23,7 +24,7 @@ import { createWriters } from './writers.ts'
 import { createLevers, type Levers } from './world/levers.ts'
 import { createNode, type WorldNode } from './world/node.ts'
 import { agentDaemonSet, apply, bindClaims, foundations, handleOf, workload } from './world/objects.ts'
-import { strip, switchesOf, type Switch } from './world/power.ts'
+import { fabric, strip, switchesOf, type Switch } from './world/power.ts'
 import { createReplicas, type Replicas } from './world/replica-place.ts'
 import { usualWorld, type WorldSettings } from './world/settings.ts'
 
@@ -82,7 +83,8 @@ export async function createWorld(wanted: Partial<WorldSettings> & Pick<WorldSet
   const truth = createTruth(clock)
   const note = truth.note
   const network = createNetwork(clock, chance.fork('network'), settings.weather)
-  const storage = createStorage(clock, note)
+  const ports = createFabric(clock)
+  const storage = createStorage(clock, note, ports.reaches)
   const writers = createWriters(clock)
   const feeds = createFeeds()
   const devices = new Map<string, PowerDevice>()
@@ -117,7 +119,7 @@ export async function createWorld(wanted: Partial<WorldSettings> & Pick<WorldSet
   let loops = server === undefined ? undefined : startLoops()
 
   const addDevice: World['addDevice'] = (name, address, { timing, ...plan }) => {
-    const device = createDevice(clock, network.addHost(name, address), feeds, { name, ...plan, timing, note })
+    const device = createDevice(clock, network.addHost(name, address), plan.kind === 'port' ? ports : feeds, { name, ...plan, timing, note })
     devices.set(name, device)
     devices.set(address, device)
     return device
@@ -134,7 +136,7 @@ export async function createWorld(wanted: Partial<WorldSettings> & Pick<WorldSet
     const built = switchesOf(settings.power, { node: name, index, zone: index % settings.zones })
     switches.set(name, built)
     for (const { device, address, plug, kind } of built.flat()) {
-      const there = devices.get(device) ?? addDevice(device, address, kind === 'chassis' ? settings.device : strip)
+      const there = devices.get(device) ?? addDevice(device, address, { chassis: settings.device, outlet: strip, port: fabric }[kind])
       there.wire(plug, machine)
     }
     nodes.set(name, createNode({
@@ -171,7 +173,7 @@ export async function createWorld(wanted: Partial<WorldSettings> & Pick<WorldSet
     judges: {
       twoWriters: () => twoWriters(storage.log),
       wroteAfterRelease: () => wroteAfterRelease(storage.log),
-      twins: () => twins(runs),
+      twins: () => twins(runs, (node, from, until) => ports.shutThroughout(node, from, until ?? clock.now())),
       isPoweredOn: (node) => nodes.get(node)?.machine.state() !== 'off',
       writersOf: (volume) => storage.writersOf(volume, 500),
     },

@@ -1,10 +1,11 @@
 // The fence configuration that an operator would write for a world's racks: templates, methods, steps, as ConfigMaps.
 import type { KubeObject } from '../../coordinator/api.ts'
+import { usualWorld } from './settings.ts'
 import { switchesOf, type Placed, type Power, type Switch } from './power.ts'
 
 /** What is the same for all nodes but the outlet's name stands once, for `{node}`; else each node has its own ConfigMap. */
 export function fenceObjects(namespace: string, power: Power, placed: readonly Placed[]): readonly KubeObject[] {
-  const templates = [template(namespace, 'bmc', 'redfish'), template(namespace, 'pdu', 'fence_apc_snmp')]
+  const templates = [template(namespace, 'bmc', 'redfish'), template(namespace, 'pdu', 'fence_apc_snmp'), template(namespace, 'fabric', 'fc-switch')]
   const anyNode = dataOf(switchesOf(power, { node: '{node}', index: 0, zone: 0 }))
   const shared = placed.every((place) => same(dataOf(switchesOf(power, place)), anyNode, place.node))
   if (shared) return [...templates, configMap(namespace, 'fence-config-default', anyNode)]
@@ -17,8 +18,11 @@ export function fenceObjects(namespace: string, power: Power, placed: readonly P
 type Data = Readonly<Record<string, string>>
 
 function dataOf(levels: readonly (readonly Switch[])[]): Data {
+  const isolating = levels.filter((level) => level.some(({ kind }) => kind === 'port'))
+  const power = levels.filter((level) => !isolating.includes(level))
+  const isolation = isolating.length === 0 ? '' : `isolation=${isolating.map((level) => named(level, 'off')).join(' | ')}\n`
   return {
-    'config.properties': `power_management=${levels.map((level) => named(level, 'off')).join(' | ')}\nrecovery=${levels.map((level) => named(level, 'on')).join(' ')}\n`,
+    'config.properties': `${isolation}power_management=${power.map((level) => named(level, 'off')).join(' | ')}\nrecovery=${[...power, ...isolating].map((level) => named(level, 'on')).join(' ')}\n`,
     ...Object.fromEntries(levels.flat().flatMap((one) => [method(one, 'off'), method(one, 'on')])),
   }
 }
@@ -27,8 +31,11 @@ function named(level: readonly Switch[], to: 'off' | 'on'): string {
   return level.map(({ name }) => `${name}-${to}`).join(' ')
 }
 
+const templateOf = { chassis: 'bmc', outlet: 'pdu', port: 'fabric' } as const
+
 function method({ name, address, plug, kind }: Switch, to: 'off' | 'on'): readonly [string, string] {
-  return [`fence-method-${name}-${to}`, `template=fence-method-template-${kind === 'chassis' ? 'bmc' : 'pdu'}\nip=${address}\nplug=${plug}\naction=${to}\n`]
+  const drivers = kind === 'port' && to === 'off' ? `drivers=${usualWorld.driver}\n` : ''
+  return [`fence-method-${name}-${to}`, `template=fence-method-template-${templateOf[kind]}\nip=${address}\nplug=${plug}\naction=${to}\n${drivers}`]
 }
 
 function same(own: Data, anyNode: Data, node: string): boolean {

@@ -3,11 +3,12 @@
 import type { DevicePlan } from '../device.ts'
 
 /** Each is what operators have: a controller in each machine; one controller for all machines of an enclosure; a strip whose
- *  outlets bear the nodes' names; two supplies, on one strip or on two; a controller, and the rack's strips where it fails. */
-export type Power = 'bmc' | 'enclosure' | 'outlet' | 'two feeds on one strip' | 'two feeds on two strips' | 'bmc, then outlet' | 'bmc, then two feeds'
+ *  outlets bear the nodes' names; two supplies, on one strip or on two; a controller, and the rack's strips where it fails; a switch
+ *  before the storage, which isolates, and a controller. */
+export type Power = 'bmc' | 'enclosure' | 'outlet' | 'two feeds on one strip' | 'two feeds on two strips' | 'bmc, then outlet' | 'bmc, then two feeds' | 'fabric, then bmc'
 
 export const powers: readonly Power[] = [
-  'bmc', 'enclosure', 'outlet', 'two feeds on one strip', 'two feeds on two strips', 'bmc, then outlet', 'bmc, then two feeds',
+  'bmc', 'enclosure', 'outlet', 'two feeds on one strip', 'two feeds on two strips', 'bmc, then outlet', 'bmc, then two feeds', 'fabric, then bmc',
 ]
 
 /** One plug of one device, as it is wired and as the configuration names it. */
@@ -31,6 +32,9 @@ export interface Placed {
 /** A strip answers by what feeds it, whichever of its machines is dead. Relays act sooner than a controller, and answer later. */
 export const strip: Pick<DevicePlan, 'kind' | 'feed' | 'timing'> = { kind: 'outlet', feed: 'own', timing: { off: 1_000, on: 1_000, status: 300 } }
 
+/** A switch of the storage network, with a port for each machine. */
+export const fabric: Pick<DevicePlan, 'kind' | 'feed' | 'timing'> = { kind: 'port', feed: 'own', timing: { off: 500, on: 500, status: 200 } }
+
 const stripOf = (rack: number, letter: 'a' | 'b'): Pick<Switch, 'device' | 'address' | 'kind'> => ({
   device: `pdu-${letter}-${rack + 1}`, address: `10.2.1.${2 * rack + (letter === 'a' ? 1 : 2)}`, kind: 'outlet',
 })
@@ -49,5 +53,6 @@ export function switchesOf(power: Power, { node, index, zone }: Placed): readonl
     case 'two feeds on two strips': return [feeds(0, 'b')]
     case 'bmc, then outlet': return [[bmc], [{ name: 'outlet', ...stripOf(zone, 'a'), plug: node }]]
     case 'bmc, then two feeds': return [[bmc], feeds(zone, 'b')]
+    case 'fabric, then bmc': return [[{ name: 'fabric', device: 'fabric', address: '10.2.2.1', plug: node, kind: 'port' }], [bmc]]
   }
 }

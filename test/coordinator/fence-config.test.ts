@@ -42,7 +42,8 @@ const told = (config: NodeFenceConfig) => config.faults.map(sentenceOf)
 test('the maps of the proposal are read unchanged', () => {
   const config = configOf(seed)
   assert.equal(told(config), [])
-  assert.equal(names(config), [['fc-off', 'eaton-off']])
+  assert.equal(names(config), [['fc-off'], ['eaton-off']])
+  assert.equal(Object.values(config.methods).map(({ name, isolates }) => [name, isolates]), [['fc-off', []], ['eaton-off', undefined]])
   const eaton = config.methods['eaton-off']
   assert.equal(eaton?.parameters, { ip: '10.0.0.9', ipport: '161', power_wait: '2', plug: '1' })
   assert.equal([eaton?.agent, eaton?.device, eaton?.orderWithin, eaton?.statusWithin, eaton?.late], ['fence_eaton_snmp', '10.0.0.9:161', 30_000, 10_000, 60_000])
@@ -207,10 +208,24 @@ test('a configuration of other devices is not joined by the instance', () => {
   assert.match(told(claiming(one('power_management=terminate-instance', {}), ofAws)).join(), /is in no program/)
 })
 
-test('| begins the next level, a space joins methods, and isolation stands before each level', () => {
+test('| begins the next level, a space joins methods, and the levels that isolate come first', () => {
   const methods = Object.fromEntries(['cut', 'a', 'b', 'c'].map((name) => [name, `agent_name=redfish\nip=${name}\nplug=1\naction=off`]))
   assert.equal(names(configOf(one('power_management=a | b c', methods))), [['a'], ['b', 'c']])
-  assert.equal(names(configOf(one('isolation=cut\npower_management=a|b c', methods))), [['cut', 'a'], ['cut', 'b', 'c']])
+  assert.equal(names(configOf(one('isolation=cut\npower_management=a|b c', methods))), [['cut'], ['a'], ['b', 'c']])
+})
+
+test('what a step of power switches anyway is the machine\'s, wherever else it is named', () => {
+  const config = configOf(one('isolation=bmc\npower_management=bmc', { bmc }))
+  assert.equal([told(config), names(config), config.methods['bmc']?.isolates], [[], [['bmc']], undefined])
+})
+
+const port = 'agent_name=fc-switch\nip=10.0.0.8\nplug=2\naction=off'
+test('drivers= says whose volumes a method puts out of the machine\'s reach, and with it isolation may stand alone', () => {
+  const config = configOf(one('isolation=port', { port: `${port}\ndrivers=rbd.csi.ceph.com  cephfs.csi.ceph.com` }))
+  assert.equal([told(config), names(config), config.methods['port']?.isolates], [[], [['port']], ['rbd.csi.ceph.com', 'cephfs.csi.ceph.com']])
+  assert.equal(config.path.levels[0]?.[0]?.isolates, ['rbd.csi.ceph.com', 'cephfs.csi.ceph.com'])
+  assert.is(config.methods['port']?.parameters['drivers'], undefined, 'it is not told to the program')
+  assert.match(told(configOf(one('isolation=port | bare', { port: `${port}\ndrivers=a.b`, bare: port }))).join(), /isolation= alone proves nothing/)
 })
 
 test('fence-config-default underlies every node, key by key, with its name put in', () => {
@@ -247,6 +262,9 @@ for (const [name, properties, methods, fault] of [
   ['a method twice in a level', 'power_management=bmc bmc', { bmc }, /names a method twice/],
   ['an off in the recovery', 'power_management=bmc\nrecovery=bmc', { bmc }, /recovery= names bmc, which switches off/],
   ['isolation alone', 'isolation=bmc', { bmc }, /isolation= alone proves nothing about the machine/],
+  ['drivers of a method that switches power', 'power_management=bmc', { bmc: `${bmc}\ndrivers=rbd.csi.ceph.com` }, /power_management= names bmc, whose drivers= is for a method that isolates/],
+  ['a driver that is none', 'isolation=port\npower_management=bmc', { bmc, port: `${bmc}\ndrivers=rbd/ceph` }, /line 5: .*"rbd\/ceph" is not the name of a CSI driver/],
+  ['no driver', 'isolation=port\npower_management=bmc', { bmc, port: `${bmc}\ndrivers=` }, /drivers= names 0 CSI drivers/],
   ['a switch port taken for power', 'power_management=port', { port: 'agent_name=fence_ifmib\nplug=p1\naction=off' }, /fence_ifmib does not switch a machine's power/],
   ['a switch port of ours taken for power', 'power_management=port', { port: 'agent_name=switch-snmp\nip=10.0.0.9\nplug=p1\naction=off' }, /switch-snmp does not switch a machine's power/],
   ['another node\'s name', 'node_name=node-2\npower_management=bmc', { bmc }, /node_name=node-2 in the configuration of node-1/],
@@ -330,7 +348,7 @@ test('a changed secret changes the digest of a last good configuration too', () 
 
 test('a Secret that is not there is told and takes nothing out of force', () => {
   const config = configOf(seed, 'node-1', undefined, () => undefined)
-  assert.equal(names(config), [['fc-off', 'eaton-off']])
+  assert.equal(names(config), [['fc-off'], ['eaton-off']])
   assert.match(told(config).join(), /fence-config-node-1, fence-method-fc-off, line 1: method fc-off: password: Secret fc key password is not there/)
   assert.equal(config.path.faults, [])
 })

@@ -21,11 +21,12 @@ test('an empty spec is the default policy: it selects every node and does nothin
 })
 
 test('durations and labels become what the core reads', () => {
-  const read = readPolicy(object({ selector: { matchLabels: { rack: 'r4' } }, restAfter: '90s', brakes: { stormWindow: '1m30s' }, pause: { reason: 'upgrade', by: 'an operator' } }))
+  const read = readPolicy(object({ selector: { matchLabels: { rack: 'r4' } }, restAfter: '90s', powerAfter: '5m', restarts: 0, brakes: { stormWindow: '1m30s' }, pause: { reason: 'upgrade', by: 'an operator' } }))
   assert.ok(read.ok)
   if (!read.ok) return
   assert.equal(read.policy.nodeLabels, { rack: 'r4' })
-  assert.equal([read.policy.restAfter, read.policy.brakes.stormWindow], [90_000, 90_000])
+  assert.equal([read.policy.restAfter, read.policy.powerAfter, read.policy.restarts, read.policy.brakes.stormWindow], [90_000, 300_000, 0, 90_000])
+  assert.is(defaultPolicy.restarts, undefined, 'as many as it takes')
   assert.equal(read.policy.pause, { reason: 'upgrade', by: 'an operator' })
   assert.equal(readPolicy(object(specOfPolicy(read.policy))), read)
 })
@@ -52,7 +53,7 @@ test('a malformed policy lists every fault with its path', () => {
     'spec.pause.reason: is empty',
     'spec.pause.by: is missing',
     'spec.selector.matchExpressions: is not a field; known are matchLabels',
-    'spec.profle: is not a field; known are priority, selector, mode, profile, nodeDownPodDeletionPolicy, onlyTerminating, provisioners, volumeAttachmentRecovery, safeDetach, release, hungAfter, retries, restAfter, bootWithin, returnPatience, clearPatience, powerOnFoundOff, identity, cloudShutdown, brakes, pause',
+    'spec.profle: is not a field; known are priority, selector, mode, profile, nodeDownPodDeletionPolicy, onlyTerminating, provisioners, volumeAttachmentRecovery, safeDetach, release, hungAfter, retries, powerAfter, restAfter, restarts, bootWithin, returnPatience, clearPatience, powerOnFoundOff, identity, cloudShutdown, brakes, pause',
   ])
 })
 

@@ -5,7 +5,7 @@ import * as assert from 'uvu/assert'
 import { isLook, keyOf, type Action, type Deed, type Look } from '../../core/action.ts'
 import { outOfServiceKey, quarantineKey } from '../../core/clear.ts'
 import { decide } from '../../core/decide.ts'
-import type { Incident } from '../../core/incident.ts'
+import { proofKey, type Incident } from '../../core/incident.ts'
 import type { BeatSeen, Ms, NodeSeen, PodSeen, PowerState, Reading, Taint, VolumeSeen, WitnessSeen } from '../../core/model.ts'
 import * as timeline from '../../core/timeline.ts'
 import { method, node, pod, policy, record, self, volume } from './world.ts'
@@ -107,7 +107,7 @@ function notice({ at, row, incidents }: World): void {
       first(`began ${attempt.id}`)
       if (attempt.result !== 'running') first(`ended ${attempt.id}`)
     }
-    if (status.proof !== undefined) first(`proof ${name} ${status.voided.length}`)
+    if (status.proof !== undefined) first(proofKey(name, status.voided.length, status.proof))
   }
 }
 

@@ -77,6 +77,7 @@ function said(step: Next): string {
     case 'order': return `order ${step.method.name} level ${step.level} round ${step.round}`
     case 'verify': return `verify ${step.level}`
     case 'wait': return 'wait'
+    case 'spare': return `spare until ${step.until - now}`
     case 'rest': return `rest until ${step.until - now}`
     case 'none': return `none ${step.because}`
   }

@@ -55,7 +55,7 @@ test('no such proof in a storm: what fell silent together may be well', () => {
 const bound = (name: string, changes: Partial<PodVolume> = {}): PodVolume => ({ claim: `default/${name}`, is: 'bound', volume: name, driver, provisioner: '', shared: false, local: false, ...changes })
 const proof = proofRecord({ kind: 'safe-detach', level: -1, methods: [], evidence: [{ source: `CSIDriver ${driver}`, word: 'refuses', at: 'then' }] })
 const running: Partial<IncidentStatus> = { phase: 'Running', step: 'clear', proof }
-const proven: Partial<NodeSeen> = { taints: [quarantine], firstSeen: new Map([seenProof(now - 20_000)]), readAt: now - 300 }
+const proven: Partial<NodeSeen> = { taints: [quarantine], firstSeen: new Map([seenProof(now - 20_000, 0, 'safe-detach')]), readAt: now - 300 }
 
 const selection: readonly (readonly [string, PodSeen, boolean])[] = [
   ['all of whose volumes are of such a driver', pod('p', { volumes: [bound('pv-1')] }), true],
@@ -96,14 +96,14 @@ test('nothing is switched on, and the incident waits for the node or for more pr
 })
 
 test('a proof of the whole machine takes its place once there is one', () => {
-  const actions = of({ ...orderedOff, taints: [quarantine], pods: podsOf([]), path: node().path, firstSeen: new Map([...orderedOff.firstSeen ?? [], seenProof(now - 20_000)]) },
+  const actions = of({ ...orderedOff, taints: [quarantine], pods: podsOf([]), path: node().path, firstSeen: new Map([...orderedOff.firstSeen ?? [], seenProof(now - 20_000, 0, 'safe-detach')]) },
     { ...running, attempts: [{ id: 'node-2-abc-1.1', round: 1, level: 0, method: 'bmc-off', agent: 'redfish', action: 'off', replica: 'r', term: 3, startedAt: 'then', endedAt: 'then', within: 30_000, late: 60_000, result: 'off' }] })
   assert.equal(proofs(actions).map(({ kind }) => kind), ['off'])
 })
 
 const back = (changes: Partial<NodeSeen> = {}): Partial<NodeSeen> => ({
   ...proven, beat: beat({ clean: { at: now - 1_000, report: { state: 'clean' } } }), ready: { status: 'True', postedAt: now - 500, since: now - 500, bootId: 'boot-1' }, pods: podsOf([]), volumes: [],
-  firstSeen: new Map([seenProof(now - 20_000), ['gone node.kubernetes.io/out-of-service', now - 90_000]]), ...changes,
+  firstSeen: new Map([seenProof(now - 20_000, 0, 'safe-detach'), ['gone node.kubernetes.io/out-of-service', now - 90_000]]), ...changes,
 })
 const freedOne: Partial<IncidentStatus> = { ...running, volumes: [{ attachment: 'csi-pv-1', volume: 'pv-1', driver, fate: 'attached' }] }
 const lifted = (actions: readonly Action[]): string[] => actions.flatMap((action) => (action.do === 'untaint' ? [action.key] : []))

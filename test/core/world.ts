@@ -3,7 +3,7 @@
 import type { BeatSeen, Method, NodeRecord, NodeSeen, Observed, PodSeen, PodsSeen, Reading, Self, VolumeSeen } from '../../core/model.ts'
 import { defaultPolicy, type Policy } from '../../core/policy.ts'
 import { freshStatus } from '../../core/timeline.ts'
-import type { Attempt, Incident, IncidentStatus, ProofRecord } from '../../core/incident.ts'
+import { proofKey, type Attempt, type Incident, type IncidentStatus, type ProofKind, type ProofRecord } from '../../core/incident.ts'
 
 export const now = 100_000
 export const boot = 'boot-1/100'
@@ -117,6 +117,6 @@ export function proofRecord(changes: Partial<ProofRecord> = {}): ProofRecord {
 }
 
 /** When this replica first saw the first proof of the incident. */
-export function seenProof(at: number, nth = 0): [string, number] {
-  return [`proof node-2-abc-1 ${nth}`, at]
+export function seenProof(at: number, nth = 0, kind: ProofKind = 'off'): [string, number] {
+  return [proofKey('node-2-abc-1', nth, { kind }), at]
 }

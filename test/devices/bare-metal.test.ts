@@ -102,7 +102,7 @@ for (const whose of ['our programs', 'those of Debian'] as const) {
         .finally(() => clearInterval(watch))
       assert.equal(log, ['switch: persistent disable 2', 'strip: off 1', 'clear', 'strip: on 1', 'switch: persistent enable 2'])
       const incident = cluster.incidents().find(({ nodeName }) => nodeName === node)
-      assert.equal([incident?.status.proof?.kind, incident?.status.proof?.methods, incident?.status.outcome], ['off', ['fc-off', 'eaton-off'], 'Recovered'])
+      assert.equal([incident?.status.proof?.kind, incident?.status.proof?.methods, incident?.status.outcome], ['off', ['eaton-off'], 'Recovered'])
       // Debian's own program hands its community to the tools of net-snmp as an argument. Nothing of ours does.
       const debians = /^argument list: \/usr\/bin\/snmp(get|set|walk) /
       assert.equal(overheard.found(cluster, [fabricLogin.password, secret]).filter((place) => own || !debians.test(place)), [])

@@ -86,7 +86,16 @@ export const truths: Readonly<Record<string, Truth>> = {
   'policy-conflict': (_held, sight) => (sight.policies().length > 1 ? undefined : 'there are no two policies'),
   'do-nothing': ({ fence }) => (fence?.spec.policy.nodeDownPodDeletionPolicy === 'DeleteAllPods' ? 'its policy says DeleteAllPods' : undefined),
   'not-due': ({ fence }) => (fence?.spec.policy.onlyTerminating === true || (fence?.spec.policy.volumeAttachmentRecovery ?? 'never') !== 'never' ? undefined : 'its policy waits for no eviction'),
-  partial: ({ fence }) => (fence?.status?.proof?.kind === 'safe-detach' ? undefined : 'its proof is of the whole machine, or it has none'),
+  'power-after'({ node, fence }, sight) {
+    const span = spanOf(fence?.spec.policy.powerAfter ?? '0s')
+    const begun = Math.max(lastOrder(node, 'off', sight), sight.leaderSince())
+    return sight.now - begun <= span + longestOrder(fence) ? undefined : `the last order was begun ${seconds(sight.now - begun)} ago, and powerAfter is ${seconds(span)}`
+  },
+  exhausted({ fence }) {
+    const { restarts } = fence?.spec.policy ?? {}
+    return restarts === undefined || (fence?.status?.round ?? 1) <= restarts ? 'its policy allows another restart' : undefined
+  },
+  partial: ({ fence }) => (['isolated', 'safe-detach'].includes(fence?.status?.proof?.kind ?? '') ? undefined : 'its proof is of the whole machine, or it has none'),
   exclude: annotated, maintenance: annotated, 'kept-off': annotated,
   remediator: ({ node, detail }, sight) => (sight.node(node)?.spec?.taints?.some(({ key }) => detail.includes(key)) === true ? undefined : `no other remediator's mark is on ${node}`),
   'repeat-limit': ({ node, detail }, sight) => {

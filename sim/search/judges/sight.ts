@@ -17,11 +17,12 @@ export interface Fence extends KubeObject {
     readonly boot: string
     readonly abort?: boolean
     readonly acknowledge?: object
-    readonly policy: { readonly mode?: string; readonly nodeDownPodDeletionPolicy?: string; readonly onlyTerminating?: boolean; readonly volumeAttachmentRecovery?: string; readonly pause?: object; readonly restAfter?: string }
+    readonly policy: { readonly mode?: string; readonly nodeDownPodDeletionPolicy?: string; readonly onlyTerminating?: boolean; readonly volumeAttachmentRecovery?: string; readonly pause?: object; readonly restAfter?: string; readonly powerAfter?: string; readonly restarts?: number }
   }
   readonly status?: {
     readonly phase?: string
     readonly step?: string
+    readonly round?: number
     readonly holds?: readonly { readonly because: string; readonly detail: string }[]
     readonly attempts?: readonly { readonly within: string; readonly late: string }[]
     readonly proof?: { readonly kind?: string; readonly boot: string; readonly methods: readonly string[] }

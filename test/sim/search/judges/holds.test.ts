@@ -58,6 +58,8 @@ const sentences: readonly (readonly [string, string])[] = [
   ['foreign-taint', 'another\'s out-of-service is on VICTIM'],
   ['unreadable', 'nothing is done on VICTIM'],
   ['not-due', 'not to be freed yet: work/db-0 (onlyTerminating: Kubernetes has not evicted it, or its grace is not over)'],
+  ['power-after', 'isolated by fc-off; its power stays on for another 200.0 s (powerAfter)'],
+  ['exhausted', '3 rounds came to nothing, and restarts is 2'],
   ['partial', 'proven of the volumes of disk.example alone'],
   ['exclude', 'holdfast.dev/exclude stands on VICTIM'],
   ['maintenance', 'holdfast.dev/maintenance stands on VICTIM'],
@@ -153,6 +155,11 @@ const makings: readonly (readonly [string, string, (quiet: Quiet) => Promise<voi
   }],
   ['order-may-land', 'bmc-off is being asked', ({ world, victim }) => programRuns(world, victim)],
   ['resting', 'level 1: bmc-off failed 2 times', ({ world, victim }) => programRuns(world, victim)],
+  ['power-after', 'isolated by fc-off; its power stays on for another 200.0 s (powerAfter)', ({ world, victim, plantFence }) => {
+    plantFence('b-1', victim, { phase: 'Running' }, { policy: { name: 'all', powerAfter: '5m' } })
+    programRuns(world, victim)
+  }],
+  ['exhausted', '3 rounds came to nothing, and restarts is 2', ({ plantFence, victim }) => void plantFence('b-1', victim, { phase: 'Error', round: 3 }, { policy: { name: 'all', restarts: 2 } })],
   ['waiting-for-boot', 'ordered on, no new boot is heard yet', ({ world, victim }) => world.cutPower(victim)],
   ['waiting-for-boot', 'it was found off, and nobody here switched it off', ({ world, victim }) => world.cutPower(victim)],
   ['waiting-for-kubelet', 'kubelet on VICTIM has not posted Ready since this boot', ({ world, victim }) => world.killKubelet(victim)],

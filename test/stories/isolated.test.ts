@@ -1,0 +1,92 @@
+// A machine that is cut off from its storage before its power goes: what lay there alone runs elsewhere at once, and a machine that was
+// merely out of reach keeps its power, its boot, and in the end its place.
+import { suite } from 'uvu'
+import * as assert from 'uvu/assert'
+import type { Incident } from '../../core/incident.ts'
+import type { StageSettings } from '../../sim/stage.ts'
+import { ended, findings, happened, ourTaints, peace, steps, theIncident, workload, workloadRuns, type Play } from './play.ts'
+
+const test = suite('isolated')
+
+const scene = (seed: number, policy: object = {}): StageSettings => ({ seed, power: 'fabric, then bmc', policy })
+const orders = (incident: Incident | undefined): readonly string[] => (incident?.status.attempts ?? []).map(({ method, action }) => `${method} ${action}`)
+const dbRunsElsewhere = async (on: Play): Promise<boolean> =>
+  (await workload(on)).some(({ metadata, spec, status }) => metadata.name === 'db-0' && status.phase === 'Running' && spec.nodeName !== on.victim)
+
+async function isWhole(on: Play): Promise<void> {
+  assert.equal(findings(on), [])
+  assert.equal(await ourTaints(on), [])
+  await on.until('the workload runs', () => workloadRuns(on), 60_000)
+  assert.is(on.world.devices.get('fabric')?.plugs.get(on.victim)?.switched, 'on')
+}
+
+test('a partition, cut off from its storage: its volumes are written elsewhere while it runs, and once it is heard it comes back in its old boot', async () => {
+  const on = await peace(scene(1, { powerAfter: '5m' }))
+  const boot = on.world.nodes.get(on.victim)?.machine.boot()?.id
+  const heal = on.world.isolate(on.victim)
+  await on.until('the set\'s pod runs elsewhere', () => dbRunsElsewhere(on), 60_000)
+  const open = await theIncident(on)
+  assert.equal([open?.status.proof?.kind, orders(open), open?.status.holds.some(({ because }) => because === 'power-after')], ['isolated', ['fabric-off off'], true])
+  assert.ok(on.world.judges.isPoweredOn(on.victim))
+  await on.run(30_000)
+  heal()
+  const incident = await ended(on, 180_000)
+  assert.equal([incident.status.outcome, orders(incident)], ['Recovered', ['fabric-off off', 'fabric-off on']])
+  assert.is(on.world.nodes.get(on.victim)?.machine.boot()?.id, boot)
+  await isWhole(on)
+})
+
+test('a partition whose kubelet is dead: its agent ends what was freed, and until its mounts are gone the machine stays cut off', async () => {
+  const on = await peace(scene(5, { powerAfter: '5m' }))
+  const heal = on.world.isolate(on.victim)
+  await on.until('the set\'s pod runs elsewhere', () => dbRunsElsewhere(on), 60_000)
+  on.world.killKubelet(on.victim)
+  heal()
+  await on.run(30_000)
+  const containers = on.world.nodes.get(on.victim)?.runtime.containers
+  const open = await theIncident(on)
+  const runs = (uid: string): boolean => containers?.get(uid)?.ended() === false
+  const freed = open?.status.pods.map(({ uid }) => uid) ?? []
+  assert.equal([freed.length, freed.filter(runs), on.pods.filter(runs).length], [2, [], 1], 'what was freed does not run there, and what has no volume runs on')
+  assert.equal([orders(open), open?.status.holds.map(({ because }) => because)], [['fabric-off off'], ['still-cut']])
+  on.world.nodes.get(on.victim)?.startKubelet()
+  assert.is((await ended(on, 240_000)).status.outcome, 'Recovered')
+  await isWhole(on)
+})
+
+test('cut off in vain: what it does not come back from, its power ends, and both are given back', async () => {
+  const on = await peace(scene(2, { powerAfter: '20s' }))
+  on.world.freeze(on.victim)
+  const incident = await ended(on, 300_000)
+  assert.equal([incident.status.outcome, orders(incident)], ['Recovered', ['fabric-off off', 'bmc-off off', 'bmc-off on', 'fabric-off on']])
+  const kinds = incident.status.timeline.filter(({ what }) => what === 'proven').map(({ detail }) => detail.split(':')[0])
+  assert.equal(kinds, ['isolated', 'off'])
+  assert.ok(steps(incident).indexOf('freed') < steps(incident).lastIndexOf('proven'), 'what it had there was freed before its power went')
+  await isWhole(on)
+  assert.is(happened(on, 'machine booted').length, 1)
+})
+
+test('a fabric that does not answer: the power goes at once', async () => {
+  const on = await peace(scene(3, { powerAfter: '5m' }))
+  const fabric = on.world.devices.get('fabric')
+  if (fabric !== undefined) fabric.fault = { does: 'hang' }
+  on.world.freeze(on.victim)
+  await on.until('the workload runs elsewhere', () => workloadRuns(on, on.victim), 60_000)
+  assert.equal(orders(await theIncident(on)).filter((order) => order.endsWith(' off')), ['bmc-off off'])
+  if (fabric !== undefined) fabric.fault = undefined
+  await ended(on, 240_000)
+  await isWhole(on)
+})
+
+test('the leader dies between the cut and the proof: the next one reads back, and frees nothing sooner', async () => {
+  const on = await peace(scene(4, { powerAfter: '5m' }))
+  const heal = on.world.isolate(on.victim)
+  await on.until('it is cut off', async () => orders(await theIncident(on)).length > 0, 60_000)
+  on.world.killReplica(on.leader() ?? 0)
+  await on.until('the set\'s pod runs elsewhere', () => dbRunsElsewhere(on), 60_000)
+  heal()
+  assert.is((await ended(on, 240_000)).status.outcome, 'Recovered')
+  await isWhole(on)
+})
+
+test.run()
