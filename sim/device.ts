@@ -7,6 +7,7 @@ import type { Host } from './network.ts'
 
 export interface PowerDevice {
   readonly name: string
+  readonly kind: DevicePlan['kind']
   readonly host: Host
   readonly plugs: ReadonlyMap<string, Plug>
   readonly timing: DeviceTiming
@@ -133,7 +134,7 @@ export function createDevice(world: Clock, host: Host, feeds: Feeds, plan: Devic
   let fed = true
   const plugFaults = new Map<string, DeviceFault>()
   const device: PowerDevice = {
-    name, host, plugs, timing,
+    name, kind, host, plugs, timing,
     get fault() { return fault },
     set fault(next) {
       fault = next

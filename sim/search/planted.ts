@@ -106,7 +106,7 @@ export const planted: readonly Plant[] = [
   },
   {
     name: 'a rebooted node let back without a clean report', judge: 'safety',
-    cuts: [{ file: 'core/return.ts', take: "if (clean.report.state === 'dirty') {", put: "if (clean.report.state === 'dirty' && now < 0) {" }],
+    cuts: [{ file: 'core/return.ts', take: "if (clean.report.state === 'dirty') {", put: "if (clean.report.state === 'dirty' && clean.at < 0) {" }],
     // The folders of the pods that were freed stay where they are for as long.
     schedule: { ...schedule(1, 100, trouble('what pods leave outlives a boot', 0.5, 40, { how: 'folders' }), trouble('the kernel freezes for good', 1, 1)), scene: { ...scene, nodes: 3 } },
   },

@@ -129,7 +129,8 @@ async function quiet(on: Stage, court: Court, patience: Ms): Promise<readonly Vi
 
 /** Somebody comes and switches on what is off, and resets what is frozen and nobody had a word about. */
 function person({ world }: Stage): void {
-  for (const { plugs, turn } of new Set(world.devices.values())) {
+  for (const { plugs, turn, kind } of new Set(world.devices.values())) {
+    if (kind === 'port') continue
     for (const [plug, { machine, switched }] of plugs) if (switched === 'off' && machine?.state() === 'off') turn(plug, 'on')
   }
   for (const [name, { machine }] of world.nodes) {

@@ -33,13 +33,21 @@ const wanted = {
   'only sets of pods': { nodeDownPodDeletionPolicy: 'DeleteBothStatefulsetAndDeploymentPod' },
   'only stateful sets': { nodeDownPodDeletionPolicy: 'DeleteStatefulSetPod' },
   'little patience': { bootWithin: '60s', returnPatience: '120s', clearPatience: '60s' },
+  'power after a while': { powerAfter: '40s' },
+  'one restart': { retries: 1, restAfter: '10s', restarts: 1 },
 } as const
+/** What a machine that is isolated first wants drawn beside. */
+const isolated: readonly (Scene['wants'] | undefined)[] = [undefined, 'power after a while', 'power after a while', 'one restart']
 
 /** One that progress can judge has a path that outlives the machine and that its policy trusts, and no slow profile. */
 export function drawScene(chance: Chance, size: Pick<Scene, 'nodes' | 'zones' | 'replicas' | 'profile'>, plain: boolean): Scene {
-  const power = chance.pick<Power>(['bmc', 'bmc', 'bmc', 'enclosure', ...strips, ...levelled])
-  const shared = levelled.includes(power) ? chance.yes(0.6) : power === 'bmc' && !plain && chance.yes(0.15)
-  const wants = chance.yes(0.5) ? undefined : chance.pick(Object.keys(wanted) as (keyof typeof wanted)[]) // its own keys
+  const drawn = chance.pick<Power>(['bmc', 'bmc', 'bmc', 'enclosure', ...strips, ...levelled])
+  // Of a generator of its own: what is drawn beside stays what it was.
+  const isolates = drawn === 'bmc' ? chance.fork('isolation') : undefined
+  const power = isolates?.yes(0.3) === true ? 'fabric, then bmc' : drawn
+  const shared = levelled.includes(drawn) ? chance.yes(0.6) : drawn === 'bmc' && !plain && chance.yes(0.15)
+  const usual = chance.yes(0.5) ? undefined : chance.pick(Object.keys(wanted).filter((key) => !isolated.some((one) => one === key)) as (keyof typeof wanted)[]) // its own keys
+  const wants = power === 'fabric, then bmc' && isolates !== undefined && usual === undefined ? isolates.pick(isolated) : usual
   const distrusted = wants === 'identity required' && (strips.includes(power) || shared)
   const second = size.zones > 1 && chance.yes(0.2) ? chance.pick<ProfileName>(['fast', 'balanced', plain ? 'balanced' : 'conservative']) : undefined
   return {
@@ -59,7 +67,7 @@ const strips: readonly Power[] = ['outlet', 'two feeds on one strip', 'two feeds
 export function isClearedInSeconds({ profile, second, feed, power = 'bmc', wants }: Scene): boolean {
   if (wants === 'only stateful sets') return false
   const trusted = wants !== 'identity required' || (feed === 'own' && !strips.includes(power))
-  return trusted && (feed === 'own' || levelled.includes(power)) && profile !== 'conservative' && second !== 'conservative'
+  return trusted && (feed === 'own' || levelled.includes(power) || (power === 'fabric, then bmc' && wants !== 'identity required')) && profile !== 'conservative' && second !== 'conservative'
 }
 
 export function stageOf({ nodes, zones, replicas, profile, feed, power = 'bmc', wants, second, gate, frees }: Scene, seed: number): StageSettings {

@@ -5,7 +5,8 @@ import { switchesOf, type Placed, type Power, type Switch } from './power.ts'
 
 /** What is the same for all nodes but the outlet's name stands once, for `{node}`; else each node has its own ConfigMap. */
 export function fenceObjects(namespace: string, power: Power, placed: readonly Placed[]): readonly KubeObject[] {
-  const templates = [template(namespace, 'bmc', 'redfish'), template(namespace, 'pdu', 'fence_apc_snmp'), template(namespace, 'fabric', 'fc-switch')]
+  const ports = placed.some((place) => switchesOf(power, place).flat().some(({ kind }) => kind === 'port'))
+  const templates = [template(namespace, 'bmc', 'redfish'), template(namespace, 'pdu', 'fence_apc_snmp'), ...(ports ? [template(namespace, 'fabric', 'fc-switch')] : [])]
   const anyNode = dataOf(switchesOf(power, { node: '{node}', index: 0, zone: 0 }))
   const shared = placed.every((place) => same(dataOf(switchesOf(power, place)), anyNode, place.node))
   if (shared) return [...templates, configMap(namespace, 'fence-config-default', anyNode)]

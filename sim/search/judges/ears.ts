@@ -35,7 +35,7 @@ export interface Act {
   readonly boot: string | undefined
   readonly hibernated: boolean
   readonly wellFor: Ms
-  /** The pod, and whether a container of it was there on the machine still. */
+  /** The pod, and whether a container of it was there on the machine still, and could write what is not its own alone. */
   readonly pod?: { readonly name: string; readonly uid: string; readonly runs: boolean }
 }
 
@@ -209,7 +209,8 @@ function freed(world: World, wellness: Wellness, name: string, { metadata, preco
   const meant = pod !== undefined && (target?.uid ?? pod.metadata.uid) === pod.metadata.uid && (target?.resourceVersion ?? pod.metadata.resourceVersion) === pod.metadata.resourceVersion
   if (!meant || pod.spec.nodeName === undefined) return []
   const uid = pod.metadata.uid ?? ''
-  const runs = world.nodes.get(pod.spec.nodeName)?.runtime.containers.get(uid)?.ended() === false
+  const shutOut = !world.storage.reaches(pod.spec.nodeName) && (pod.spec.volumes ?? []).some(({ persistentVolumeClaim }) => persistentVolumeClaim !== undefined)
+  const runs = !shutOut && world.nodes.get(pod.spec.nodeName)?.runtime.containers.get(uid)?.ended() === false
   return [{ ...actOn(world, wellness, 'free a pod', pod.spec.nodeName), pod: { name, uid, runs } }]
 }
 

@@ -5,10 +5,11 @@ import type { KubeObject } from '../../../coordinator/api.ts'
 import type { Ms } from '../../../core/model.ts'
 import type { TruthEntry } from '../../truth.ts'
 import type { World } from '../../world.ts'
+import type { Switch } from '../../world/power.ts'
 import type { Excuse, Party, Violation } from '../judgement.ts'
 import type { Trouble } from '../trouble.ts'
 import type { Act, Ears, Word } from './ears.ts'
-import { darkByUs, feedCutByUs } from './liveness.ts'
+import { darkByUs, feedCutByUs, portCutByUs } from './liveness.ts'
 import type { History } from './sight.ts'
 
 /** A trouble that took effect, and when, and on which node. */
@@ -62,6 +63,7 @@ function excusedHarm({ parties = [], from = -Infinity }: Violation, { ears, on: 
     const other = freedByAnother(party, from, world)
     if (other !== undefined && acts.every(({ at }) => at >= other)) return `another remediator freed what ran on ${party.node}, without a proof and before anything of ours did`
     if (acts.some((act) => oneFeedAstray(act, world))) return `one of the two feeds of ${party.node} was wired to another machine, and the policy trusts paths of unproven identity`
+    if (acts.some((act) => portAstray(act, world))) return `the port of ${party.node} to its storage was wired to another machine, and the policy trusts paths of unproven identity`
     if (acts.some((act) => swornTo(act, ears, world))) return `a person swore that ${party.node} was off, it was on, and nothing that was asked said so`
     const deleted = struck.find(({ does, node, at }) => does === 'the Node object is deleted' && node === party.node && at <= from && aliveAt(party, at, world))
     if (deleted !== undefined && acts.every(({ at }) => at < deleted.at)) return `a person deleted the Node ${party.node} while it ran: Kubernetes itself swept its pods`
@@ -72,15 +74,26 @@ function excusedHarm({ parties = [], from = -Infinity }: Violation, { ears, on: 
 /** A strip cannot tell which machine hangs on an outlet. Whoever lost his only supply instead would be silent, and that is seen; of
  *  two machines that each keep one feed both go on as before. */
 function oneFeedAstray({ at, node }: Act, world: World): boolean {
-  const astray = (device: string, plug: string): boolean => world.truth.entries
-    .filter((entry) => entry.at <= at && entry.what === 'cables changed' && [entry.facts['one'], entry.facts['other']].includes(`${device}/${plug}`)).length % 2 === 1
-  const level = world.switches(node).find((switches) => switches.length > 1 && switches.some(({ kind, device, plug }) => kind === 'outlet' && astray(device, plug)))
+  const level = world.switches(node).find((switches) => switches.length > 1 && switches.some(({ kind, device, plug }) => kind === 'outlet' && isAstray(device, plug, at, world)))
   return level !== undefined && !demandsIdentity(world)
+}
+
+/** Whoever lost his way to the storage instead goes on beating, and its own device cannot tell. */
+function portAstray({ at, node }: Act, world: World): boolean {
+  return portsOf(node, world).some(({ device, plug }) => isAstray(device, plug, at, world)) && !demandsIdentity(world)
+}
+
+function portsOf(node: string, world: World): readonly Switch[] {
+  return world.switches(node).flat().filter(({ kind }) => kind === 'port')
+}
+
+function isAstray(device: string, plug: string, at: Ms, { truth: { entries } }: World): boolean {
+  return entries.filter((entry) => entry.at <= at && entry.what === 'cables changed' && [entry.facts['one'], entry.facts['other']].includes(`${device}/${plug}`)).length % 2 === 1
 }
 
 /** Nobody can see through a false oath about a node that nobody hears and no device calls on. */
 function swornTo({ at, node, boot, wellFor }: Act, { oaths, words }: Ears, world: World): boolean {
-  const said = wordsOn(node, words, world, at)
+  const said = wordsOn(node, words, world, at).filter((own) => !isPort(own.at(-1), node, world))
   return wellFor === 0 && oaths.some((oath) => oath.node === node && oath.boot === boot && oath.at <= at) && said.every((own) => own.at(-1)?.says !== 'on')
 }
 
@@ -96,8 +109,10 @@ function believedALie({ at, node }: Act, { words, since }: Ears, world: World): 
   const bootedAt = world.truth.entries.findLast((entry) => entry.at <= at && entry.what === 'machine booted' && entry.facts['node'] === node)?.at ?? since
   const saidOn = ({ device, plug }: Word): boolean => bootedAt <= since || words.some((word) => word.device === device && word.plug === plug && word.says === 'on' && word.at >= bootedAt && word.at <= at)
   const liars = byOutlet.filter(liedForLong).map((own) => own.at(-1)).filter((liar) => liar !== undefined && saidOn(liar))
+  // Whether it has power says nothing of its way to the storage.
+  if (liars.some((liar) => isPort(liar, node, world))) return true
   // An outlet stays on behind a controller that has switched its machine off, and cannot tell of which machine it speaks.
-  const honest = byOutlet.map((own) => own.at(-1)).some((word) => word?.says === 'on' && (word.machine !== undefined || liars.every((liar) => liar?.machine === undefined)))
+  const honest = byOutlet.map((own) => own.at(-1)).some((word) => word?.says === 'on' && !isPort(word, node, world) && (word.machine !== undefined || liars.every((liar) => liar?.machine === undefined)))
   return liars.length > 0 && !honest
 }
 
@@ -105,6 +120,10 @@ function believedALie({ at, node }: Act, { words, since }: Ears, world: World): 
 function wordsOn(node: string, words: readonly Word[], world: World, at: Ms): readonly (readonly Word[])[] {
   const said = words.filter((word) => word.at <= at && word.at >= at - readWithin && world.devices.get(word.device)?.plugs.get(word.plug)?.machine?.name === node)
   return [...Map.groupBy(said, ({ device, plug }) => `${device} ${plug}`).values()]
+}
+
+function isPort(word: Word | undefined, node: string, world: World): boolean {
+  return portsOf(node, world).some(({ device, plug }) => device === word?.device && plug === word.plug)
 }
 
 function liedForLong(said: readonly Word[]): boolean {
@@ -131,9 +150,9 @@ const underWay: Ms = 120_000
 
 /** A machine that we switched off, and that nobody switched on again: somebody took away what we knew it by. */
 function excusedDark({ what, node = '', from = Infinity }: Violation, history: History, struck: readonly Struck[]): string | undefined {
-  if (!what.endsWith(darkByUs) && !what.endsWith(feedCutByUs)) return undefined
+  if (![darkByUs, feedCutByUs, portCutByUs].some((cut) => what.endsWith(cut))) return undefined
   const { world } = history.on
-  const cut = world.truth.entries.findLast(({ at, what: happened, facts }) => happened === 'device switched' && facts['to'] === 'off' && facts['machine'] === node && at <= from)
+  const cut = world.truth.entries.findLast(({ at, what: happened, facts }) => happened === (what.endsWith(portCutByUs) ? 'port switched' : 'device switched') && facts['to'] === 'off' && facts['machine'] === node && at <= from)
   const since = (does: string) => struck.some((one) => one.does === does && one.at >= (cut?.at ?? Infinity))
   if (since('every NodeFence is deleted')) return 'a person deleted the NodeFence that knew of the order'
   if (calledOn(node, what, history)) return `it was ordered on and called itself on while ${node} ran: for all that anybody can tell, somebody else has switched it off since`
@@ -143,7 +162,7 @@ function excusedDark({ what, node = '', from = Infinity }: Violation, history: H
   const booted = world.truth.entries.some(({ at, what: happened, facts }) => happened === 'machine booted' && facts['node'] === node && at > (deleted?.at ?? Infinity) && at <= from)
   if (deleted === undefined) return undefined
   // On one feed it may have booted by itself.
-  const forgotten = what.endsWith(feedCutByUs) ? (cut?.at ?? Infinity) - deleted.at <= underWay : !booted
+  const forgotten = !what.endsWith(darkByUs) ? (cut?.at ?? Infinity) - deleted.at <= underWay : !booted
   return forgotten ? `the Node ${deleted.node} was deleted: its machine is nobody's to switch on` : undefined
 }
 

@@ -43,16 +43,17 @@ export function leftInTheDark(history: History): readonly Violation[] {
   })
 }
 
-/** Asked at the end: machines that run on one supply, where an order of ours switched the other off. Nobody else would switch it on,
- *  and the next loss of a feed takes the machine. */
+/** Asked at the end: machines that run on one supply, where an order of ours switched the other off, or that an order of ours cut off from
+ *  their storage. Nobody else would switch it on. */
 export function halfFed(history: History): readonly Violation[] {
   const sight = look(history)
   return [...sight.world.nodes].flatMap(([node, { machine }]) => sight.switches(node).flat().flatMap(({ kind, device, address, plug }): readonly Violation[] => {
     const there = sight.world.devices.get(device)?.plugs.get(plug)
-    if (kind !== 'outlet' || machine.state() !== 'running' || there?.machine !== machine || there.switched === 'on') return []
-    return sight.ears.lastOrder(address, plug, 'off') === undefined ? [] : [{ judge: 'liveness', what: `${node} runs, and ${device}/${plug} ${feedCutByUs}`, node, from: sight.now }]
+    if (kind === 'chassis' || machine.state() !== 'running' || there?.machine !== machine || there.switched === 'on') return []
+    return sight.ears.lastOrder(address, plug, 'off') === undefined ? [] : [{ judge: 'liveness', what: `${node} runs, and ${device}/${plug} ${kind === 'port' ? portCutByUs : feedCutByUs}`, node, from: sight.now }]
   }))
 }
 
+export const portCutByUs = 'that it reaches its storage by was switched off by us and is off still'
 export const feedCutByUs = 'that feeds it was switched off by us and is off still'
 export const darkByUs = 'was switched off by us and is off still'

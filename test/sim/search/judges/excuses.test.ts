@@ -102,6 +102,33 @@ test('two feeds: an honest outlet that says on leaves no excuse; where it says o
   }
 })
 
+test('a port to the storage: its lie is the cause whatever the machine\'s controller says, and so is its cable; a policy that demands identity leaves none', async () => {
+  for (const [identity, happens, excused] of [
+    ['warn', 'lies', true], ['warn', 'is wired elsewhere', true], ['require', 'is wired elsewhere', false], ['warn', 'is honest', false],
+  ] as const) {
+    const quiet = await quietWorld({ power: 'fabric, then bmc', policy: { identity } })
+    const fabric = quiet.world.devices.get('fabric')
+    if (happens === 'lies' && fabric !== undefined) {
+      fabric.fault = { does: 'lie' }
+      void fabric.order(quiet.victim, 'off')
+    }
+    if (happens === 'is wired elsewhere') quiet.world.truth.note('cables changed', { one: `fabric/${quiet.victim}`, other: 'fabric/x' })
+    await quiet.run(2_000)
+    await ask(quiet, 'fabric', quiet.victim, 2)
+    await ask(quiet, `bmc-${quiet.victim}`, '1')
+    await free(quiet)
+    assert.is(judged(quiet).because.length, excused ? 1 : 0, `${identity}, ${happens}`)
+  }
+})
+
+test('what is freed of a machine that cannot reach its storage is freed of nobody who writes', async () => {
+  const quiet = await quietWorld({ power: 'fabric, then bmc' })
+  void quiet.world.devices.get('fabric')?.order(quiet.victim, 'off')
+  await quiet.run(2_000)
+  await free(quiet)
+  assert.is(judged(quiet).found, 0)
+})
+
 test('an image that was on disk when its pods were freed', async () => {
   const quiet = await quietWorld()
   quiet.world.hibernate(quiet.victim)

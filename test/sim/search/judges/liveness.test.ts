@@ -93,6 +93,18 @@ test('a machine that runs on one of its feeds: told where an order of ours cut t
   assert.equal(halfFed(history), [])
 })
 
+test('a machine that an order of ours cut off from its storage, and that nobody gave back', async () => {
+  const { world, history, victim, run } = await quietWorld({ power: 'fabric, then bmc' })
+  const [[port] = []] = look(history).switches(victim)
+  world.truth.note('program runs', { replica: 'replica-0-1', action: 'off', ip: port?.address, plug: port?.plug })
+  void world.devices.get('fabric')?.order(victim, 'off')
+  await run(2_000)
+  assert.equal(halfFed(history).map(({ what }) => what), [`${victim} runs, and fabric/${victim} that it reaches its storage by was switched off by us and is off still`])
+  void world.devices.get('fabric')?.order(victim, 'on')
+  await run(2_000)
+  assert.equal(halfFed(history), [])
+})
+
 const turns = async ({ history, run }: Quiet, judge: ReturnType<typeof judgeTaints>, span: number) => {
   for (let count = 0; count < span / 5_000; count += 1) {
     judge.look(look(history))
