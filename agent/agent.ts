@@ -1,9 +1,10 @@
 // The agent of one node: it beats to every replica, says what the machine is and whether it is clean, answers challenges and
 // peers, and remembers where the replicas are. It decides nothing and writes nothing to the API server.
-import type { Beat, Check, Goodbye, Hello, ReplicaWord } from '../core/beat.ts'
+import type { Beat, Check, Goodbye, Hello, Permit, ReplicaWord } from '../core/beat.ts'
 import type { ColdWord } from '../core/cold-start.ts'
 import { mostPods, mostReplicas } from '../core/frame.ts'
 import type { Boot, Ms } from '../core/model.ts'
+import type { MemberSays } from '../core/self-stop.ts'
 import { sealOf } from '../edge/link-seal.ts'
 import { markBoot, type BootMark } from './boot-mark.ts'
 import { watchCleanliness } from './cleanliness.ts'
@@ -15,6 +16,7 @@ import { readMachine, type Machine } from './machine.ts'
 import { keepLinks, type Line } from './links.ts'
 import { recallReplicas } from './replicas.ts'
 import { keepRhythm } from './rhythm.ts'
+import { keepSelfStop, type SelfStopKeeper } from './self-stop.ts'
 import { answerWhispers, createWitness } from './witness.ts'
 
 export interface AgentSettings {
@@ -26,7 +28,9 @@ export interface AgentSettings {
   readonly whisperPort: number
   /** Undefined: the operator wants no gate on this node. `node`: as the API server calls it; empty where nobody said, and then a cluster
    *  that starts cold waits for its coordinator here. */
-  readonly gate?: { readonly exemptNamespaces: readonly string[]; readonly node?: string }
+  readonly gate?: { readonly node?: string }
+  /** Pods of these start while the gate is shut, and are not stopped by a node that gives up. */
+  readonly exemptNamespaces?: readonly string[]
 }
 
 export interface Agent {
@@ -47,19 +51,26 @@ export interface LinkState {
 
 const beatEvery: Ms = 1_000
 const machineAgainAfter: Ms = 2_000
+/** A permit for an older beat has run out. */
+const beatsKept = 32
 
 export function startAgent(host: AgentHost, settings: AgentSettings): Agent {
   const { clock, log } = host
+  const { exemptNamespaces = [] } = settings
   const stopping = new AbortController()
+  const namespaces = new Set(exemptNamespaces)
   let machine: Machine | undefined
   let mark: BootMark | undefined
   let whispers: { port: number; close(): void } | undefined
+  let selfStop: SelfStopKeeper | undefined
+  let tolerating: readonly string[] = []
   let count = 0
+  const sentAt = new Map<number, Ms>()
 
   const links = keepLinks({ host, hello, opened: greet, heard })
   const replicas = recallReplicas({ host, linked: () => links.open().length > 0, found: (addresses) => links.setWanted(addresses), signal: stopping.signal })
   const kubelet = watchKubelet(host, stopping.signal)
-  const gate = settings.gate === undefined ? undefined : keepGate({ host, ...settings.gate, known })
+  const gate = settings.gate === undefined ? undefined : keepGate({ host, exemptNamespaces, known })
   const cleanliness = watchCleanliness(host, settings.kubeletRoot, (report) => {
     gate?.found(report)
     links.say({ say: 'clean', report })
@@ -82,6 +93,7 @@ export function startAgent(host: AgentHost, settings: AgentSettings): Agent {
       links.say({ say: 'goodbye', why })
       links.close()
       gate?.stop()
+      selfStop?.stop()
       cleanliness.stop()
       await started
       if (why !== 'restart') await mark?.shutDown()
@@ -99,8 +111,10 @@ export function startAgent(host: AgentHost, settings: AgentSettings): Agent {
     if (machine === undefined || stopping.signal.aborted) return
     mark = await markBoot(host, machine.boot)
     log.info({ boot: machine.boot, machine: machine.id, before: mark.before }, 'agent started')
-    whispers = await answerWhispers(host, settings.whisperPort, machine.boot, (replica) => links.keyOf(replica))
-    if (stopping.signal.aborted) return
+    const stop = keepSelfStop({ host, boot: machine.boot, exempt: () => ({ namespaces, tolerating: new Set(tolerating) }), replicas: repliesSince })
+    selfStop = stop
+    whispers = await answerWhispers(host, settings.whisperPort, { boot: machine.boot, keyOf: (replica) => links.keyOf(replica), permits: (of) => stop.permits(of) })
+    if (stopping.signal.aborted) return stop.stop()
     void replicas.run()
     keepRhythm(clock, beatEvery, host.chance() * beatEvery, stopping.signal, () => {
       links.beat(beat())
@@ -111,7 +125,7 @@ export function startAgent(host: AgentHost, settings: AgentSettings): Agent {
   async function startCold(keeper: GateKeeper, boot: Boot, word: ColdWord): Promise<void> {
     const before = keeper.waits()?.before
     if (!word.clear || before === 'open') return keeper.alone(boot, word)
-    if (before === 'shut') return keeper.alone(boot, { clear: false, reason: 'a coordinator held it in this boot before it fell silent' })
+    if (before === 'shut') return keeper.alone(boot, { clear: false, reason: 'it was held before in this boot, which only a coordinator ends' })
     const bootedAt = clock.wall() - (machine?.uptime(clock.now()) ?? 0)
     const report = await cleanliness.alone(bootedAt)
     if (stopping.signal.aborted || keeper.waits()?.boot !== boot) return
@@ -120,13 +134,19 @@ export function startAgent(host: AgentHost, settings: AgentSettings): Agent {
 
   function beat(): Beat {
     count += 1
-    return { say: 'beat', count, kubelet: kubelet.word(), gate: gate?.word() ?? 'off' }
+    sentAt.set(count, clock.now())
+    sentAt.delete(count - beatsKept)
+    return { say: 'beat', count, kubelet: kubelet.word(), gate: gate?.word() ?? 'off', permit: selfStop?.word() ?? 'off' }
   }
 
   function known(): ReturnType<GateOptions['known']> {
     const lines = links.open()
     const leaders = lines.filter((line) => line.leads).map((line) => line.gate ?? (line.gates ? 'silent' : 'older'))
-    return { boot: machine?.boot, node: lines[0]?.node ?? '', leaders }
+    return { boot: machine?.boot, node: lines[0]?.node ?? '', leaders, gaveUp: selfStop?.gaveUp() }
+  }
+
+  function repliesSince(since: Ms): readonly MemberSays[] {
+    return links.open().flatMap(({ permits }) => (permits === undefined || permits.askedAt < since ? [] : [permits.says]))
   }
 
   async function hello(): Promise<Hello | undefined> {
@@ -149,6 +169,7 @@ export function startAgent(host: AgentHost, settings: AgentSettings): Agent {
       case 'permit':
         line.leads = word.leads
         line.permittedUntil = clock.now() + word.span
+        permitted(line, word)
         return replicas.told(word.replicas.slice(0, mostReplicas))
       case 'challenge':
         return challenged(line, word.nonce)
@@ -159,12 +180,31 @@ export function startAgent(host: AgentHost, settings: AgentSettings): Agent {
         return check(line, word)
       case 'gate':
         line.gate = word
+        if (line.leads) tolerating = word.tolerating
         gate?.told()
+        return
+      case 'self-stop':
+        line.selfStop = word
+        if (line.leads) selfStop?.told(word)
+        return
+      case 'revoked':
+        line.revoked = word
+        if (line.leads) selfStop?.told(word)
         return
       case 'welcome':
       case 'refused':
         return // the keeper of the links has seen to it
     }
+  }
+
+  /** It counts from the beat that it answers: it may have been on its way for long. */
+  function permitted(line: Line, { count: answered, leads, says = 'permitted', replicas: { length: named } }: Permit): void {
+    const askedAt = sentAt.get(answered)
+    if (askedAt === undefined) return
+    line.permits = { askedAt, says }
+    if (!leads) return
+    for (const word of [line.selfStop, line.revoked]) if (word !== undefined) selfStop?.told(word)
+    if (says !== 'unknown') selfStop?.heard({ askedAt, says }, named)
   }
 
   /** A list too long to be kept is none: what is said of it would accuse the pods that are missing. */

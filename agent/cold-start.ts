@@ -1,6 +1,6 @@
 // While no coordinator is heard and the gate is shut: the API server is asked what it knows of this node, seldom and ever more seldom. A
 // coordinator that is heard ends it; core/cold-start.ts judges what is said.
-import { coldWord, type ClusterSaid, type ColdWord } from '../core/cold-start.ts'
+import { coldWord, type ClusterSaid, type ColdWord, type FenceSaid } from '../core/cold-start.ts'
 import type { Boot, Ms } from '../core/model.ts'
 import type { AgentHost } from './host.ts'
 
@@ -31,25 +31,25 @@ export async function keepColdStart({ host, node, waits, told, signal }: ColdSta
       continue
     }
     after = Math.min(after * 2, lastAfter)
-    const said = await ask()
+    const said = await askCluster(host, node)
     const word: ColdWord = 'failed' in said ? { clear: false, reason: `the API server does not tell either: ${said.failed}` } : coldWord(boot, said)
     log.info({ word }, 'no coordinator is heard: the API server was asked')
     // It may have taken seconds, and somebody may lead by now.
     if (!signal.aborted && waits() === boot) told(boot, word)
   }
+}
 
-  /** Both without a resourceVersion: what a majority of the API server's own store holds now. */
-  async function ask(): Promise<ClusterSaid | { readonly failed: string }> {
-    const [own, fences] = await Promise.all([
-      host.askApi(`/api/v1/nodes/${encodeURIComponent(node)}`, askWithin),
-      host.askApi(`/apis/holdfast.dev/v1alpha1/nodefences?fieldSelector=spec.nodeName%3D${encodeURIComponent(node)}&limit=${mostFences}`, askWithin),
-    ])
-    for (const answer of [own, fences]) {
-      if ('failed' in answer) return answer
-      if (answer.status !== 200) return { failed: `it answers ${answer.status}` }
-    }
-    return 'body' in own && 'body' in fences ? readSaid(node, own.body, fences.body) : { failed: 'nothing' }
+/** Both without a resourceVersion: what a majority of the API server's own store holds now. */
+export async function askCluster(host: Pick<AgentHost, 'askApi'>, node: string): Promise<ClusterSaid | { readonly failed: string }> {
+  const [own, fences] = await Promise.all([
+    host.askApi(`/api/v1/nodes/${encodeURIComponent(node)}`, askWithin),
+    host.askApi(`/apis/holdfast.dev/v1alpha1/nodefences?fieldSelector=spec.nodeName%3D${encodeURIComponent(node)}&limit=${mostFences}`, askWithin),
+  ])
+  for (const answer of [own, fences]) {
+    if ('failed' in answer) return answer
+    if (answer.status !== 200) return { failed: `it answers ${answer.status}` }
   }
+  return 'body' in own && 'body' in fences ? readSaid(node, own.body, fences.body) : { failed: 'nothing' }
 }
 
 /** Strictly: a field that is missing is a reason to say no. */
@@ -63,10 +63,16 @@ export function readSaid(node: string, ownText: string, fencesText: string): Clu
   const more = at(list, 'metadata', 'continue') ?? ''
   if (!Array.isArray(items) || more !== '') return { failed: 'its list of incidents is not whole' }
   const keys = taints.map((taint: unknown) => at(taint, 'key'))
-  const fences = items.map((item: unknown) => ({ of: at(item, 'spec', 'nodeName'), name: at(item, 'metadata', 'name'), phase: at(item, 'status', 'phase') ?? 'New' }))
+  const fences = items.map((item: unknown) => ({ of: at(item, 'spec', 'nodeName'), name: at(item, 'metadata', 'name'), phase: at(item, 'status', 'phase') ?? 'New', proof: proofSaid(at(item, 'status', 'proof')) }))
   if (!keys.every((key) => typeof key === 'string')) return { failed: 'its word on this node cannot be read' }
-  const read = fences.flatMap(({ of, name, phase }) => (of === node && typeof name === 'string' && typeof phase === 'string' ? [{ name, phase }] : []))
+  const read = fences.flatMap(({ of, name, phase, proof }): readonly FenceSaid[] => (of === node && typeof name === 'string' && typeof phase === 'string' && proof !== 'unreadable' ? [{ name, phase, ...proof }] : []))
   return read.length === fences.length ? { bootId, taints: keys, fences: read } : { failed: 'its list of incidents cannot be read' }
+}
+
+function proofSaid(proof: unknown): Pick<FenceSaid, 'proof'> | 'unreadable' {
+  if (proof === undefined) return {}
+  const [kind, boot] = [at(proof, 'kind'), at(proof, 'boot')]
+  return typeof kind === 'string' && typeof boot === 'string' ? { proof: { kind, boot } } : 'unreadable'
 }
 
 function parsed(text: string): unknown {

@@ -1,5 +1,7 @@
-// What the container runtime says it has of pods, by its CRI, and the word by which one of them is ended. Sandboxes that are ready and containers that are not
-// over are told with the uid of their pod; what kubelet's own label does not name is told without, so that it belongs to nobody.
+// What the container runtime says it has of pods, by its CRI, and the word by which one of them is ended. Sandboxes that are ready and
+// containers that are not over are told with the uid of their pod; what kubelet's own label does not name is told without, so that it
+// belongs to nobody. A pod's own annotations stand on its sandbox alone.
+import { tolerateGate } from '../core/gate.ts'
 import type { ContainerSeen } from '../core/mounts.ts'
 import type { Ms } from '../core/model.ts'
 import type { Clock } from '../edge/clock.ts'
@@ -13,7 +15,9 @@ export async function listContainers(connect: (span: Ms) => Promise<ByteStream>,
   try {
     const [sandboxes, containers] = await Promise.all([list('ListPodSandbox', sandboxOf), list('ListContainers', containerOf)])
     if ('failed' in sandboxes) return sandboxes
-    return 'failed' in containers ? containers : [...containers, ...sandboxes]
+    if ('failed' in containers) return containers
+    const tolerate = new Set(sandboxes.filter(({ tolerates, pod }) => tolerates === true && pod !== '').map(({ pod }) => pod))
+    return [...containers.map((one): ContainerSeen => (tolerate.has(one.pod) ? { ...one, tolerates: true } : one)), ...sandboxes]
   } catch (error) {
     return { failed: String(error).slice(0, 300) } // nobody listens there: whoever asked says that he does not know
   }
@@ -46,12 +50,13 @@ export async function stopContainer(connect: (span: Ms) => Promise<ByteStream>, 
 const sandboxReady = 0
 const containerOver = 2
 
-/** {1 id, 2 metadata {1 name, 2 uid, 3 namespace}, 3 state, 4 created_at}. */
+/** {1 id, 2 metadata {1 name, 2 uid, 3 namespace}, 3 state, 4 created_at, 6 annotations}. */
 function sandboxOf(item: Message): ContainerSeen | 'over' | undefined {
   const metadata = messagesOf(item, 2)?.at(-1)
-  if (metadata === undefined || textOf(item, 1) === '') return undefined
+  const annotations = mapOf(item, 6)
+  if (metadata === undefined || annotations === undefined || textOf(item, 1) === '') return undefined
   if (wholeOf(item, 3) !== sandboxReady) return 'over'
-  return { id: textOf(item, 1), name: `${textOf(metadata, 3)}/${textOf(metadata, 1)}`, pod: textOf(metadata, 2), sandbox: true, ...madeAt(item, 4) }
+  return { id: textOf(item, 1), name: `${textOf(metadata, 3)}/${textOf(metadata, 1)}`, pod: textOf(metadata, 2), sandbox: true, ...madeAt(item, 4), ...(annotations[tolerateGate] === 'true' ? { tolerates: true } : {}) }
 }
 
 /** {1 id, 3 metadata {1 name}, 6 state, 7 created_at, 8 labels}. Created, running or in a state that the runtime itself does not know: not over. */

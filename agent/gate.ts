@@ -25,7 +25,7 @@ export interface GateOptions {
   readonly host: Pick<AgentHost, 'clock' | 'chance' | 'log' | 'disk' | 'connectNri'>
   readonly exemptNamespaces: readonly string[]
   /** What is known now; asked each time, so that nothing here can be out of date. */
-  known(): Pick<GateFacts, 'boot' | 'node' | 'leaders'>
+  known(): Pick<GateFacts, 'boot' | 'node' | 'leaders' | 'gaveUp'>
 }
 
 /** A runtime that was started again is back in a second or two, and until it is asked again its pods pass. */
@@ -100,10 +100,10 @@ export function keepGate({ host, exemptNamespaces, known }: GateOptions): GateKe
     return { gate: next, leaders: now.leaders }
   }
 
-  /** What was found, or open, before the leader held this boot says nothing of the time after. */
-  function holdBack({ boot, leaders }: Pick<GateFacts, 'boot' | 'leaders'>): void {
+  /** What was found, or open, before this boot was held says nothing of the time after. */
+  function holdBack({ boot, leaders, gaveUp }: Pick<GateFacts, 'boot' | 'leaders' | 'gaveUp'>): void {
     const before = held
-    held = leaders.some((leader) => typeof leader !== 'string' && leader.boot === boot && !leader.accepted)
+    held = gaveUp !== undefined || leaders.some((leader) => typeof leader !== 'string' && leader.boot === boot && !leader.accepted)
     if (!held || before) return
     clean = notLookedAt
     opened = undefined

@@ -8,6 +8,8 @@ import type { Log } from '../edge/log.ts'
 export interface AgentHost {
   readonly clock: Clock
   chance(): number
+  /** Bytes that nobody can guess. */
+  secret(bytes: number): Uint8Array
   readonly log: Log
   readonly dialer: LinkDialer
   readonly whispers: Whispers
@@ -19,6 +21,8 @@ export interface AgentHost {
   podFolders(): Promise<readonly string[] | undefined>
   /** Ends it at once. Undefined: it is over; else why it may not be. */
   stopContainer(container: ContainerSeen, span: Ms): Promise<string | undefined>
+  /** Its processes stand still from now on. Undefined: they do; else why not. */
+  freezeContainer(container: ContainerSeen): Promise<string | undefined>
   /** What the runtime has of pods, by its CRI socket. */
   containers(span: Ms): Promise<RuntimeAnswer>
   /** The mount tables of the other mount namespaces, each once. Undefined: they cannot be read. */

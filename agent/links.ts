@@ -1,7 +1,8 @@
 // The agent's links: one to every replica, dialled again with patience whenever it ends.
-import type { AgentWord, Beat, GateWord, ReplicaWord } from '../core/beat.ts'
+import type { AgentWord, Beat, GateWord, ReplicaWord, RevokedWord, SelfStopWord } from '../core/beat.ts'
 import { frameOf, mostReplicas, readReplicaWord } from '../core/frame.ts'
 import type { Ms } from '../core/model.ts'
+import type { MemberSays } from '../core/self-stop.ts'
 import type { Link } from '../edge/link.ts'
 import type { AgentHost } from './host.ts'
 
@@ -16,6 +17,10 @@ export interface Line {
   /** Whether it says the gate's words at all, and the latest of them. */
   readonly gates: boolean
   gate?: GateWord
+  /** The latest of its words on our permit, and when that was asked for. */
+  permits?: { readonly askedAt: Ms; readonly says: MemberSays }
+  selfStop?: SelfStopWord
+  revoked?: RevokedWord
   /** Of a list of pods that comes in parts: what has come so far. It ends with the link. */
   pods: readonly string[]
   send(word: AgentWord): void

@@ -1,4 +1,5 @@
 // The agent's host on a machine: the kernel's own text files, UDP whispers, TLS links, a folder of its own for what it remembers.
+import { randomBytes } from 'node:crypto'
 import { access, mkdir, readFile, readdir, rename, writeFile } from 'node:fs/promises'
 import { resolve4, resolve6 } from 'node:dns/promises'
 import { connect, isIP } from 'node:net'
@@ -9,6 +10,7 @@ import { machineClock, withDeadline, type Clock } from '../edge/clock.ts'
 import type { Log } from '../edge/log.ts'
 import { tlsDialer } from '../edge/tls-link.ts'
 import { machineWhispers } from '../edge/whisper.ts'
+import { freezeGroup } from './cgroups.ts'
 import { listContainers, stopContainer } from './cri.ts'
 import type { AgentHost, ApiAnswer, Disk, HostFile } from './host.ts'
 import { httpsGet } from './https-get.ts'
@@ -27,6 +29,7 @@ export function machineHost(settings: AgentEnvironment, log: Log, byName = resol
   return {
     clock, log,
     chance: Math.random,
+    secret: (bytes) => randomBytes(bytes),
     dialer: tlsDialer({ clock, authorities: () => readFile(settings.authorityFile, 'utf8') }),
     whispers: machineWhispers(clock, settings.bind),
     disk: diskIn(settings.state),
@@ -42,6 +45,7 @@ export function machineHost(settings: AgentEnvironment, log: Log, byName = resol
       const socket = await firstOf(settings.runtimeSockets)
       return socket === undefined ? 'no runtime is there' : stopContainer((within) => connectUnix(socket, within), clock, container, span)
     },
+    freezeContainer: ({ id }) => freezeGroup(settings.cgroups, clock, id),
     mountTables: () => readMountTables(proc),
     loopDevices: () => readLoopDevices(settings.sys),
     stagedVolume: async (path) => (isStaged(path) ? readFile(join(dirname(path), 'vol_data.json'), 'utf8').catch(() => undefined) : undefined),

@@ -10,11 +10,15 @@ export interface AgentEnvironment {
   readonly podsFolder: string
   readonly proc: string
   readonly sys: string
+  /** Where control groups can be frozen. */
+  readonly cgroups: string
   /** Where the runtime's CRI may be; the first that is there is asked. */
   readonly runtimeSockets: readonly string[]
   readonly nriSocket: string
   /** Undefined: no gate on this node. */
-  readonly gate: { readonly exemptNamespaces: readonly string[]; readonly node: string } | undefined
+  readonly gate: { readonly node: string } | undefined
+  /** Pods of these start while the gate is shut, and are not stopped by a node that gives up. */
+  readonly exemptNamespaces: readonly string[]
   /** Undefined: there is none to ask here. */
   readonly api: { readonly host: string; readonly port: number; readonly folder: string } | undefined
   readonly machineFile: string
@@ -68,8 +72,8 @@ export function readEnvironment(variables: Readonly<Record<string, string | unde
   const kubeletHealth = text('KUBELET_HEALTH', 'http://127.0.0.1:10248/healthz')
   if (!kubeletHealth.startsWith('http://') || !URL.canParse(kubeletHealth)) faults.push('HOLDFAST_KUBELET_HEALTH is no http:// URL')
   const settings: AgentEnvironment = {
-    replicas, whisperPort, bind: bind === '*' ? undefined : bind, kubeletRoot, podsFolder: path('PODS', `${kubeletRoot}/pods`), proc: path('PROC', '/host/proc'), sys: path('SYS', '/sys'), runtimeSockets, nriSocket: path('NRI_SOCKET', `${run}/${usualNri}`),
-    gate: gateWord === 'on' ? { exemptNamespaces, node: text('NODE', '') } : undefined,
+    replicas, whisperPort, bind: bind === '*' ? undefined : bind, kubeletRoot, podsFolder: path('PODS', `${kubeletRoot}/pods`), proc: path('PROC', '/host/proc'), sys: path('SYS', '/sys'), cgroups: path('CGROUPS', '/sys/fs/cgroup'), runtimeSockets, nriSocket: path('NRI_SOCKET', `${run}/${usualNri}`),
+    gate: gateWord === 'on' ? { node: text('NODE', '') } : undefined, exemptNamespaces,
     api: apiHost === '' ? undefined : { host: apiHost, port: apiPort, folder: path('API_FOLDER', '/var/run/secrets/holdfast-api') },
     machineFile: path('MACHINE_FILE', '/sys/class/dmi/id/product_uuid'), state: path('STATE', '/var/lib/holdfast'),
     tokenFile: path('TOKEN_FILE', '/var/run/secrets/holdfast/token'), authorityFile: path('AUTHORITY_FILE', '/etc/holdfast/ca.crt'),

@@ -1,13 +1,11 @@
 // Containers of pods that do not belong here, ended at once: their boot was fenced and lives, so each of them may run elsewhere by now. A
 // static pod is its node's own, whatever the API server has of it. What cannot be stopped stays in the clean report.
-import type { ContainerSeen } from '../core/mounts.ts'
+import { isOfTheApi, type ContainerSeen } from '../core/mounts.ts'
 import type { Ms } from '../core/model.ts'
 import type { AgentHost } from './host.ts'
 
 const listWithin: Ms = 2_000
 const stopWithin: Ms = 5_000
-/** Kubelet's name for a pod from a file is a digest; the API server's are UUIDs. */
-const ofTheApi = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/
 
 /** `before`: by the wall clock; what was made later is left alone. */
 export async function stopStrangers(host: Pick<AgentHost, 'log' | 'containers' | 'stopContainer'>, belonging: ReadonlySet<string>, before: number): Promise<void> {
@@ -26,5 +24,5 @@ export async function stopStrangers(host: Pick<AgentHost, 'log' | 'containers' |
 }
 
 export function strangersAmong(seen: readonly ContainerSeen[], belonging: ReadonlySet<string>, before: number): readonly ContainerSeen[] {
-  return seen.filter(({ pod, since = 0 }) => ofTheApi.test(pod) && !belonging.has(pod) && since < before)
+  return seen.filter(({ pod, since = 0 }) => isOfTheApi(pod) && !belonging.has(pod) && since < before)
 }

@@ -1,29 +1,40 @@
 // Whispers between agents: "are you there?" The answer carries a seal that only the replica who wants to know can check, so
-// a peer cannot invent a living node, and nobody else can either.
-import type { ReplicaWord, Witness } from '../core/beat.ts'
-import { readWhisper, readWhisperAnswer, whisperOf } from '../core/frame.ts'
+// a peer cannot invent a living node, and nobody else can either. And, for a node that nobody permits to run workloads: "may I go on?"
+import type { NodeBoot, ReplicaWord, Witness } from '../core/beat.ts'
+import { memberFrame, readMemberAnswer, readMemberQuestion, readWhisper, readWhisperAnswer, whisperOf } from '../core/frame.ts'
 import type { Boot, Ms } from '../core/model.ts'
+import type { MemberSays } from '../core/self-stop.ts'
 import { sealOf } from '../edge/link-seal.ts'
 import type { AgentHost } from './host.ts'
 
 /** A lost packet is no silence: three questions, well within what a suspicion of the fast profile lasts. */
 const tries = 3
 const answerWithin: Ms = 300
+/** What hangs on a member's answer is a whole node, and a permit is long. */
+const memberWithin: Ms = 1_000
 const mostAsked = 32
 /** About ten peers ask at most; a flood costs an HMAC each and no more than this. */
 const mostAnswersEach: Ms = 1_000
 const mostAnswers = 200
 
+export interface Ears {
+  readonly boot: Boot
+  keyOf(replica: string): string | undefined
+  /** What we say as a member. */
+  permits(of: NodeBoot): MemberSays
+}
+
 /** Undefined: this agent has no ear for peers now, which its hello says. */
-export async function answerWhispers(
-  host: Pick<AgentHost, 'clock' | 'log' | 'whispers'>, port: number, boot: Boot, keyOf: (replica: string) => string | undefined,
-): Promise<{ port: number; close(): void } | undefined> {
+export async function answerWhispers(host: Pick<AgentHost, 'clock' | 'log' | 'whispers'>, port: number, { boot, keyOf, permits }: Ears): Promise<{ port: number; close(): void } | undefined> {
   let answered = 0
   let since = host.clock.now()
   try {
     return await host.whispers.answer(port, (question) => {
+      const asked = readMemberQuestion(question)
       const read = readWhisper(question)
-      if (!('word' in read) || flooded()) return undefined
+      if (!('word' in asked || 'word' in read) || flooded()) return undefined
+      if ('word' in asked) return memberFrame({ nonce: asked.word.nonce, says: permits(asked.word) })
+      if (!('word' in read)) return undefined
       const { replica, nonce } = read.word
       const key = keyOf(replica)
       return whisperOf({ nonce, boot, ...(key === undefined ? {} : { seal: sealOf(key, nonce, boot) }) })
@@ -73,4 +84,15 @@ async function listen(host: Pick<AgentHost, 'whispers'>, address: string, replic
     return { word: 'hears', boot, ...(seal === undefined ? {} : { seal }) }
   }
   return { word: 'deaf' }
+}
+
+/** Undefined: it did not answer. */
+export async function askMember(host: Pick<AgentHost, 'whispers'>, address: string, of: NodeBoot, nonce: string): Promise<MemberSays | undefined> {
+  const question = memberFrame({ ...of, nonce })
+  for (let tried = 0; tried < tries; tried += 1) {
+    const answer = await host.whispers.ask(address, question, memberWithin).catch(() => undefined) // as above
+    const read = answer === undefined ? undefined : readMemberAnswer(answer)
+    if (read !== undefined && 'word' in read && read.word.nonce === nonce) return read.word.says
+  }
+  return undefined
 }

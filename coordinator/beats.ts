@@ -1,9 +1,10 @@
 // The beats server: every agent's open link to this replica, and what was heard over it. Its hot path is one number written
 // for each beat; whatever is worth a decision is told through `changed`. It judges nothing.
 import { tolerating, type Acceptance } from '../core/acceptance.ts'
-import type { AgentWord, Answer, Beat, BootEnd, CleanReport, Hello, Witness } from '../core/beat.ts'
+import type { AgentWord, Answer, Beat, BootEnd, CleanReport, Hello, RevokedWord, SelfStopWord, Witness } from '../core/beat.ts'
 import { checkFrames, frameOf, mostPods, readAgentWord } from '../core/frame.ts'
 import type { BeatSeen, Boot, Ms, NodeName, PodsSeen } from '../core/model.ts'
+import { permitSpan, type MemberSays } from '../core/self-stop.ts'
 import { sealHolds } from '../edge/link-seal.ts'
 import type { Link, LinkEars } from '../edge/link.ts'
 import type { Api } from './api.ts'
@@ -31,7 +32,7 @@ export interface BeatsOptions {
 }
 
 /** `boot`: the first beat of a boot; `back`: the first beat after a goodbye. */
-export type BeatChange = 'boot' | 'back' | 'kubelet' | 'gate' | 'report' | 'goodbye' | 'answer'
+export type BeatChange = 'boot' | 'back' | 'kubelet' | 'gate' | 'permit' | 'report' | 'goodbye' | 'answer'
 
 export interface Beats {
   /** For `host.listen`: agents and other replicas come in here. */
@@ -61,6 +62,10 @@ export interface Beats {
   check(node: NodeName, podUids: readonly string[], stop?: boolean): boolean
   /** Tells the node's gate, unless its link was told the same; a reason alone that changes is told now and then. */
   gate(node: NodeName, word: Acceptance, pods: PodsSeen | undefined): void
+  /** What permits of this boot say from now on; `unknown` before. */
+  permits(node: NodeName, boot: Boot, says: MemberSays): void
+  /** Unless its link was told the same. */
+  say(node: NodeName, word: SelfStopWord | RevokedWord): void
   /** The agent pod ended: its link is closed and its token believed no more. What was heard stays. */
   drop(podUid: string): void
   /** The Node was deleted and nothing of it is of interest any more. */
@@ -94,8 +99,6 @@ export interface Testimony {
   readonly boot?: Boot
 }
 
-/** A permit runs twenty seconds and is renewed at every fifth beat: three in a row may get lost. */
-const permitSpan: Ms = 20_000
 const longestReason = 1_024
 const permitEvery = 5
 const challengeSpan: Ms = 1_000
@@ -123,6 +126,7 @@ interface Row {
   seen: Changing<BeatSeen> | undefined
   line: Line | undefined
   facts: Omit<AgentFacts, 'linked'>
+  permits?: { readonly boot: Boot; readonly says: MemberSays }
   /** Newest first: an agent whose welcome got lost on the way still seals with the one before. */
   keys: readonly string[]
 }
@@ -136,6 +140,7 @@ interface Line {
   heardAt: Ms
   /** What its gate was told last. */
   gate?: { readonly at: Ms; readonly accepted: boolean; readonly reason: string; readonly tolerating: string }
+  readonly said: Map<string, string>
 }
 
 export function serveBeats(options: BeatsOptions): Beats {
@@ -198,6 +203,17 @@ export function serveBeats(options: BeatsOptions): Beats {
       line.gate = { at: now, accepted, reason, tolerating: key }
       line.link.send(frameOf({ say: 'gate', boot: line.boot, accepted, reason: reason.slice(0, longestReason), tolerating: uids }))
     },
+    permits(node, boot, says) {
+      const row = rows.get(node)
+      if (row !== undefined && (row.permits?.boot !== boot || row.permits.says !== says)) row.permits = { boot, says }
+    },
+    say(node, word) {
+      const line = rows.get(node)?.line
+      const text = JSON.stringify(word)
+      if (line === undefined || line.said.get(word.say) === text) return
+      line.said.set(word.say, text)
+      line.link.send(frameOf(word))
+    },
     drop(podUid) {
       reviews.forget(podUid)
       for (const row of rows.values()) if (row.facts.podUid === podUid) row.line?.link.close('its agent pod ended')
@@ -228,7 +244,7 @@ export function serveBeats(options: BeatsOptions): Beats {
     const { node } = caller
     const key = Buffer.from(host.secret(32)).toString('base64url')
     const before = rows.get(node)
-    const line: Line = { link, boot: hello.boot, before: hello.before, untilPermit: 1, heardAt: clock.now() }
+    const line: Line = { link, boot: hello.boot, before: hello.before, untilPermit: 1, heardAt: clock.now(), said: new Map() }
     const whisperAddress = hello.whisperPort === 0 ? {} : { whisperAddress: `${hostOf(link.remote)}:${hello.whisperPort}` }
     const facts = {
       nodeUid: caller.nodeUid, pod: caller.pod, podUid: caller.podUid, agent: hello.agent, boot: hello.boot, machine: hello.machine,
@@ -276,14 +292,14 @@ export function serveBeats(options: BeatsOptions): Beats {
     }
   }
 
-  function beat(node: NodeName, row: Row, line: Line, { count, kubelet, gate }: Beat): void {
+  function beat(node: NodeName, row: Row, line: Line, { count, kubelet, gate, permit }: Beat): void {
     const now = clock.now()
     const { seen } = row
     const from = hostOf(line.link.remote).replace(/^\[|\]$/g, '').toLowerCase()
     line.heardAt = now
     if (seen === undefined || seen.boot !== line.boot) {
       const { before } = line
-      row.seen = { boot: line.boot, since: now, at: now, from, kubelet, ...(gate === undefined ? {} : { gate, gateSince: now }), ...(before === undefined ? {} : { before }) }
+      row.seen = { boot: line.boot, since: now, at: now, from, kubelet, ...(gate === undefined ? {} : { gate, gateSince: now }), ...(permit === undefined ? {} : { permit }), ...(before === undefined ? {} : { before }) }
       changed(node, 'boot')
     } else {
       if (now - seen.at >= lapseFrom && seen.goodbye === undefined) seen.lapse = { from: seen.at, to: now }
@@ -295,6 +311,7 @@ export function serveBeats(options: BeatsOptions): Beats {
         else Object.assign(seen, { gate, gateSince: now })
         changed(node, 'gate')
       }
+      if (permit !== undefined && seen.permit !== permit) tell(node, seen, { permit }, 'permit')
       if (seen.goodbye !== undefined) {
         delete seen.goodbye
         changed(node, 'back')
@@ -303,7 +320,7 @@ export function serveBeats(options: BeatsOptions): Beats {
     line.untilPermit -= 1
     if (line.untilPermit > 0) return
     line.untilPermit = permitEvery
-    line.link.send(frameOf({ say: 'permit', count, leads, span: permitSpan, replicas: addresses }), 'public')
+    line.link.send(frameOf({ say: 'permit', count, leads, span: permitSpan, replicas: addresses, says: row.permits?.boot === line.boot ? row.permits.says : 'unknown' }), 'public')
   }
 
   /** A report before the first beat of its boot is of no boot that was heard: the agent beats first. */

@@ -25,6 +25,7 @@ import { keepPolicies } from './policies.ts'
 import { pruner } from './pruning.ts'
 import { policiesPath } from './holdfast-policy.ts'
 import { reflect, type Reflector } from './reflector.ts'
+import { selfStopTeller } from './self-stop.ts'
 
 export interface CoordinatorSettings {
   /** Where the Lease, the fence ConfigMaps and their Secrets are. */
@@ -132,6 +133,7 @@ export async function startCoordinator(host: CoordinatorHost, settings: Coordina
   const runner = fenceRunner({ programs: host.programs, clock, secrets: fences.secrets, log })
   const rate = podRate(clock)
   const holds = holdKeeper({ clock, log, observation, incidents, recorder, leads })
+  const selfStop = selfStopTeller({ observation, beats, now: clock.now, log })
   let wanted: readonly Action[] = []
 
   loop = runLoop({
@@ -142,6 +144,7 @@ export async function startCoordinator(host: CoordinatorHost, settings: Coordina
     decided: (span, actions) => {
       wanted = actions
       tellGates(observation, beats, policies.inForce(), clock.now())
+      selfStop.now(policies.inForce())
       settings.decided?.(span)
     },
   })

@@ -76,6 +76,12 @@ export const policyFields = {
   cloudShutdown: v.exactOptional(word('What the taint node.cloudprovider.kubernetes.io/shutdown is worth.', {
     ignore: 'nothing', trust: 'as much as holdfast.dev/force-eviction, where a device of the node says off too',
   }), usual.cloudShutdown),
+  giveUp: v.exactOptional(word([
+    'What a node does by itself when for twenty seconds nobody permits it to run workloads: no coordinator that leads, not the API server, not most of the peers and replicas named to it.',
+    'It is the second line behind a device that calls a machine off which is only cut off, and no proof.',
+  ].join(' '), {
+    never: 'nothing', stop: 'it shuts its gate, stops its workloads by the container runtime and freezes what will not stop; static pods, pods annotated holdfast.dev/tolerate-gate and exempt namespaces go on',
+  }), usual.giveUp),
   brakes: v.exactOptional(brakesSchema, {}),
   pause: v.exactOptional(v.pipe(
     v.object({
@@ -172,12 +178,12 @@ function filled(some: Omit<v.InferOutput<typeof spec>, 'selector'>): Omit<Policy
 
 /** As a person would write it, every field named: a policy kept by value must not change its meaning with our defaults. */
 export function specOfPolicy(policy: Policy): v.InferInput<typeof spec> {
-  const { priority, nodeLabels, mode, profile, nodeDownPodDeletionPolicy, onlyTerminating, provisioners, volumeAttachmentRecovery, safeDetach, release, hungAfter, retries, powerOnFoundOff, identity, cloudShutdown, brakes: limits, pause } = policy
+  const { priority, nodeLabels, mode, profile, nodeDownPodDeletionPolicy, onlyTerminating, provisioners, volumeAttachmentRecovery, safeDetach, release, hungAfter, retries, powerOnFoundOff, identity, cloudShutdown, giveUp, brakes: limits, pause } = policy
   return {
     priority, selector: { matchLabels: { ...nodeLabels } }, mode, profile, nodeDownPodDeletionPolicy, onlyTerminating, provisioners: [...provisioners], volumeAttachmentRecovery, safeDetach: [...safeDetach], release, hungAfter: showDuration(hungAfter), retries,
     powerAfter: showDuration(policy.powerAfter), restAfter: showDuration(policy.restAfter), ...(policy.restarts === undefined ? {} : { restarts: policy.restarts }), bootWithin: showDuration(policy.bootWithin),
     returnPatience: showDuration(policy.returnPatience), clearPatience: showDuration(policy.clearPatience),
-    powerOnFoundOff, identity, cloudShutdown, brakes: { ...limits, stormWindow: showDuration(limits.stormWindow), repeatWindow: showDuration(limits.repeatWindow) },
+    powerOnFoundOff, identity, cloudShutdown, giveUp, brakes: { ...limits, stormWindow: showDuration(limits.stormWindow), repeatWindow: showDuration(limits.repeatWindow) },
     ...(pause === undefined ? {} : { pause: { ...pause } }),
   }
 }

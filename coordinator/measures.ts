@@ -24,6 +24,7 @@ export function measures(version: string): Measures {
       registry.gaugeOf('holdfast_leader', '1 while this replica leads.', [], () => [[{}, coordinator.leads() === undefined ? 0 : 1]])
       registry.gaugeOf('holdfast_agents_linked', 'Agents with an open link to this replica.', [], () => [[{}, coordinator.beats.linked()]])
       registry.gaugeOf('holdfast_nodes', 'Nodes this replica knows.', [], () => [[{}, coordinator.seen.nodes.size]])
+      registry.gaugeOf('holdfast_node_permits', 'Nodes that were heard, by what their agents said last of their permit: off, running or gave up.', ['state'], () => [...count([...coordinator.seen.nodes.values()].flatMap(({ beat }) => beat?.permit ?? []))].map(([state, value]) => [{ state }, value] as const))
       registry.gaugeOf('holdfast_watch_age_seconds', 'Since when the oldest watch that decisions rely on was last known fresh.', [], () => [[{}, Math.min(86_400, (clock.now() - coordinator.freshAt()) / 1000)]])
       registry.gaugeOf('holdfast_incidents', 'Incidents kept, by phase.', ['phase'], () => [...count(incidents().map((one) => one.status.phase))].map(([phase, value]) => [{ phase }, value] as const))
       registry.gaugeOf('holdfast_holds', 'Decisions not to act that stand now, by reason.', ['because'], () => [...count(coordinator.holds().map((hold) => hold.because))].map(([because, value]) => [{ because }, value] as const))

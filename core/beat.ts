@@ -1,6 +1,7 @@
 // What an agent and a replica say to each other, and two replicas. Pure: how a word looks on the wire is core/frame.ts,
 // how frames travel is edge/link.ts.
 import type { Boot, Ms, NodeName } from './model.ts'
+import type { GiveUp, MemberSays } from './self-stop.ts'
 
 export type Goodbye = 'restart' | 'reboot' | 'shutdown'
 
@@ -70,12 +71,17 @@ export type BootEnd = 'shut down' | 'cut off'
 /** What holds workloads on the node itself. `absent`: it is wanted, and the runtime does not ask us now, so nothing is held. */
 export type GateState = 'off' | 'shut' | 'open' | 'absent'
 
+/** Of self-stop. `off`: nobody asked for it; `gave up`: the node has stopped its workloads, and starts none. */
+export type PermitState = 'off' | 'running' | 'gave up'
+
 export interface Beat {
   readonly say: 'beat'
   readonly count: number
   readonly kubelet: 'ok' | 'ill' | 'unknown'
   /** Undefined: an agent of before there was a gate. */
   readonly gate?: GateState
+  /** Undefined: an agent that cannot give up. */
+  readonly permit?: PermitState
 }
 
 /** Replica → agent. */
@@ -88,6 +94,8 @@ export type ReplicaWord =
   | { readonly say: 'ask'; readonly id: number; readonly node: NodeName; readonly address: string; readonly nonce: string }
   | Check
   | GateWord
+  | SelfStopWord
+  | RevokedWord
 
 /** Whether workloads may start on the node in this boot: said by every replica to its agents after the first beat of a link, and whenever it
  *  changes. An agent goes by the word of those that lead. */
@@ -111,6 +119,28 @@ export interface Check {
   readonly pods: readonly string[]
   /** The list goes on in the next one. */
   readonly more?: true
+}
+
+/** Whether the node is to give up when nobody permits it to run workloads any more, and whose word stands in for a leader's then. Told by
+ *  every replica; an agent goes by those that lead. */
+export interface SelfStopWord {
+  readonly say: 'self-stop'
+  /** As the API server calls it: members are asked by it, and no link may stand then. */
+  readonly node: NodeName
+  readonly giveUp: GiveUp
+  /** Where they answer whispers. */
+  readonly members: readonly string[]
+}
+
+/** To a member: all boots that it must not permit. */
+export interface RevokedWord {
+  readonly say: 'revoked'
+  readonly boots: readonly NodeBoot[]
+}
+
+export interface NodeBoot {
+  readonly node: NodeName
+  readonly boot: Boot
 }
 
 /** The hello was believed. `key` is this link's own: it seals answers to challenges and whispers on that replica's behalf. */
@@ -142,6 +172,8 @@ export interface Permit {
   readonly span: Ms
   /** Addresses of all replicas, to be remembered on disk. */
   readonly replicas: readonly string[]
+  /** What this replica says of the boot's permit. Undefined: it is of before there was self-stop, and permits whom it answers. */
+  readonly says?: MemberSays
 }
 
 /** Replica → replica, in both directions over either's link. The first is the dialling one's, answered by `welcome`. */
@@ -164,4 +196,14 @@ export interface WhisperAnswer {
   readonly nonce: string
   readonly boot: Boot
   readonly seal?: string
+}
+
+/** Agent → member, and back: "may this boot of mine go on?" Nobody but who heard the question knows its nonce. */
+export interface MemberQuestion extends NodeBoot {
+  readonly nonce: string
+}
+
+export interface MemberAnswer {
+  readonly nonce: string
+  readonly says: MemberSays
 }

@@ -9,7 +9,13 @@ export interface ClusterSaid {
   readonly bootId: string
   /** Keys of its taints. */
   readonly taints: readonly string[]
-  readonly fences: readonly { readonly name: string; readonly phase: string }[]
+  readonly fences: readonly FenceSaid[]
+}
+
+export interface FenceSaid {
+  readonly name: string
+  readonly phase: string
+  readonly proof?: { readonly kind: string; readonly boot: Boot }
 }
 
 export type ColdWord = { readonly clear: true } | { readonly clear: false; readonly reason: string }

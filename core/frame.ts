@@ -3,13 +3,13 @@
 // a frame is a word, or a word this version does not know (ignored, so that neighbours of the next minor version can
 // speak), or garbage with the reason. Bytes and fields beyond the known ones are ignored for the same reason.
 import type {
-  AgentWord, Answer, Beat, BootEnd, Check, CleanReport, GateState, GateWord, Goodbye, Leftover, PeerWord, Permit, Refused, ReplicaWord, Welcome, Whisper, WhisperAnswer, Witness,
+  AgentWord, Answer, Beat, BootEnd, Check, CleanReport, GateState, GateWord, Goodbye, Leftover, MemberAnswer, MemberQuestion, NodeBoot, PeerWord, Permit, PermitState, Refused, ReplicaWord,
+  RevokedWord, SelfStopWord, Welcome, Whisper, WhisperAnswer, Witness,
 } from './beat.ts'
+import { decoded, flag, isFields, list, maybeOneOf, maybeText, oneOf, readJson, text, version, whole, wrong, type Fields, type Read } from './frame-json.ts'
+import type { GiveUp, MemberSays } from './self-stop.ts'
 
-/** Of what is not whole yet a link keeps so much, and a replica has five thousand links. A full list of leftovers must fit. */
-export const frameLimit = 65_536
-
-export type Read<W> = { readonly word: W } | { readonly unknown: string } | { readonly garbage: string }
+export { frameLimit, type Read } from './frame-json.ts'
 
 export function frameOf(word: AgentWord | ReplicaWord | PeerWord): Uint8Array {
   if (word.say === 'beat') return beatFrame(word)
@@ -60,25 +60,39 @@ export function readWhisperAnswer(frame: Uint8Array): Read<WhisperAnswer> {
   }, whisperLimit)
 }
 
+export function memberFrame(word: MemberQuestion | MemberAnswer): Uint8Array {
+  return utf8.encode(JSON.stringify({ say: 'node' in word ? 'may-run' : 'member', ...word }))
+}
+
+export function readMemberQuestion(frame: Uint8Array): Read<MemberQuestion> {
+  return readJson(frame, (say, fields) => (say === 'may-run' ? { nonce: text(fields, 'nonce'), ...nodeBoot(fields) } : undefined), whisperLimit)
+}
+
+export function readMemberAnswer(frame: Uint8Array): Read<MemberAnswer> {
+  return readJson(frame, (say, fields) => (say === 'member' ? { nonce: text(fields, 'nonce'), says: oneOf(fields, 'says', memberWords) } : undefined), whisperLimit)
+}
+
 /** A whisper fits one packet on any network. */
 const whisperLimit = 1_000
 const utf8 = new TextEncoder()
-const strictUtf8 = new TextDecoder('utf-8', { fatal: true })
 
 const beatKind = 1
 const permitKind = 2
-const brace = 0x7b
 
 const kubeletWords = ['unknown', 'ok', 'ill'] as const
 const gateStates = ['off', 'shut', 'open', 'absent'] as const satisfies readonly GateState[]
+const permitStates = ['off', 'running', 'gave up'] as const satisfies readonly PermitState[]
+const memberWords = ['unknown', 'permitted', 'revoked'] as const satisfies readonly MemberSays[]
 
-/** kind, kubelet, count (4), and the gate where there is one to tell of, counted from 1. */
-function beatFrame(beat: Beat): Uint8Array {
-  const frame = new Uint8Array(beat.gate === undefined ? beatHead : beatHead + 1)
+/** kind, kubelet, count (4), then gate and permit as far as there is something to tell, each counted from 1. */
+function beatFrame({ kubelet, count, gate, permit }: Beat): Uint8Array {
+  const tail = [gate === undefined ? 0 : gateStates.indexOf(gate) + 1, permit === undefined ? 0 : permitStates.indexOf(permit) + 1]
+  const told = tail.findLastIndex((word) => word > 0) + 1
+  const frame = new Uint8Array(beatHead + told)
   frame[0] = beatKind
-  frame[1] = kubeletWords.indexOf(beat.kubelet)
-  writeWhole(frame, 2, beat.count)
-  if (beat.gate !== undefined) frame[beatHead] = gateStates.indexOf(beat.gate) + 1
+  frame[1] = kubeletWords.indexOf(kubelet)
+  writeWhole(frame, 2, count)
+  frame.set(tail.slice(0, told), beatHead)
   return frame
 }
 
@@ -89,14 +103,16 @@ function readBeat(frame: Uint8Array): Read<Beat> {
   const kubelet = kubeletWords[frame[1] ?? 0]
   // A state that this version does not know is one of a newer agent: its beat counts as ever.
   const gate = gateStates[(frame[beatHead] ?? 0) - 1]
+  const permit = permitStates[(frame[beatHead + 1] ?? 0) - 1]
   if (kubelet === undefined) return { garbage: `a beat with kubelet word ${frame[1]}` }
-  return { word: { say: 'beat', count: readWhole(frame, 2), kubelet, ...(gate === undefined ? {} : { gate }) } }
+  return { word: { say: 'beat', count: readWhole(frame, 2), kubelet, ...(gate === undefined ? {} : { gate }), ...(permit === undefined ? {} : { permit }) } }
 }
 
-/** kind, flags, count (4), span (4), then each replica's address with its length before it, counted by one byte. */
+/** kind, flags, count (4), span (4), then each replica's address with its length before it, counted by one byte; then what it says of the
+ *  permit, counted from 1. */
 function permitFrame(permit: Permit): Uint8Array {
   const addresses = permit.replicas.slice(0, mostReplicas).map((address) => utf8.encode(address.slice(0, longestAddress)))
-  const frame = new Uint8Array(addresses.reduce((size, address) => size + 1 + address.length, permitHead))
+  const frame = new Uint8Array(addresses.reduce((size, address) => size + 1 + address.length, permitHead) + (permit.says === undefined ? 0 : 1))
   frame[0] = permitKind
   frame[1] = permit.leads ? 1 : 0
   writeWhole(frame, 2, permit.count)
@@ -108,6 +124,7 @@ function permitFrame(permit: Permit): Uint8Array {
     frame.set(address, at + 1)
     at += 1 + address.length
   }
+  if (permit.says !== undefined) frame[at] = memberWords.indexOf(permit.says) + 1
   return frame
 }
 
@@ -130,7 +147,8 @@ function readPermit(frame: Uint8Array): Read<Permit> {
     replicas.push(address)
     at = end
   }
-  return { word: { say: 'permit', count: readWhole(frame, 2), leads: frame[1] === 1, span: readWhole(frame, 6), replicas } }
+  const says = memberWords[(frame[at] ?? 0) - 1]
+  return { word: { say: 'permit', count: readWhole(frame, 2), leads: frame[1] === 1, span: readWhole(frame, 6), replicas, ...(says === undefined ? {} : { says }) } }
 }
 
 function writeWhole(frame: Uint8Array, at: number, value: number): void {
@@ -142,48 +160,6 @@ function writeWhole(frame: Uint8Array, at: number, value: number): void {
 
 function readWhole(frame: Uint8Array, at: number): number {
   return (((frame[at] ?? 0) << 24) | ((frame[at + 1] ?? 0) << 16) | ((frame[at + 2] ?? 0) << 8) | (frame[at + 3] ?? 0)) >>> 0
-}
-
-/** What a JSON word holds, and the first thing found wrong with it. */
-interface Fields {
-  readonly of: Readonly<Record<string, unknown>>
-  fault?: string
-}
-
-function readJson<W>(frame: Uint8Array, wordOf: (say: string, fields: Fields) => W | undefined, limit = frameLimit): Read<W> {
-  if (frame.length > limit) return { garbage: `a frame of ${frame.length} bytes, the limit is ${limit}` }
-  if (frame.length === 0) return { garbage: 'an empty frame' }
-  if (frame[0] !== brace) return { unknown: `kind ${frame[0]}` }
-  const parsed = parsedJson(frame)
-  if (parsed === undefined) return { garbage: 'neither a known kind nor JSON' }
-  const fields: Fields = { of: parsed }
-  const say = text(fields, 'say')
-  const word = fields.fault === undefined ? wordOf(say, fields) : undefined
-  if (fields.fault !== undefined) return { garbage: `${say === '' ? 'word' : say}: ${fields.fault}` }
-  return word === undefined ? { unknown: say } : { word }
-}
-
-function parsedJson(frame: Uint8Array): Readonly<Record<string, unknown>> | undefined {
-  const json = decoded(frame)
-  if (json === undefined) return undefined
-  try {
-    const value: unknown = JSON.parse(json)
-    return isFields(value) ? value : undefined
-  } catch {
-    return undefined // the caller says that it is garbage
-  }
-}
-
-function decoded(bytes: Uint8Array): string | undefined {
-  try {
-    return strictUtf8.decode(bytes)
-  } catch {
-    return undefined // the caller says that it is garbage
-  }
-}
-
-function isFields(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
 function agentWord(say: string, fields: Fields): AgentWord | undefined {
@@ -221,6 +197,10 @@ function replicaWord(say: string, fields: Fields): ReplicaWord | undefined {
       return check(fields)
     case 'gate':
       return gateWord(fields)
+    case 'self-stop':
+      return selfStopWord(fields)
+    case 'revoked':
+      return revokedWord(fields)
     default: // not a union: what the other end said
       return undefined
   }
@@ -273,6 +253,33 @@ function gateWord(fields: Fields): GateWord {
   }
 }
 
+const giveUps = ['never', 'stop'] as const satisfies readonly GiveUp[]
+/** A leader names ten; twice that, for one of the next version. */
+const mostMembers = 20
+/** Of a member: each node that is cut off has ten. */
+const mostRevoked = 200
+
+function selfStopWord(fields: Fields): SelfStopWord {
+  return {
+    say: 'self-stop', node: text(fields, 'node'), giveUp: giveUps.find((word) => word === fields.of['giveUp']) ?? 'never',
+    members: list(fields, 'members', mostMembers).map((address) => (typeof address === 'string' && address.length <= longestAddress ? address : wrong(fields, 'members', 'addresses', ''))),
+  }
+}
+
+function revokedWord(fields: Fields): RevokedWord {
+  const boots = list(fields, 'boots', mostRevoked).map((of) => {
+    const each: Fields = { of: isFields(of) ? of : {} }
+    const read = nodeBoot(each)
+    if (each.fault !== undefined) fields.fault ??= `boots: ${each.fault}`
+    return read
+  })
+  return { say: 'revoked', boots }
+}
+
+function nodeBoot(fields: Fields): NodeBoot {
+  return { node: text(fields, 'node'), boot: text(fields, 'boot') }
+}
+
 function check(fields: Fields): Check {
   const pods = list(fields, 'pods', podsAFrame).map((pod) => (typeof pod === 'string' && pod.length <= 64 ? pod : wrong(fields, 'pods', 'uids', '')))
   return { say: 'check', pods, ...(fields.of['more'] === true ? { more: true } : {}), ...(fields.of['stop'] === true ? { stop: true } : {}) }
@@ -318,48 +325,3 @@ function leftover(report: Fields, of: unknown): Leftover {
   return read
 }
 
-function text(fields: Fields, name: string, most = 256): string {
-  const value = fields.of[name]
-  return typeof value === 'string' && value.length <= most ? value : wrong(fields, name, `a text of at most ${most} characters`, '')
-}
-
-function maybeText<N extends string>(fields: Fields, name: N): { readonly [K in N]?: string } {
-  // A computed key loses its name to the compiler; it is the one given.
-  return fields.of[name] === undefined ? {} : { [name]: text(fields, name) } as { readonly [K in N]?: string }
-}
-
-function flag(fields: Fields, name: string): boolean {
-  const value = fields.of[name]
-  return typeof value === 'boolean' ? value : wrong(fields, name, 'yes or no', false)
-}
-
-function whole(fields: Fields, name: string, most = Number.MAX_SAFE_INTEGER): number {
-  const value = fields.of[name]
-  return typeof value === 'number' && Number.isInteger(value) && value >= 0 && value <= most ? value : wrong(fields, name, `a whole number up to ${most}`, 0)
-}
-
-function oneOf<const T extends string>(fields: Fields, name: string, words: readonly [T, ...T[]]): T {
-  return words.find((word) => word === fields.of[name]) ?? wrong(fields, name, `one of ${words.join(', ')}`, words[0])
-}
-
-/** A word that this version does not know is as good as none. */
-function maybeOneOf<N extends string, const T extends string>(fields: Fields, name: N, words: readonly T[]): { readonly [K in N]?: T } {
-  const word = words.find((one) => one === fields.of[name])
-  // A computed key loses its name to the compiler; it is the one given.
-  return word === undefined ? {} : { [name]: word } as { readonly [K in N]?: T }
-}
-
-function list(fields: Fields, name: string, most: number): readonly unknown[] {
-  const value = fields.of[name]
-  return Array.isArray(value) && value.length <= most ? value : wrong(fields, name, `a list of at most ${most}`, [])
-}
-
-function version(fields: Fields): 1 {
-  return fields.of['version'] === 1 ? 1 : wrong(fields, 'version', '1', 1)
-}
-
-/** The stand-in is never seen: a word with a fault is garbage. */
-function wrong<T>(fields: Fields, name: string, wanted: string, standIn: T): T {
-  fields.fault ??= `${name} is not ${wanted}`
-  return standIn
-}

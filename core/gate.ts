@@ -3,7 +3,8 @@
 //
 // It opens once for a boot, when two words agree: the leader's, that it accepts this very boot (no quarantine, no open incident), and the
 // agent's own, that nothing is left of pods that do not belong. From then on only the leader shuts it: what an agent finds later, by a
-// list of pods that has aged, accuses nobody, and a leader that falls silent takes nothing back (that is the permit's business).
+// list of pods that has aged, accuses nobody, and a leader that falls silent takes nothing back. A node that gives up (core/self-stop.ts)
+// shuts it too, and it opens again as at first.
 // Where nobody leads, as in a cluster that starts cold, the API server's word stands in for the leader's (core/cold-start.ts).
 //
 // The rules are those that KEP-36 asked of kubelet's admission: no word about the node, or none yet about this boot, or a taint: only
@@ -29,6 +30,8 @@ export interface GateFacts {
   readonly opened: Boot | undefined
   /** Of a cold start: nobody leads, and everything else says that workloads may start; or why they may not. */
   readonly alone?: { readonly boot: Boot; readonly word: ColdWord }
+  /** Why this node has given up, as a sentence's end. */
+  readonly gaveUp?: string | undefined
 }
 
 export function gateOf(standing: Gate | undefined, facts: GateFacts): Gate {
@@ -36,6 +39,7 @@ export function gateOf(standing: Gate | undefined, facts: GateFacts): Gate {
   const name = facts.node === '' ? 'this node' : facts.node
   const shut = (why: string): Gate => ({ open: false, reason: sentence(`${name} ${why}`) })
   if (boot === undefined) return shut('starts nothing: which boot of the machine this is cannot be read')
+  if (facts.gaveUp !== undefined) return shut(`has given up: ${facts.gaveUp}`)
   const words = leaders.filter((leader) => typeof leader !== 'string').filter((word) => word.boot === boot)
   const held = words.find((word) => !word.accepted)
   if (held !== undefined) return shut(`is quarantined: ${held.reason}`)

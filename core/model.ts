@@ -1,7 +1,7 @@
 // What the core sees: one snapshot of the cluster as this replica knows it, with the age of each word on it. Everything is
 // plain data. Instants are this replica's own monotonic clock; wall time stands only in records, as text, for people.
 import type { Incident } from './incident.ts'
-import type { BootEnd, CleanReport, GateState, Goodbye } from './beat.ts'
+import type { BootEnd, CleanReport, GateState, Goodbye, PermitState } from './beat.ts'
 
 export type Ms = number
 export type NodeName = string
@@ -129,6 +129,8 @@ export interface BeatSeen {
   readonly gate?: GateState
   /** When that became another one. */
   readonly gateSince?: Ms
+  /** Undefined: its agent cannot give up. */
+  readonly permit?: PermitState
   /** How the boot before this one ended, as its agent tells. */
   readonly before?: BootEnd
   readonly clean?: CleanSeen

@@ -39,6 +39,13 @@ export interface ContainerSeen {
   readonly sandbox?: true
   /** When it was made, by this machine's own wall clock. Undefined: the runtime does not tell. */
   readonly since?: number
+  /** Its pod bears the annotation by which it passes a gate that is shut. */
+  readonly tolerates?: true
+}
+
+/** Kubelet's name for a pod from a file is a digest; the API server's are UUIDs. */
+export function isOfTheApi(pod: string): boolean {
+  return /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/.test(pod)
 }
 
 /** Of one mount namespace, as one of its processes sees it. */

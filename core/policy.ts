@@ -1,5 +1,6 @@
 // What the operator wants (kind HoldfastPolicy), as plain data with every default filled in, and which policy a node has.
 import type { Ms, NodeSeen } from './model.ts'
+import type { GiveUp } from './self-stop.ts'
 
 export interface Policy {
   readonly name: string
@@ -37,6 +38,7 @@ export interface Policy {
   readonly identity: 'warn' | 'require'
   /** Whether the cloud provider's taint of a machine that is shut down counts as a word, where its device agrees. */
   readonly cloudShutdown: 'ignore' | 'trust'
+  readonly giveUp: GiveUp
   readonly brakes: Brakes
   readonly pause?: { readonly reason: string; readonly by: string }
 }
@@ -89,6 +91,7 @@ export const defaultPolicy: Omit<Policy, 'name'> = {
   powerOnFoundOff: false,
   identity: 'warn',
   cloudShutdown: 'ignore',
+  giveUp: 'never',
   brakes: { stormPercent: 40, stormWindow: 60_000, concurrency: 0, repeatLimit: 5, repeatWindow: 3_600_000 },
 }
 

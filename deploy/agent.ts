@@ -1,5 +1,6 @@
 // The agent in a cluster: one on every node, whatever taints it bears, because a quarantined node returns by its word alone.
-// It looks and does not touch: no capability, no privilege, the host's folders read-only but for one of its own. That keeps faults of
+// It looks and does not touch: no capability, no privilege, the host's folders read-only but for one of its own, and, where the installation
+// wants it, the control groups, in which it stops what a runtime does not. That keeps faults of
 // ours small; it does not hold whoever has taken the agent over, because the runtime's socket alone is as much as root on that node.
 import { tolerateGate } from '../core/gate.ts'
 import type { Manifest } from './manifest.ts'
@@ -44,6 +45,7 @@ function podSpec(values: Values): object {
       { name: 'kubelet', hostPath: { path: kubeletRoot, type: 'Directory' } },
       { name: 'run', hostPath: { path: '/run', type: 'Directory' } },
       { name: 'state', hostPath: { path: agentState, type: 'DirectoryOrCreate' } },
+      ...(values.freezer === 'on' ? [{ name: 'cgroups', hostPath: { path: '/sys/fs/cgroup', type: 'Directory' } }] : []),
       { name: 'token', projected: { sources: [{ serviceAccountToken: { audience: names.audience, expirationSeconds: 3_600, path: 'token' } }] } },
       { name: 'authority', configMap: { name: names.authority } },
       {
@@ -57,7 +59,7 @@ function podSpec(values: Values): object {
   }
 }
 
-function container({ image, namespace, agentNamespace, beatsPort, whisperPort, kubeletRoot, gate, gateExemptNamespaces }: Values): object {
+function container({ image, namespace, agentNamespace, beatsPort, whisperPort, kubeletRoot, gate, gateExemptNamespaces, freezer }: Values): object {
   return {
     name: 'agent', image,
     command: ['/holdfast/node', '/holdfast/agent.mjs'],
@@ -72,6 +74,7 @@ function container({ image, namespace, agentNamespace, beatsPort, whisperPort, k
       // Whoever accepts a boot must be able to start on one that nobody has accepted.
       { name: 'HOLDFAST_GATE_EXEMPT_NAMESPACES', value: [...gateExemptNamespaces, namespace, agentNamespace].join(',') },
       { name: 'HOLDFAST_STATE', value: agentState },
+      ...(freezer === 'on' ? [{ name: 'HOLDFAST_CGROUPS', value: '/host/cgroup' }] : []),
       { name: 'HOLDFAST_TOKEN_FILE', value: '/var/run/secrets/holdfast/token' },
       { name: 'HOLDFAST_AUTHORITY_FILE', value: '/etc/holdfast/ca.crt' },
     ],
@@ -92,6 +95,8 @@ function container({ image, namespace, agentNamespace, beatsPort, whisperPort, k
       // file systems are mounted below, and must go when the host lets go of them. A socket is connected to on a read-only mount.
       { name: 'run', mountPath: '/host/run', readOnly: true, mountPropagation: 'HostToContainer' },
       { name: 'state', mountPath: agentState },
+      // Root owns each of its files, so no capability is needed.
+      ...(freezer === 'on' ? [{ name: 'cgroups', mountPath: '/host/cgroup' }] : []),
       { name: 'token', mountPath: '/var/run/secrets/holdfast', readOnly: true },
       { name: 'authority', mountPath: '/etc/holdfast', readOnly: true },
       { name: 'api', mountPath: '/var/run/secrets/holdfast-api', readOnly: true },

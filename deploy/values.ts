@@ -22,6 +22,9 @@ export interface Values {
   readonly gate: 'on' | 'off'
   /** Pods of these start on a node that is not accepted yet; those of ours do anyway. */
   readonly gateExemptNamespaces: readonly string[]
+  /** Whether agents may freeze what a runtime does not stop, where a policy has nodes give up: for that the host's control groups are theirs
+   *  to write. */
+  readonly freezer: 'on' | 'off'
   /** The namespace whose pods may read metrics. */
   readonly monitoringNamespace: string
   /** Whether the API server has MutatingAdmissionPolicy v1, as from Kubernetes 1.36 on. Without it a person names himself beside
@@ -40,6 +43,7 @@ export const usualValues: Values = {
   kubeletRoot: '/var/lib/kubelet',
   gate: 'off',
   gateExemptNamespaces: ['kube-system'],
+  freezer: 'off',
   monitoringNamespace: 'monitoring',
   stamps: true,
 }

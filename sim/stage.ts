@@ -38,7 +38,7 @@ export async function stage(settings: StageSettings = {}): Promise<Stage> {
   let token: Promise<string> | undefined
   const world: World = await createWorld({
     seed: 1, nodes, startAgent: (host, { node }) => startAgent(host, {
-      version: 'test', kubeletRoot: '/var/lib/kubelet', whisperPort: 7_416, ...(settings.gate === true ? { gate: { exemptNamespaces: [namespace], node } } : {}),
+      version: 'test', kubeletRoot: '/var/lib/kubelet', whisperPort: 7_416, exemptNamespaces: [namespace], ...(settings.gate === true ? { gate: { node } } : {}),
     }),
     startReplica: async (host, place) => {
       const coordinator = await startCoordinator(host, {

@@ -1,7 +1,7 @@
 // Four judges of a run, outside of what they judge: they ask the storage, the machines, the devices and the API server's store,
 // never the product. *Safety*: did two write one volume, or two copies of one pod run, or was anything cut loose while they
-// could, or a node let back on which something was left over, or did a workload start in a boot that nobody accepted? *Restraint*: was a node that was well ordered off, or a pod deleted
-// from it? *Liveness*: once nothing goes wrong any more, does everything end, or hold for a reason that is true in the world?
+// could, or a node let back on which something was left over, or did a workload start in a boot that nobody accepted, or run on where nobody permitted it? *Restraint*: was a node that was well ordered off, or a pod deleted
+// from it, or did one give up that was permitted to run? *Liveness*: once nothing goes wrong any more, does everything end, or hold for a reason that is true in the world?
 // *Progress*: where one machine died and nothing else went wrong, were its volumes free in seconds? The court lets them listen
 // from the beginning and look every few seconds.
 import type { Ms } from '../../core/model.ts'
@@ -15,6 +15,7 @@ import { judgeHolds } from './judges/holds.ts'
 import { halfFed, leftInTheDark } from './judges/liveness.ts'
 import { judgeRestraint } from './judges/restraint.ts'
 import { judgeSafety } from './judges/safety.ts'
+import { judgeSelfStop } from './judges/self-stop.ts'
 import { look, type History } from './judges/sight.ts'
 import { judgeTaints } from './judges/taints.ts'
 import { watchWellness } from './wellness.ts'
@@ -69,6 +70,7 @@ export function convene(on: Stage): Court {
   const history: History = { on, wellness, ears, configEdited: () => edited, outOfServiceAt: (node) => outOfServiceAt.get(node) }
   const clean = judgeClean(history)
   const gate = judgeGate(world, ears)
+  const selfStop = judgeSelfStop(history)
   let cancel = world.clock.after(looksEvery, turn)
 
   function turn(): void {
@@ -87,8 +89,8 @@ export function convene(on: Stage): Court {
     quarantined: () => restraint.quarantined(),
     close() {
       cancel()
-      for (const one of [safety, restraint, gate, ears, wellness]) one.stop()
-      return [...safety.found(), ...clean.found(), ...gate.found(), ...restraint.found(), ...holds.found(), ...taints.found(), ...halfFed(history)]
+      for (const one of [safety, restraint, gate, selfStop, ears, wellness]) one.stop()
+      return [...safety.found(), ...clean.found(), ...gate.found(), ...selfStop.found(), ...restraint.found(), ...holds.found(), ...taints.found(), ...halfFed(history)]
     },
     excuses: (violations, struck) => excuses(violations, history, struck),
   }

@@ -22,6 +22,8 @@ export interface Scene {
   readonly frees?: 'deployments'
   /** Runtimes ask the agents' gates, and start no pod unasked. */
   readonly gate?: true
+  /** Nodes that nobody permits to run workloads stop them. */
+  readonly givesUp?: true
 }
 
 const wanted = {
@@ -56,6 +58,7 @@ export function drawScene(chance: Chance, size: Pick<Scene, 'nodes' | 'zones' | 
     ...(wants === undefined || (plain && (distrusted || wants === 'only stateful sets')) ? {} : { wants }),
     ...(second === undefined ? {} : { second }),
     ...(chance.yes(0.5) ? { gate: true } : {}),
+    ...(chance.yes(0.3) ? { givesUp: true } : {}),
   }
 }
 
@@ -70,17 +73,18 @@ export function isClearedInSeconds({ profile, second, feed, power = 'bmc', wants
   return trusted && (feed === 'own' || levelled.includes(power) || (power === 'fabric, then bmc' && wants !== 'identity required')) && profile !== 'conservative' && second !== 'conservative'
 }
 
-export function stageOf({ nodes, zones, replicas, profile, feed, power = 'bmc', wants, second, gate, frees }: Scene, seed: number): StageSettings {
+export function stageOf({ nodes, zones, replicas, profile, feed, power = 'bmc', wants, second, gate, givesUp, frees }: Scene, seed: number): StageSettings {
+  const asked = givesUp === undefined ? {} : { giveUp: 'stop' }
   return {
-    seed, nodes, zones, replicas, logFrom: 'info', power, gate: gate === true, policy: { profile, ...(wants === undefined ? {} : wanted[wants]), ...(frees === undefined ? {} : { nodeDownPodDeletionPolicy: 'DeleteDeploymentPod' }) },
+    seed, nodes, zones, replicas, logFrom: 'info', power, gate: gate === true, policy: { profile, ...asked, ...(wants === undefined ? {} : wanted[wants]), ...(frees === undefined ? {} : { nodeDownPodDeletionPolicy: 'DeleteDeploymentPod' }) },
     device: { kind: 'chassis', feed, timing: { off: 2_000, on: 1_000, status: 200 } },
-    objects: second === undefined ? [] : [secondPolicy(second)],
+    objects: second === undefined ? [] : [secondPolicy(second, asked)],
   }
 }
 
-function secondPolicy(profile: ProfileName): KubeObject {
+function secondPolicy(profile: ProfileName, asked: object): KubeObject {
   return {
     apiVersion: 'holdfast.dev/v1alpha1', kind: 'HoldfastPolicy', metadata: { name: 'first-zone' },
-    spec: { profile, priority: 10, nodeDownPodDeletionPolicy: 'DeleteAllPods', selector: { matchLabels: { 'topology.kubernetes.io/zone': 'zone-1' } } },
+    spec: { profile, ...asked, priority: 10, nodeDownPodDeletionPolicy: 'DeleteAllPods', selector: { matchLabels: { 'topology.kubernetes.io/zone': 'zone-1' } } },
   } as KubeObject // a kind of ours, written as a person would
 }

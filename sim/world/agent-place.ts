@@ -32,6 +32,7 @@ export function agentHost({ machine, process, token }: ContainerRun, place: Agen
   return {
     clock: process.clock,
     chance: () => place.chance.next(),
+    secret: (bytes) => place.chance.bytes(bytes),
     log: place.log,
     dialer: simulatedDialer(place.network, host, process),
     whispers: simulatedWhispers(place.network, place.whisperPorts, host, process),
@@ -52,6 +53,12 @@ export function agentHost({ machine, process, token }: ContainerRun, place: Agen
       place.runtime().containers.get(pod)?.kill()
       return undefined
     },
+    freezeContainer: ({ pod }) => now(() => {
+      const container = place.runtime().containers.get(pod)
+      if (container === undefined) return 'it has no process'
+      container.process.pause('frozen by the agent', 'running')
+      return undefined
+    }),
     // Nothing keeps copies of mounts on these machines, and they have no block volumes.
     mountTables: () => now(() => []),
     loopDevices: () => now(() => []),

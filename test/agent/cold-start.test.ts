@@ -95,7 +95,7 @@ async function alone(change: { disk?: Map<string, string>; since?: number; own?:
   const world = beatsWorld()
   const runtime = createRuntimeNri(world.clock)
   const given: Partial<AgentChange> = {
-    gate: { exemptNamespaces: [], node: 'node-1' }, connectNri: async () => runtime.connect(), ...(change.disk === undefined ? {} : { disk: change.disk }),
+    gate: { node: 'node-1' }, connectNri: async () => runtime.connect(), ...(change.disk === undefined ? {} : { disk: change.disk }),
     askApi: async (path) => ({ status: 200, body: JSON.stringify(path.startsWith('/api/v1/') ? change.own ?? node : change.list ?? fences()) }),
     containers: async () => [{ id: 'c1', name: 'work/db-0 main', pod: 'u7', since: change.since ?? world.clock.wall() }],
   }
@@ -120,7 +120,7 @@ const disk = (gate: string, boot = 'b007-0001/4711') => new Map([['gate.json', J
 
 test('after a restart of the agent it goes on with what its disk holds of this boot', async () => {
   assert.is(await alone({ disk: disk('open'), since: 0 }), 'starts')
-  assert.match(await alone({ disk: disk('shut') }), /a coordinator held it in this boot/)
+  assert.match(await alone({ disk: disk('shut') }), /it was held before in this boot/)
   assert.match(await alone({ disk: disk('open', 'b007-0000/1'), since: 0 }), /older than its boot/)
 })
 

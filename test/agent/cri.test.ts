@@ -91,6 +91,19 @@ test('what is not over is told with its pod, sandbox or container', async () => 
   ])
 })
 
+function annotated(id: string, pod: string, value: string): Uint8Array {
+  const annotation = bytesField(6, joined([textField(1, 'holdfast.dev/tolerate-gate'), textField(2, value)]))
+  return bytesField(1, joined([textField(1, id), bytesField(2, joined([textField(1, 'db-0'), textField(2, pod)])), wholeField(3, 0), annotation]))
+}
+
+test('containers of a pod that is annotated to pass the gate are told so, and of no other', async () => {
+  const { answer } = await asked({
+    ListPodSandbox: (stream) => succeed(stream, joined([annotated('s1', 'u1', 'true'), annotated('s2', 'u2', 'yes'), annotated('s3', '', 'true')])),
+    ListContainers: (stream) => succeed(stream, joined(['u1', 'u2', ''].map((pod, index) => container(`c${index}`, 1, pod)))),
+  })
+  assert.equal('failed' in answer ? answer : answer.map(({ id, tolerates = false }) => [id, tolerates]), [['c0', true], ['c1', false], ['c2', false], ['s1', true], ['s2', false], ['s3', true]])
+})
+
 test('a runtime that has nothing says so, which is an answer', async () => {
   assert.equal((await asked({ ListPodSandbox: nothing, ListContainers: nothing })).answer, [])
 })

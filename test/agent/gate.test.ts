@@ -173,7 +173,7 @@ function linked(welcome: { gates?: true }) {
     })
   })
   const runtime = createRuntimeNri(world.clock)
-  world.agent('node-2', { replicas: ['replica-a:7443'], gate: { exemptNamespaces: [] }, connectNri: async () => runtime.connect() })
+  world.agent('node-2', { replicas: ['replica-a:7443'], gate: {}, connectNri: async () => runtime.connect() })
   const ask = async () => {
     const answer = runtime.ask(pod())
     await world.clock.runFor(2_500)

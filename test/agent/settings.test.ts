@@ -22,9 +22,9 @@ test('the runtime is looked for where the common installers have it, and the gat
   assert.equal([usual.nriSocket, usual.sys, usual.gate], ['/run/nri/nri.sock', '/sys', undefined])
   const elsewhere = settings({ HOLDFAST_RUN: '/host/run/', HOLDFAST_GATE: 'on' })
   assert.equal([elsewhere.runtimeSockets[1], elsewhere.nriSocket], ['/host/run/k3s/containerd/containerd.sock', '/host/run/nri/nri.sock'])
-  assert.equal(elsewhere.gate, { exemptNamespaces: ['kube-system', 'holdfast-system', 'holdfast-agents'], node: '' })
+  assert.equal([elsewhere.gate, elsewhere.exemptNamespaces], [{ node: '' }, ['kube-system', 'holdfast-system', 'holdfast-agents']])
   const named = settings({ HOLDFAST_RUNTIME_SOCKET: '/run/k0s/containerd.sock', HOLDFAST_NRI_SOCKET: '/x/nri.sock', HOLDFAST_GATE: 'on', HOLDFAST_GATE_EXEMPT_NAMESPACES: 'net, storage', HOLDFAST_NODE: 'node-7' })
-  assert.equal([named.runtimeSockets, named.nriSocket, named.gate], [['/run/k0s/containerd.sock'], '/x/nri.sock', { exemptNamespaces: ['net', 'storage'], node: 'node-7' }])
+  assert.equal([named.runtimeSockets, named.nriSocket, named.gate, named.exemptNamespaces], [['/run/k0s/containerd.sock'], '/x/nri.sock', { node: 'node-7' }, ['net', 'storage']])
 })
 
 test('the API server is where kubelet says it is, or there is none to be asked', () => {

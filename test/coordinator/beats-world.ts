@@ -46,17 +46,19 @@ export interface AgentChange {
   readonly mounts: string
   readonly kubelet: 'ok' | 'ill' | 'unknown'
   readonly gate: AgentSettings['gate']
+  readonly exemptNamespaces: readonly string[]
   readonly connectNri: AgentHost['connectNri']
   readonly askApi: AgentHost['askApi']
   readonly containers: AgentHost['containers']
   readonly stopContainer: AgentHost['stopContainer']
+  readonly freezeContainer: AgentHost['freezeContainer']
 }
 
 export const emptyMounts = '22 1 8:1 / / rw,relatime shared:1 - ext4 /dev/sda1 rw\n'
 
 /** A machine whose runtime runs nothing and knows no plugins. */
-export const idleMachine: Pick<AgentHost, 'containers' | 'mountTables' | 'loopDevices' | 'stagedVolume' | 'connectNri' | 'askApi' | 'stopContainer'> = {
-  stopContainer: async () => undefined,
+export const idleMachine: Pick<AgentHost, 'containers' | 'mountTables' | 'loopDevices' | 'stagedVolume' | 'connectNri' | 'askApi' | 'stopContainer' | 'freezeContainer' | 'secret'> = {
+  stopContainer: async () => undefined, freezeContainer: async () => undefined, secret: (bytes) => new Uint8Array(bytes),
   askApi: async () => ({ failed: 'nobody is there' }),
   containers: async () => [], mountTables: async () => [], loopDevices: async () => [], stagedVolume: async () => undefined,
   connectNri: async () => Promise.reject(new Error('nothing listens')),
@@ -119,10 +121,11 @@ export function beatsWorld(): World {
         read: async (file) => files[file], podFolders: async () => made.podFolders, kubeletHealth: async () => made.kubelet,
         resolveReplicas: async () => change.replicas ?? addresses, ...idleMachine, ...(change.connectNri === undefined ? {} : { connectNri: change.connectNri }),
         ...(change.askApi === undefined ? {} : { askApi: change.askApi }), ...(change.containers === undefined ? {} : { containers: change.containers }),
-        ...(change.stopContainer === undefined ? {} : { stopContainer: change.stopContainer }),
+        ...(change.stopContainer === undefined ? {} : { stopContainer: change.stopContainer }), ...(change.freezeContainer === undefined ? {} : { freezeContainer: change.freezeContainer }),
+        secret: (bytes) => Uint8Array.from({ length: bytes }, () => (secrets += 1) % 256),
       }
       const gate = change.gate === undefined ? {} : { gate: change.gate }
-      return Object.assign(made, { agent: startAgent(host, { version: 'test', kubeletRoot: '/var/lib/kubelet', whisperPort: 7_000, ...gate }) })
+      return Object.assign(made, { agent: startAgent(host, { version: 'test', kubeletRoot: '/var/lib/kubelet', whisperPort: 7_000, exemptNamespaces: change.exemptNamespaces ?? [], ...gate }) })
     },
   }
   return world

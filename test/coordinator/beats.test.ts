@@ -436,7 +436,7 @@ test('a replica that stops closes every link and leaves no timer behind', async 
 /** A machine with a runtime that asks its plugins, and the agent that is one. */
 function gated(world: ReturnType<typeof beatsWorld>, node: string) {
   const runtime = createRuntimeNri(world.clock)
-  const one = world.agent(node, { gate: { exemptNamespaces: [] }, connectNri: async () => runtime.connect() })
+  const one = world.agent(node, { gate: {}, connectNri: async () => runtime.connect() })
   return {
     ...one,
     async starts(uid = 'u1') {

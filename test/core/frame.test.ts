@@ -3,7 +3,8 @@ import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
 import type { AgentWord, CleanReport, PeerWord, ReplicaWord } from '../../core/beat.ts'
 import {
-  checkFrames, frameLimit, frameOf, mostLeftovers, mostPods, mostReplicas, podsAFrame, readAgentWord, readFirstWord, readPeerWord, readReplicaWord, readWhisper, readWhisperAnswer, whisperOf,
+  checkFrames, frameLimit, frameOf, memberFrame, mostLeftovers, mostPods, mostReplicas, podsAFrame, readAgentWord, readFirstWord, readMemberAnswer, readMemberQuestion, readPeerWord, readReplicaWord,
+  readWhisper, readWhisperAnswer, whisperOf,
 } from '../../core/frame.ts'
 
 const test = suite('frame')
@@ -14,6 +15,7 @@ const whole = fc.nat()
 const count = fc.integer({ min: 0, max: 2 ** 32 - 1 })
 const seal = fc.option(text, { nil: undefined }).map((value) => (value === undefined ? {} : { seal: value }))
 const boot = fc.option(text, { nil: undefined }).map((value) => (value === undefined ? {} : { boot: value }))
+const memberSays = fc.constantFrom('permitted' as const, 'revoked' as const, 'unknown' as const)
 const hearing = fc.constantFrom('hears' as const, 'deaf' as const)
 const say = <const S extends string>(word: S) => fc.constant(word)
 
@@ -34,7 +36,7 @@ const agentWord: fc.Arbitrary<AgentWord> = fc.oneof(
   hello,
   fc.record({
     say: say('beat'), count, kubelet: fc.constantFrom('ok' as const, 'ill' as const, 'unknown' as const),
-    gate: fc.constantFrom('off' as const, 'shut' as const, 'open' as const, 'absent' as const),
+    gate: fc.constantFrom('off' as const, 'shut' as const, 'open' as const, 'absent' as const), permit: fc.constantFrom('off' as const, 'running' as const, 'gave up' as const),
   }, { requiredKeys: ['say', 'count', 'kubelet'] }),
   fc.record({ say: say('clean'), report }),
   fc.record({ say: say('goodbye'), why: fc.constantFrom('restart' as const, 'reboot' as const, 'shutdown' as const) }),
@@ -46,7 +48,9 @@ const replicaWord: fc.Arbitrary<ReplicaWord> = fc.oneof(
   fc.record({ say: say('welcome'), node: text, replica: text, key: text, gates: fc.constant(true as const) }, { requiredKeys: ['say', 'node', 'replica', 'key'] }),
   fc.record({ say: say('gate'), boot: text, accepted: fc.boolean(), reason: text, tolerating: fc.array(text.filter((pod) => pod.length <= 64), { maxLength: 5 }) }),
   fc.record({ say: say('refused'), reason: text }),
-  fc.record({ say: say('permit'), count, leads: fc.boolean(), span: count, replicas: fc.array(address, { maxLength: mostReplicas }) }),
+  fc.record({ say: say('permit'), count, leads: fc.boolean(), span: count, replicas: fc.array(address, { maxLength: mostReplicas }), says: memberSays }, { requiredKeys: ['say', 'count', 'leads', 'span', 'replicas'] }),
+  fc.record({ say: say('self-stop'), node: text, giveUp: fc.constantFrom('never' as const, 'stop' as const), members: fc.array(address, { maxLength: 10 }) }),
+  fc.record({ say: say('revoked'), boots: fc.array(fc.record({ node: text, boot: text }), { maxLength: 5 }) }),
   fc.record({ say: say('challenge'), nonce: text }),
   fc.record({ say: say('ask'), id: whole, node: text, address: text, nonce: text }),
   fc.record({ say: say('check'), pods: fc.array(text, { maxLength: 5 }) }),
@@ -75,10 +79,21 @@ test('every word between replicas is read as it was said', () => {
   fc.assert(fc.property(peerWord, (word) => assert.equal(readPeerWord(frameOf(word)), { word: plain(word) })))
 })
 
+test('a question to a member and its answer are read as they were said, and neither is taken for a whisper', () => {
+  fc.assert(fc.property(fc.record({ node: text, boot: text, nonce: text }), (question) => {
+    assert.equal(readMemberQuestion(memberFrame(question)), { word: plain(question) })
+    assert.ok('unknown' in readWhisper(memberFrame(question)))
+  }))
+  fc.assert(fc.property(fc.record({ nonce: text, says: memberSays }), (answer) => {
+    assert.equal(readMemberAnswer(memberFrame(answer)), { word: plain(answer) })
+    assert.ok('unknown' in readWhisperAnswer(memberFrame(answer)))
+  }))
+})
+
 test('whatever bytes come, each reader answers with a value and never throws', () => {
   const bytes = fc.oneof(fc.uint8Array({ maxLength: 200 }), fc.json().map((value) => new TextEncoder().encode(value)), fc.object().map((value) => json({ say: 'hello', ...value })))
   fc.assert(fc.property(bytes, (frame) => {
-    for (const read of [readAgentWord, readReplicaWord, readPeerWord, readFirstWord, readWhisper, readWhisperAnswer]) {
+    for (const read of [readAgentWord, readReplicaWord, readPeerWord, readFirstWord, readWhisper, readWhisperAnswer, readMemberQuestion, readMemberAnswer]) {
       const answer = read(frame)
       assert.ok('word' in answer || 'unknown' in answer || 'garbage' in answer)
     }

@@ -56,6 +56,7 @@ test('the gate of a boot, by who has spoken and what was found', () => {
     ['open, and a new leader has not spoken yet', { leaders: ['silent'] }, open, 'open'],
     ['open, and an old list of pods accuses others', { clean: dirty }, open, 'open'],
     ['open, and the leader holds it', { leaders: [held] }, open, 'holdfast: node-2 is quarantined: node-2-4f6e is being cleared'],
+    ['open, and the node has given up', { gaveUp: 'its permit was revoked' }, open, 'holdfast: node-2 has given up: its permit was revoked'],
     ['open for the boot before', { leaders: [] }, { open: true, boot: before }, 'holdfast: node-2 starts nothing yet: no coordinator that leads has been heard in this boot'],
     // An agent that was started again in the same boot.
     ['the disk says open, and the leader accepts it', { opened: boot, clean: unknown }, undefined, 'open'],

@@ -94,6 +94,15 @@ test('of the host the agent may write one folder of its own only', () => {
   assert.equal(writable, [{ name: 'state', mountPath: '/var/lib/holdfast' }])
 })
 
+test('where it may freeze what no runtime stops, the control groups are its to write, and nothing else', () => {
+  const freezing = Object(manifests({ ...usualValues, freezer: 'on' }).find(({ kind }) => kind === 'DaemonSet')?.['spec']).template.spec
+  const host = new Map(freezing.volumes.filter((volume: object) => 'hostPath' in volume).map((volume: { name: string; hostPath: { path: string } }) => [volume.name, volume.hostPath.path]))
+  const writable = freezing.containers[0].volumeMounts.filter((mount: { name: string; readOnly?: boolean }) => host.has(mount.name) && mount.readOnly !== true)
+  assert.equal(writable.map(({ name, mountPath }: { name: string; mountPath: string }) => [host.get(name), mountPath]), [['/var/lib/holdfast', '/var/lib/holdfast'], ['/sys/fs/cgroup', '/host/cgroup']])
+  assert.is(setting(freezing, 'HOLDFAST_CGROUPS')?.value, '/host/cgroup')
+  assert.equal(freezing.containers[0].securityContext, agent.containers[0].securityContext, 'with no more rights')
+})
+
 test('the agent lets go of the mounts of volumes when the host does', () => {
   const mounts = agent.containers[0].volumeMounts
   for (const name of ['kubelet', 'proc', 'run']) assert.is(mounts.find((mount: { name: string }) => mount.name === name).mountPropagation, 'HostToContainer')
@@ -114,7 +123,7 @@ test('the namespaces of the product pass the gate whatever they are called', () 
   const renamed = manifests({ ...usualValues, namespace: 'hf', agentNamespace: 'hf-agents', gate: 'on' }).find(({ kind }) => kind === 'DaemonSet')
   const [container] = Object(renamed)['spec'].template.spec.containers
   const read = readEnvironment(Object.fromEntries(container.env.map(({ name, value }: { name: string; value?: string }) => [name, value])))
-  assert.equal(read.ok && read.settings.gate, { exemptNamespaces: ['kube-system', 'hf', 'hf-agents'], node: '' })
+  assert.equal(read.ok && [read.settings.gate, read.settings.exemptNamespaces], [{ node: '' }, ['kube-system', 'hf', 'hf-agents']])
 })
 
 test('both start where a gate is shut, and where the plugin that a runtime requires is not there yet', () => {

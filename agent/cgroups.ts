@@ -1,0 +1,43 @@
+// The kernel's freezer of a container's control group: what no runtime ends stands still by it. The unified hierarchy has a file for it in
+// each group; on the older ones it is a hierarchy of its own. The group is looked for by its folder's name: what a process says of its
+// own group is told from the reader's, and we have one of our own.
+import { access, readFile, readdir, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import type { Ms } from '../core/model.ts'
+import type { Clock } from '../edge/clock.ts'
+
+/** A process stops where it returns from the kernel; one that sleeps there waits for its disk, perhaps for ever. */
+const stillWithin: Ms = 1_000
+const lookEvery: Ms = 50
+/** Slices in slices, a pod's, a container's, and two more. */
+const deepest = 8
+
+/** By the id that the runtime gave the container, after which its group is named. `root`: of all hierarchies, and it may be written.
+ *  Undefined: it stands still, with what is below it; else why it does not. */
+export async function freezeGroup(root: string, clock: Clock, id: string): Promise<string | undefined> {
+  if (!/^[\w-]{8,}$/.test(id)) return 'no control group can be told by its id'
+  try {
+    const unified = await access(join(root, 'cgroup.controllers')).then(() => true, () => false)
+    const group = await groupOf(unified ? root : join(root, 'freezer'), id)
+    if (group === undefined) return 'it has no control group here'
+    await writeFile(join(group, unified ? 'cgroup.freeze' : 'freezer.state'), unified ? '1' : 'FROZEN')
+    for (const until = clock.now() + stillWithin; clock.now() < until; await clock.wait(lookEvery)) {
+      const state = await readFile(join(group, unified ? 'cgroup.events' : 'freezer.state'), 'utf8')
+      if (unified ? /^frozen 1$/m.test(state) : state.startsWith('FROZEN')) return undefined
+    }
+    return `told to stand still, and some of it sleeps in the kernel: ${group}`
+  } catch (error) {
+    return String(error).slice(0, 300) // it may not be written here, or has just ended: whoever asked tries again
+  }
+}
+
+async function groupOf(folder: string, id: string, deep = 0): Promise<string | undefined> {
+  const below = (await readdir(folder, { withFileTypes: true })).filter((entry) => entry.isDirectory()).map(({ name }) => name)
+  const own = below.find((name) => name.includes(id))
+  if (own !== undefined || deep === deepest) return own === undefined ? undefined : join(folder, own)
+  for (const name of below) {
+    const found = await groupOf(join(folder, name), id, deep + 1).catch(() => undefined) // it has just ended
+    if (found !== undefined) return found
+  }
+  return undefined
+}

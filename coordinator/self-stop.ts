@@ -1,0 +1,104 @@
+// What the nodes are told of self-stop: whether they are to give up when nobody permits them to run workloads, who stands in for a leader
+// then, and, to those who stand in, which boots they must not permit. Every replica tells it, so that a new leader's word is there before
+// it leads; the agents go by those that lead. A replica whose own view is stale says nothing new.
+import type { NodeBoot } from '../core/beat.ts'
+import { blind } from '../core/brake.ts'
+import type { Ms, NodeName, NodeSeen } from '../core/model.ts'
+import { policyOf, type Policy } from '../core/policy.ts'
+import { isRevoked, membersAmong, type Candidate } from '../core/self-stop.ts'
+import { openOf } from '../core/survey.ts'
+import type { Log } from '../edge/log.ts'
+import type { Beats } from './beats.ts'
+import type { Observation } from './observe.ts'
+
+export interface SelfStopTeller {
+  now(policies: readonly Policy[]): void
+}
+
+export interface SelfStopOptions {
+  readonly observation: Pick<Observation, 'seen' | 'row'>
+  readonly beats: Pick<Beats, 'nodes' | 'heard' | 'agent' | 'permits' | 'say'>
+  readonly now: () => Ms
+  readonly log: Log
+}
+
+/** Five thousand nodes are told in one go, and most of them were told the same before. */
+const tellEvery: Ms = 1_000
+/** Who comes and goes within this is not worth telling everybody. */
+const membersEvery: Ms = 5_000
+/** An agent silent for longer is nobody's member. */
+const heardWithin: Ms = 10_000
+
+export function selfStopTeller({ observation, beats, now, log }: SelfStopOptions): SelfStopTeller {
+  /** Whom each node was told, so that they hear of it when its permit is revoked. */
+  const told = new Map<NodeName, readonly NodeName[]>()
+  const stopped = new Set<NodeName>()
+  let members = membersAmong([])
+  let madeAt = -Infinity
+  let toldAt = -Infinity
+  let warned = ''
+
+  return {
+    now(policies) {
+      const { seen } = observation
+      if (blind(seen.self, now()) !== undefined) return
+      const { open } = openOf(seen)
+      for (const name of beats.nodes()) {
+        const beat = beats.heard(name)
+        if (beat === undefined || known(name) === undefined) continue
+        beats.permits(name, beat.boot, isRevoked(beat.boot, open.get(name)) ? 'revoked' : 'permitted')
+        if (beat.permit !== 'gave up') stopped.delete(name)
+        else if (!stopped.has(name)) {
+          stopped.add(name)
+          log.warn({ node: name }, 'the node has given up its workloads, for want of a permit')
+        }
+      }
+      if (told.size === 0 && policies.every(({ giveUp }) => giveUp === 'never')) return
+      const revoked = [...open.values()].filter((incident) => isRevoked(incident.boot, incident)).map(({ nodeName, boot }): NodeBoot => ({ node: nodeName, boot }))
+      const text = JSON.stringify(revoked)
+      if (text === warned && now() - toldAt < tellEvery) return
+      toldAt = now()
+      warned = text
+      if (now() - madeAt >= membersEvery) renew()
+      const acting = seen.self.pause === undefined ? policies : []
+      for (const name of beats.nodes()) {
+        const node = known(name)
+        if (node !== undefined) tell(node, acting)
+      }
+      warn(revoked)
+    },
+  }
+
+  function known(name: NodeName): NodeSeen | undefined {
+    const row = observation.row(name)
+    return row?.gone === true ? undefined : row
+  }
+
+  function renew(): void {
+    madeAt = now()
+    for (const name of told.keys()) if (observation.row(name) === undefined) told.delete(name)
+    const candidates: Candidate[] = []
+    for (const name of beats.nodes()) {
+      const node = known(name)
+      const beat = beats.heard(name)
+      if (node === undefined || beat?.permit === undefined || now() - beat.at > heardWithin) continue
+      if (beats.agent(name)?.whisperAddress !== undefined) candidates.push({ name, zone: node.zone })
+    }
+    members = membersAmong(candidates)
+  }
+
+  function tell(node: NodeSeen, policies: readonly Policy[]): void {
+    const chosen = policyOf(node, policies)
+    const giveUp = 'policy' in chosen && chosen.policy.mode === 'enforce' && chosen.policy.pause === undefined ? chosen.policy.giveUp : 'never'
+    const named = giveUp === 'never' ? [] : members(node.name)
+    told.set(node.name, named)
+    beats.say(node.name, { say: 'self-stop', node: node.name, giveUp, members: named.flatMap((name) => beats.agent(name)?.whisperAddress ?? []) })
+  }
+
+  /** Every agent, also where nothing is revoked: one that was never told can permit nobody. */
+  function warn(revoked: readonly NodeBoot[]): void {
+    const lists = new Map<NodeName, NodeBoot[]>()
+    for (const one of revoked) for (const member of told.get(one.node) ?? []) lists.set(member, [...lists.get(member) ?? [], one])
+    for (const name of beats.nodes()) beats.say(name, { say: 'revoked', boots: lists.get(name) ?? [] })
+  }
+}

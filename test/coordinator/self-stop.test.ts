@@ -1,0 +1,118 @@
+import { suite } from 'uvu'
+import * as assert from 'uvu/assert'
+import type { RevokedWord, SelfStopWord } from '../../core/beat.ts'
+import type { Observed, NodeSeen } from '../../core/model.ts'
+import type { Policy } from '../../core/policy.ts'
+import type { Beats } from '../../coordinator/beats.ts'
+import type { Observation, Row } from '../../coordinator/observe.ts'
+import { selfStopTeller } from '../../coordinator/self-stop.ts'
+import { silentLog } from '../../edge/log.ts'
+import { beat, boot, incident, node, now as start, policy, proofRecord, self, seen as seenOf } from '../core/world.ts'
+
+const test = suite('self-stop')
+
+const stopping: Policy = { ...policy, giveUp: 'stop' }
+const names = ['node-1', 'node-2', 'node-3', 'node-4']
+const able: Partial<NodeSeen> = { beat: beat({ permit: 'running' }) }
+const all = (changes: Partial<NodeSeen> = {}) => names.map((name) => node({ name, zone: `zone-${name}`, ...able, ...(name === 'node-2' ? changes : {}) }))
+const proven = () => incident({ phase: 'Running', proof: proofRecord() })
+
+/** What the agents are told, one after the other, of what is seen then. */
+function teller() {
+  let seen: Observed = seenOf(all())
+  let at = start
+  const permits = new Map<string, string>()
+  const words = new Map<string, SelfStopWord | RevokedWord>()
+  // Of the observation only what is seen is asked, and of its rows only what the core sees.
+  const observation = { get seen() { return seen }, row: (name: string) => seen.nodes.get(name) } as unknown as Pick<Observation, 'seen' | 'row'> & { row(name: string): Row | undefined }
+  const beats: Pick<Beats, 'nodes' | 'heard' | 'agent' | 'permits' | 'say'> = {
+    nodes: () => names, heard: (name) => seen.nodes.get(name)?.beat,
+    agent: (name) => ({ nodeUid: '', pod: '', podUid: '', agent: '', boot, machine: '', uptime: 0, helloAt: 0, remote: '', whisperAddress: `${name}:7416`, linked: true }),
+    permits: (name, _, says) => void permits.set(name, says),
+    say: (name, word) => void words.set(`${name} ${word.say}`, word),
+  }
+  const said: string[] = []
+  const one = selfStopTeller({ observation, beats, now: () => at, log: { ...silentLog, warn: (facts, message) => { said.push(`${JSON.stringify(facts)} ${message}`) } } })
+  return {
+    permits, words, said,
+    /** A second later. */
+    tell(next: Observed, policies: readonly Policy[] = [stopping]) {
+      at += 1_000
+      seen = { ...next, self: { ...next.self, freshAt: at, apiAnsweredAt: at } }
+      one.now(policies)
+    },
+    asked: (name: string) => words.get(`${name} self-stop`) as SelfStopWord | undefined, // said under that name
+    revoked: (name: string) => words.get(`${name} revoked`) as RevokedWord | undefined, // likewise
+  }
+}
+
+test('where no policy asks for it nobody is told anything, and each permit still says what it is worth', () => {
+  const on = teller()
+  on.tell(seenOf(all(), [proven()]), [policy])
+  assert.equal([...on.words.keys()], [])
+  assert.equal([on.permits.get('node-1'), on.permits.get('node-2')], ['permitted', 'revoked'])
+})
+
+test('each node is told what is asked of it, and where its members answer', () => {
+  const on = teller()
+  on.tell(seenOf(all()))
+  assert.equal(on.asked('node-2'), { say: 'self-stop', node: 'node-2', giveUp: 'stop', members: ['node-1:7416', 'node-3:7416', 'node-4:7416'] })
+  assert.equal(on.revoked('node-1'), { say: 'revoked', boots: [] })
+})
+
+test('a node that no policy selects, or one that is a dry run or paused, is asked for nothing', () => {
+  for (const own of [{ ...stopping, nodeLabels: { rack: 'other' } }, { ...stopping, mode: 'dryRun' as const }, { ...stopping, pause: { reason: 'hands', by: 'ops' } }]) {
+    const on = teller()
+    on.tell(seenOf(all()), [own])
+    assert.equal(on.asked('node-2'), { say: 'self-stop', node: 'node-2', giveUp: 'never', members: [] })
+  }
+  const on = teller()
+  on.tell(seenOf(all(), [], self({ pause: { reason: 'hands', by: 'ops' } })))
+  assert.is(on.asked('node-2')?.giveUp, 'never')
+})
+
+test('a policy that does not ask for it any more takes it back', () => {
+  const on = teller()
+  on.tell(seenOf(all()))
+  on.tell(seenOf(all()), [policy])
+  assert.is(on.asked('node-2')?.giveUp, 'never')
+})
+
+test('an agent that is silent, or cannot give up itself, is nobody\'s member', () => {
+  for (const silent of [{ beat: beat({ permit: 'running', at: start - 11_000 }) }, { beat: beat() }, { gone: true }] satisfies Partial<NodeSeen>[]) {
+    const on = teller()
+    on.tell(seenOf(all(silent)))
+    assert.equal(on.asked('node-1')?.members, ['node-3:7416', 'node-4:7416'])
+  }
+})
+
+test('a proof revokes the permit of its boot, with the node\'s members too, also of a node that is gone, until the incident is over', () => {
+  const on = teller()
+  on.tell(seenOf(all()))
+  on.tell(seenOf(all(), [proven()]))
+  const boots = [{ node: 'node-2', boot }]
+  assert.equal(names.map((name) => on.revoked(name)?.boots), [boots, [], boots, boots])
+  on.tell(seenOf(all({ gone: true }), [proven()]))
+  for (let second = 0; second < 10; second += 1) on.tell(seenOf(all({ gone: true }), [proven()]))
+  assert.equal(on.revoked('node-1')?.boots, boots)
+  on.tell(seenOf(all(), [incident({ phase: 'Final', proof: proofRecord() })]))
+  assert.equal([on.revoked('node-1')?.boots, on.permits.get('node-2')], [[], 'permitted'])
+})
+
+test('that a node has given up is said once, and again when it does so again', () => {
+  const on = teller()
+  const gaveUp = all({ beat: beat({ permit: 'gave up' }) })
+  for (const nodes of [all(), gaveUp, gaveUp]) on.tell(seenOf(nodes))
+  assert.equal(on.said, ['{"node":"node-2"} the node has given up its workloads, for want of a permit'])
+  for (const nodes of [all(), gaveUp]) on.tell(seenOf(nodes))
+  assert.is(on.said.length, 2)
+})
+
+test('a replica that cannot trust its own view says nothing new', () => {
+  const on = teller()
+  on.tell(seenOf(all()))
+  on.tell(seenOf(all(), [proven()], self({ awakeSince: start + 2_000 - 500 })))
+  assert.equal([on.revoked('node-1')?.boots, on.permits.get('node-2')], [[], 'permitted'])
+})
+
+test.run()
