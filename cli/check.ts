@@ -37,7 +37,7 @@ export function check(cluster: Cluster, moves: boolean): readonly Category[] {
     { name: 'fence paths', checks: [pathsConfigured(cluster), pathsVerified(cluster), identityProven(cluster), portsHeard(cluster)] },
     { name: 'taints', checks: [taintsOwned(cluster)] },
     { name: 'incidents', checks: [fencesReadable(cluster)] },
-    { name: 'storage', checks: [pluginsTolerate(cluster)] },
+    { name: 'storage', checks: [pluginsTolerate(cluster), freedByNobodyElse(cluster)] },
   ]
 }
 
@@ -256,6 +256,18 @@ function pluginsTolerate({ daemonSets }: Cluster): Checked {
   return claim('plugins-tolerate', 'CSI node plugins tolerate our taints', [daemonSets], () => {
     const refused = valueOf(daemonSets, []).filter((set) => set.csi && ![quarantineKey, outOfServiceKey].every((key) => tolerates(set, key))).map(({ name }) => name)
     return refused.length === 0 ? undefined : `${few(refused)}: a node without its plugin can never become clean`
+  })
+}
+
+/** They leave no sign on a Node by which a coordinator could stand down for them. */
+function freedByNobodyElse({ longhorn, storks }: Cluster): Checked {
+  return claim('freed-by-nobody-else', 'nobody else frees pods of a node that is down', [longhorn, storks], () => {
+    const policy = valueOf(longhorn, undefined)
+    const others = [
+      ...(policy === undefined || policy === 'do-nothing' ? [] : [`Longhorn: its node-down-pod-deletion-policy is ${policy}`]),
+      ...valueOf(storks, []).map((name) => `Stork: the health monitor of ${name} is on`),
+    ]
+    return others.length === 0 ? undefined : `${others.join('; ')}, and needs no proof`
   })
 }
 

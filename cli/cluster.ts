@@ -31,9 +31,13 @@ export interface Parts {
   readonly pause: Part<{ readonly reason: string; readonly by: string } | undefined>
   readonly agents: Part<readonly AgentPod[]>
   readonly daemonSets: Part<readonly DaemonSet[]>
+  /** Longhorn's `node-down-pod-deletion-policy`; undefined: there is no Longhorn. */
+  readonly longhorn: Part<string | undefined>
+  /** Deployments in which Stork watches over nodes and pods. */
+  readonly storks: Part<readonly string[]>
 }
 
-export const partNames = ['version', 'kinds', 'nodes', 'incidents', 'records', 'policies', 'lease', 'pause', 'agents', 'daemonSets'] as const satisfies readonly (keyof Parts)[]
+export const partNames = ['version', 'kinds', 'nodes', 'incidents', 'records', 'policies', 'lease', 'pause', 'agents', 'daemonSets', 'longhorn', 'storks'] as const satisfies readonly (keyof Parts)[]
 
 export interface UnreadableFence {
   readonly name: string
@@ -72,7 +76,7 @@ const pageSize = 500
 const mostPages = 60
 
 export async function readCluster(api: Api, namespace: string): Promise<Cluster> {
-  const [version, kinds, nodes, incidents, records, policies, lease, pause, agents, daemonSets] = await Promise.all([
+  const [version, kinds, nodes, incidents, records, policies, lease, pause, agents, daemonSets, settings, deployments] = await Promise.all([
     one(api, '/version', (found: { gitVersion?: string }) => found.gitVersion ?? ''),
     one(api, `/apis/${apiVersion}`, (found: { resources?: { name: string }[] }) => (found.resources ?? []).map(({ name }) => name).filter((name) => !name.includes('/'))),
     all(api, paths.nodes, keepNode),
@@ -83,9 +87,12 @@ export async function readCluster(api: Api, namespace: string): Promise<Cluster>
     pauseOf(api, namespace),
     all(api, '/api/v1/pods?labelSelector=app.kubernetes.io%2Fname%3Dholdfast-agent', agentOf),
     all(api, '/apis/apps/v1/daemonsets', daemonSetOf),
+    all(api, '/apis/longhorn.io/v1beta2/settings', longhornPolicyOf),
+    all(api, '/apis/apps/v1/deployments', storkOf),
   ])
   return {
-    version, kinds, nodes: defined(nodes), policies: defined(policies), lease, pause, agents: defined(agents), daemonSets: defined(daemonSets),
+    version, kinds, nodes: defined(nodes), policies: defined(policies), lease, pause, agents: defined(agents), daemonSets: defined(daemonSets), storks: defined(deployments),
+    longhorn: settings.ok ? { ok: true, value: settings.value.find((policy) => policy !== undefined) } : settings.kind === 'notFound' ? { ok: true, value: undefined } : settings,
     incidents: incidents.ok ? { ok: true, value: incidents.value.flatMap((read) => ('incident' in read ? read.incident : [])) } : incidents,
     unreadable: incidents.ok ? incidents.value.flatMap((read) => ('incident' in read ? [] : read)) : [],
     records: records.ok ? { ok: true, value: new Map(records.value.filter((record) => record !== undefined)) } : records,
@@ -186,4 +193,21 @@ function daemonSetOf(object: KubeObject): DaemonSet {
     name: `${metadata.namespace ?? ''}/${metadata.name}`, tolerations,
     csi: containers.some(({ name = '', image = '' }) => `${name} ${image}`.includes('node-driver-registrar') || name === 'driver-registrar'),
   }
+}
+
+/** Longhorn frees pods of a node that is down by itself, where this setting of it says so. */
+function longhornPolicyOf(object: KubeObject): string | undefined {
+  const { metadata, value } = object as KubeObject & { value?: unknown } // a kind of Longhorn's
+  return metadata.name === 'node-down-pod-deletion-policy' && typeof value === 'string' ? value : undefined
+}
+
+interface DeploymentObject extends KubeObject {
+  spec?: { template?: { spec?: { containers?: { command?: string[]; args?: string[] }[] } } }
+}
+
+/** Its health monitor is on unless it is switched off by a flag. */
+function storkOf(object: KubeObject): string | undefined {
+  const { metadata, spec } = object as DeploymentObject // every field of it is optional here
+  const watches = (spec?.template?.spec?.containers ?? []).some(({ command = [], args = [] }) => /(^|\/)stork$/.test(command[0] ?? '') && ![...command, ...args].some((word) => /^--?health-monitor=(false|f|0)$/i.test(word)))
+  return watches ? `${metadata.namespace ?? ''}/${metadata.name}` : undefined
 }

@@ -28,7 +28,7 @@ test('each failure names its reason and a heading that stands in the docs', () =
   const headings = new Set([...readFileSync('docs/checks.md', 'utf8').matchAll(/^## (\S+)$/gm)].map((match) => match[1]))
   const nothing = refused()
   const blind = cluster({
-    version: nothing, kinds: nothing, nodes: nothing, incidents: nothing, records: nothing, policies: nothing, lease: nothing, pause: nothing, agents: nothing, daemonSets: nothing,
+    version: nothing, kinds: nothing, nodes: nothing, incidents: nothing, records: nothing, policies: nothing, lease: nothing, pause: nothing, agents: nothing, daemonSets: nothing, longhorn: nothing, storks: nothing,
   })
   for (const checked of all(blind, false)) {
     assert.is(checked.result, 'error', checked.id)
@@ -129,6 +129,14 @@ test('a CSI node plugin that does not tolerate our taints is named', () => {
 test('a pause warns with the name and the reason', () => {
   const paused = one('not-paused', cluster({ pause: part({ reason: 'new switches', by: 'ops' }) }))
   assert.equal([paused?.result, paused?.error], ['warning', 'paused by ops: new switches'])
+})
+
+const error = (changes: Partial<Cluster>): string => one('freed-by-nobody-else', cluster(changes))?.error ?? ''
+
+test('who else frees pods of a node that is down is named, and needs no proof', () => {
+  assert.equal([error({}), error({ longhorn: part('do-nothing') })], ['', ''])
+  assert.match(error({ longhorn: part('delete-statefulset-pod') }), /Longhorn: its node-down-pod-deletion-policy is delete-statefulset-pod/)
+  assert.match(error({ storks: part(['kube-system/stork']) }), /Stork: the health monitor of kube-system\/stork is on/)
 })
 
 test.run()

@@ -25,6 +25,6 @@ export function cluster(changes: Partial<Cluster> = {}): Cluster {
     records: part(new Map(names.map((name) => [name, record({ nodeUid: `uid-${name}` })]))), policies: part([{ name: 'all', policy, faults: '' }]),
     lease: part({ holder: 'replica-0', term: 3, renewTime: 'then' }), pause: part(undefined),
     agents: part(names.map((node) => ({ name: `holdfast-agents/agent-${node}`, node, ready: true }))),
-    daemonSets: part([{ name: 'csi/node', csi: true, tolerations: [{ operator: 'Exists' }] }]), ...changes,
+    daemonSets: part([{ name: 'csi/node', csi: true, tolerations: [{ operator: 'Exists' }] }]), longhorn: part(undefined), storks: part([]), ...changes,
   }
 }

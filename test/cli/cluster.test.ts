@@ -39,4 +39,19 @@ test('of a policy with faults the version in force is known, the last good one, 
   assert.equal(policies.ok && policies.value.map((one) => [one.policy?.nodeDownPodDeletionPolicy, one.faults !== '']), [['DeleteAllPods', true], [undefined, true]])
 })
 
+const list = (items: readonly unknown[]): Answer<unknown> => ({ ok: true, value: { metadata: {}, items } })
+const stork = (called: string, ...command: readonly string[]) => ({ metadata: { namespace: 'kube-system', name: called }, spec: { template: { spec: { containers: [{ command }] } } } })
+
+test('Longhorn and Stork are known by their own objects, and where there are none there are none', async () => {
+  const read = (settings: Answer<unknown>) => readCluster({
+    get: async (path: string): Promise<Answer<unknown>> => (path.startsWith('/apis/longhorn.io/') ? settings : path.startsWith('/apis/apps/v1/deployments')
+      ? list([stork('stork', '/stork', '--driver=pxd'), stork('quiet', '/stork', '--health-monitor=false'), stork('web', '/serve'), { metadata: { name: 'bare' } }])
+      : { ok: false, error: { kind: 'forbidden', message: 'no rights' } }),
+  } as Partial<Api> as Api, 'holdfast-system') // reading asks for nothing else
+  const there = await read(list([{ metadata: { name: 'node-drain-policy' }, value: 'always-allow' }, { metadata: { name: 'node-down-pod-deletion-policy' }, value: 'delete-statefulset-pod' }]))
+  assert.equal([there.longhorn, there.storks], [{ ok: true, value: 'delete-statefulset-pod' }, { ok: true, value: ['kube-system/stork'] }])
+  assert.equal((await read({ ok: false, error: { kind: 'notFound', message: 'no such group' } })).longhorn, { ok: true, value: undefined })
+  assert.not.ok((await read({ ok: false, error: { kind: 'forbidden', message: 'no rights' } })).longhorn.ok)
+})
+
 test.run()

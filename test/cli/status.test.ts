@@ -82,7 +82,7 @@ test('a NodeFence that cannot be read is told with its node and with what lifts 
 
 test('a cluster that cannot be read at all is one line', () => {
   const nothing = refused('connection refused')
-  const blind = cluster({ version: nothing, kinds: nothing, nodes: nothing, incidents: nothing, records: nothing, policies: nothing, lease: nothing, pause: nothing, agents: nothing, daemonSets: nothing })
+  const blind = cluster({ version: nothing, kinds: nothing, nodes: nothing, incidents: nothing, records: nothing, policies: nothing, lease: nothing, pause: nothing, agents: nothing, daemonSets: nothing, longhorn: nothing, storks: nothing })
   assert.equal(lines(blind), ['× the cluster cannot be read: connection refused'])
 })
 
