@@ -21,6 +21,10 @@ const brakesSchema = v.pipe(
     concurrency: v.exactOptional(whole('Nodes fenced at once. 0 means by size: one below ten nodes, then a tenth, at most five.', 0, 100), brakes.concurrency),
     repeatLimit: v.exactOptional(whole('A node that was fenced so often within repeatWindow is cleared, and not switched on again before that time is over. 0 means never.', 0, 100), brakes.repeatLimit),
     repeatWindow: v.exactOptional(duration('The time in which repeatLimit counts.', 60_000, 7 * 24 * 3_600_000), showDuration(brakes.repeatWindow)),
+    etcd: v.exactOptional(word('Where the members of etcd are, of which a majority must stand while a control-plane node is off.', {
+      byLabel: 'on the nodes with the label node-role.kubernetes.io/etcd; where no node has it, which is so with an etcd outside too, no control-plane node is ordered off',
+      stacked: 'one on each control-plane node',
+    }), brakes.etcd),
   } satisfies Fields<Brakes>),
   v.description('Limits that keep devices untouched while a fault looks common.'),
 )

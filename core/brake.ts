@@ -100,7 +100,7 @@ export function noOrders(
   verdicts: ReadonlyMap<NodeName, Verdict> = new Map(),
 ): Brake | undefined {
   return storms.cluster ?? storms.zones.get(node.zone) ?? concurrency(nodes.size, node, incident.policy, fencing)
-    ?? controlPlane(nodes, node, fencing, verdicts) ?? distrusted(node, incident)
+    ?? controlPlane(nodes, node, incident.policy, fencing, verdicts) ?? distrusted(node, incident)
 }
 
 function concurrency(size: number, node: NodeSeen, policy: Policy, fencing: ReadonlySet<NodeName>): Brake | undefined {
@@ -114,22 +114,34 @@ function concurrency(size: number, node: NodeSeen, policy: Policy, fencing: Read
   }
 }
 
-/** One control-plane node at a time, and only while a majority of them stands without it. Ready outlives a node by most of a
- *  minute, so one that has fallen silent does not stand, whatever its status says. */
+/** By it k3s and RKE2 tell which nodes bear a member of etcd. */
+const etcdLabel = 'node-role.kubernetes.io/etcd'
+const bearsEtcd = ({ labels }: NodeSeen): boolean => labels[etcdLabel] !== undefined
+
+/** One control-plane node at a time, and only while a majority of them stands without it, of those too that bear members of etcd. Ready
+ *  outlives a node by most of a minute, so one that has fallen silent does not stand, whatever its status says. */
 function controlPlane(
-  nodes: ReadonlyMap<NodeName, NodeSeen>, node: NodeSeen, fencing: ReadonlySet<NodeName>, verdicts: ReadonlyMap<NodeName, Verdict>,
+  nodes: ReadonlyMap<NodeName, NodeSeen>, node: NodeSeen, { brakes }: Policy, fencing: ReadonlySet<NodeName>, verdicts: ReadonlyMap<NodeName, Verdict>,
 ): Brake | undefined {
-  if (!node.controlPlane) return undefined
-  const members = [...nodes.values()].filter((other) => other.controlPlane && other.gone !== true)
-  const standing = members.filter((other) => other.name !== node.name && other.ready.status === 'True' && !hasFallen(verdicts.get(other.name)))
-  const other = members.find((member) => member.name !== node.name && fencing.has(member.name))
-  if (other !== undefined) return { because: 'control-plane', detail: `${other.name}, another control-plane node, is being fenced`, lifts: `${other.name} back` }
-  if (standing.length * 2 > members.length) return undefined
-  return {
-    because: 'control-plane',
-    detail: `${standing.length} of ${members.length} control-plane nodes would stand: no majority`,
-    lifts: 'a majority of Ready control-plane nodes besides this one',
+  if (!node.controlPlane && !bearsEtcd(node)) return undefined
+  const present = [...nodes.values()].filter((other) => other.gone !== true)
+  const [plane, members] = [present.filter((other) => other.controlPlane), present.filter(bearsEtcd)]
+  if (brakes.etcd === 'byLabel' && members.length === 0) {
+    return {
+      because: 'control-plane', detail: `nothing tells where the members of etcd are: no node bears ${etcdLabel}, so ${node.name} may be one of a bare majority`,
+      lifts: 'that label on the nodes that bear them, or brakes.etcd: stacked in its policy, where each control-plane node bears one',
+    }
   }
+  const other = [...plane, ...members].find(({ name }) => name !== node.name && fencing.has(name))
+  if (other !== undefined) return { because: 'control-plane', detail: `${other.name}, another control-plane node, is being fenced`, lifts: `${other.name} back` }
+  return [{ who: 'control-plane nodes', all: plane }, { who: 'members of etcd', all: members }].filter(({ all }) => all.some(({ name }) => name === node.name))
+    .map(({ who, all }) => majorityOf(who, all, node, verdicts)).find((brake) => brake !== undefined)
+}
+
+function majorityOf(who: string, all: readonly NodeSeen[], node: NodeSeen, verdicts: ReadonlyMap<NodeName, Verdict>): Brake | undefined {
+  const standing = all.filter((other) => other.name !== node.name && other.ready.status === 'True' && !hasFallen(verdicts.get(other.name)))
+  if (standing.length * 2 > all.length) return undefined
+  return { because: 'control-plane', detail: `${standing.length} of ${all.length} ${who} would stand: no majority`, lifts: `a majority of Ready ${who} besides this one` }
 }
 
 function hasFallen(verdict: Verdict | undefined): boolean {

@@ -52,6 +52,8 @@ export interface Brakes {
   /** Fenced so often within `repeatWindow`, a node stays off. 0: never. */
   readonly repeatLimit: number
   readonly repeatWindow: Ms
+  /** Where the members of etcd are: one on each control-plane node, or on the nodes that a label names; where none is named nobody knows. */
+  readonly etcd: 'byLabel' | 'stacked'
 }
 
 export type DeletionPolicy = 'DoNothing' | 'DeleteStatefulSetPod' | 'DeleteDeploymentPod' | 'DeleteBothStatefulsetAndDeploymentPod' | 'DeleteAllPods'
@@ -92,7 +94,7 @@ export const defaultPolicy: Omit<Policy, 'name'> = {
   identity: 'warn',
   cloudShutdown: 'ignore',
   giveUp: 'never',
-  brakes: { stormPercent: 40, stormWindow: 60_000, concurrency: 0, repeatLimit: 5, repeatWindow: 3_600_000 },
+  brakes: { stormPercent: 40, stormWindow: 60_000, concurrency: 0, repeatLimit: 5, repeatWindow: 3_600_000, etcd: 'byLabel' },
 }
 
 export type Chosen =

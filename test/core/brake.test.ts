@@ -154,7 +154,8 @@ test('a node that holds a slot is not held back by its own', () => {
 })
 
 const lost: ReadySeen = { status: 'Unknown', postedAt: 0, since: 0, bootId: 'boot-1' }
-const masters = (...well: boolean[]) => well.map((fine, index) => node({ name: `cp-${index}`, controlPlane: true, ...(fine ? {} : { ready: lost }) }))
+const members = { 'node-role.kubernetes.io/etcd': 'true' }
+const masters = (...well: boolean[]) => well.map((fine, index) => node({ name: `cp-${index}`, controlPlane: true, labels: members, ...(fine ? {} : { ready: lost }) }))
 
 const majorities: [string, boolean[], boolean][] = [
   ['the only one', [false], false], ['one of two', [false, true], false], ['one of three', [false, true, true], true],
@@ -181,6 +182,23 @@ test('of the control plane one is fenced at a time', () => {
   const nodes = [...masters(false, true, true, true, true), ...fleet(50)]
   braked(brakeOf(nodes, nodes[0] as NodeSeen, ['cp-1']), 'control-plane', /cp-1/)
   braked(brakeOf(nodes, nodes[0] as NodeSeen, ['a-1']), undefined)
+})
+
+test('where nothing tells where the members of etcd are no control-plane node is fenced, unless the policy says that each bears one', () => {
+  const nodes = [...masters(false, true, true).map((one) => ({ ...one, labels: {} })), ...fleet(20)]
+  const target = nodes[0] as NodeSeen
+  braked(brakeOf(nodes, target), 'control-plane', /nothing tells where the members of etcd are/)
+  braked(brakeOf(nodes, target, [], { ...policy, brakes: { ...policy.brakes, etcd: 'stacked' } }), undefined)
+  braked(brakeOf(nodes, nodes[3] as NodeSeen), undefined, /a worker/)
+})
+
+test('a node that bears a member of etcd and is none of the control plane is fenced only while a majority of them stands', () => {
+  const bearers = (...well: boolean[]) => masters(...well).map((one, index) => ({ ...one, controlPlane: false, name: `etcd-${index}` }))
+  const nodes = [...bearers(false, false, true), ...masters(true, true, true).map((one) => ({ ...one, labels: {} })), ...fleet(20)]
+  braked(brakeOf(nodes, nodes[0] as NodeSeen), 'control-plane', /1 of 3 members of etcd would stand: no majority/)
+  const well = [...bearers(false, true, true), ...nodes.slice(3)]
+  braked(brakeOf(well, well[0] as NodeSeen), undefined)
+  braked(brakeOf(well, well[3] as NodeSeen, ['etcd-1']), 'control-plane', /etcd-1/)
 })
 
 test('a worker is fenced whatever becomes of the control plane', () => {

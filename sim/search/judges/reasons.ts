@@ -46,7 +46,8 @@ export const truths: Readonly<Record<string, Truth>> = {
     const idle = named.find((name) => !sight.openOf(name).some(({ metadata, status }) => metadata.name !== fence?.metadata.name && status?.phase !== 'Done' && status?.step !== 'recovery'))
     return idle === undefined ? undefined : `nothing is being done about ${idle}`
   },
-  'control-plane'({ node }, sight) {
+  'control-plane'({ node, detail }, sight) {
+    if (detail.includes('where the members of etcd are')) return sight.nodes().some(({ metadata }) => metadata.labels?.['node-role.kubernetes.io/etcd'] !== undefined) || !sight.nodes().some(({ metadata }) => metadata.name === node && metadata.labels?.['node-role.kubernetes.io/control-plane'] !== undefined) ? 'a label tells it, or it is no control-plane node' : undefined
     const members = sight.nodes().filter(({ metadata }) => metadata.labels?.['node-role.kubernetes.io/control-plane'] !== undefined)
     if (!members.some(({ metadata }) => metadata.name === node)) return `${node} is no control-plane node`
     const others = members.map(({ metadata }) => metadata.name).filter((name) => name !== node)

@@ -17,6 +17,7 @@ const sentences: readonly (readonly [string, string])[] = [
   ['concurrency', 'node-1, node-2 are being fenced, 1 at once is allowed'],
   ['concurrency', 'node-1-a-1 of the same node is open'],
   ['control-plane', '1 of 3 control-plane nodes would stand: no majority'],
+  ['control-plane', 'nothing tells where the members of etcd are: no node bears the label'],
   ['path-unverified', 'level 1: bmc-off does not answer: no answer'],
   ['path-unverified', 'level 1: bmc-off is marked: a proof made by it was shown false'],
   ['path-unverified', 'level 1: bmc-off said off while this boot was beating'],
