@@ -46,12 +46,19 @@ export interface Oath {
   readonly boot: string
 }
 
+/** An incident of the node that the product wrote down as over. */
+export interface End {
+  readonly at: Ms
+  readonly node: string
+}
+
 export interface Ears {
   /** They have listened from then on. */
   readonly since: Ms
   readonly words: readonly Word[]
   readonly acts: readonly Act[]
   readonly oaths: readonly Oath[]
+  readonly ends: readonly End[]
   /** Calls whenever a write of the product's takes its quarantine off a node. */
   onReturn(told: (node: string) => void): void
   /** Whether somebody was met with a fault at the API server lately, or would be. */
@@ -69,6 +76,7 @@ export function listen(world: World, wellness: Wellness): Ears {
   const words: Word[] = []
   const acts: Act[] = []
   const oaths: Oath[] = []
+  const ends: End[] = []
   const returns: ((node: string) => void)[] = []
   const running = new Map<string, number>()
   const ordered = new Map<string, Ms>()
@@ -104,13 +112,14 @@ export function listen(world: World, wellness: Wellness): Ears {
   if (world.server !== undefined) stops.push(overhear(world.server, (request, byProduct) => {
     if (byProduct) {
       acts.push(...actsOf(world, wellness, request))
+      ends.push(...endsOf(world, request))
       const back = letBack(world, request)
       if (back !== undefined) for (const told of returns) told(back)
     } else oaths.push(...oathsOf(world, request))
   }, (so) => { faulty = so }))
 
   return {
-    since: world.clock.now(), words, acts, oaths,
+    since: world.clock.now(), words, acts, oaths, ends,
     onReturn: (told) => void returns.push(told),
     apiFaulty: () => faulty,
     orders: () => [...running.values()].reduce((sum, count) => sum + count, 0),
@@ -188,6 +197,15 @@ function letBack(world: World, { method, path, body }: ApiRequest): string | und
 }
 
 const fencePath = /^\/apis\/holdfast\.dev\/v1alpha1\/nodefences\/([^/?]+)/
+
+function endsOf(world: World, { path, body }: ApiRequest): readonly End[] {
+  const [, name] = fencePath.exec(path) ?? []
+  if (name === undefined || body === undefined) return []
+  const { metadata, status } = JSON.parse(body) as Body // the product's own JSON
+  const fence = find<Fence>(world, 'nodefences.holdfast.dev', (one) => one.metadata.name === name)
+  const stands = fence !== undefined && (metadata?.resourceVersion ?? fence.metadata.resourceVersion) === fence.metadata.resourceVersion
+  return stands && status?.phase === 'Final' ? [{ at: world.clock.now(), node: fence.spec.nodeName }] : []
+}
 
 function oathsOf(world: World, { path, body }: ApiRequest): readonly Oath[] {
   const [, node] = nodePath.exec(path.split('?')[0] ?? '') ?? []

@@ -166,17 +166,18 @@ function excusedDark({ what, node = '', from = Infinity }: Violation, history: H
   return forgotten ? `the Node ${deleted.node} was deleted: its machine is nobody's to switch on` : undefined
 }
 
-/** The word of an outlet that it was on, after it was ordered so and in a boot that ran by another one, was false; and nothing truer was
- *  heard of it in that boot. */
+/** After it was ordered on an outlet said so falsely of a machine that ran by another one, and nothing truer was heard of it before the
+ *  incident was over. */
 function calledOn(node: string, what: string, { ears, on: { world } }: History): boolean {
   const outlet = world.switches(node).flat().find(({ device, plug }) => what.includes(` ${device}/${plug} `))
   if (outlet === undefined) return false
   const { device, plug, address } = outlet
   const [on, off] = [ears.lastOrder(address, plug, 'on') ?? -Infinity, ears.lastOrder(address, plug, 'off') ?? Infinity]
+  const ran = (at: Ms): boolean => world.truth.entries
+    .findLast((entry) => entry.at <= at && entry.facts['node'] === node && (entry.what === 'machine booted' || entry.what === 'machine lost its power'))?.what === 'machine booted'
   const own = ears.words.filter((word) => word.device === device && word.plug === plug && word.at >= on)
-  const lie = own.findLast(({ falselyOn }) => falselyOn)
+  const lie = own.find(({ at, falselyOn }) => falselyOn && ran(at))
   if (on < off || lie === undefined) return false
-  const powered = world.truth.entries.filter(({ what: happened, facts }) => facts['node'] === node && (happened === 'machine booted' || happened === 'machine lost its power'))
   const truth = own.find(({ at, says }) => at > lie.at && says === 'off')
-  return powered.findLast(({ at }) => at <= lie.at)?.what === 'machine booted' && (truth === undefined || powered.some(({ at }) => at > lie.at && at < truth.at))
+  return truth === undefined || ears.ends.some((end) => end.node === node && end.at >= lie.at && end.at <= truth.at)
 }

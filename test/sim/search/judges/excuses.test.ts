@@ -276,11 +276,11 @@ test('a machine left on one feed: its Node was deleted while it was being cut; d
   assert.equal([because(before), because(before - 200_000), because(before, 'node-9')], [1, 0, 0])
 })
 
-test('a machine left on one feed: the other called itself on in a boot that ran; not where it told the truth in that boot, or was never asked', async () => {
-  const cases = [['told no more', 1], ['true in the next boot', 1], ['true in that boot', 0], ['never asked', 0], ['ordered off again', 0]] as const
+test('a machine left on one feed: the other called itself on while it ran, and nothing truer was heard before the end of the incident', async () => {
+  const cases = [['told no more', 1], ['true after the end', 1], ['true before the end', 0], ['never asked', 0], ['asked of a machine that was off', 0], ['ordered off again', 0]] as const
   for (const [how, excused] of cases) {
     const quiet = await quietWorld({ power: 'two feeds on two strips' })
-    const { world, victim, history, run } = quiet
+    const { world, victim, history, product, plantFence, done, run } = quiet
     const strip = world.devices.get('pdu-b-1')
     assert.ok(strip)
     const order = async (to: 'on' | 'off') => {
@@ -288,18 +288,17 @@ test('a machine left on one feed: the other called itself on in a boot that ran;
       void strip.order(victim, to)
       await run(2_000)
     }
+    plantFence('a-1', victim, { phase: 'Done' })
+    const end = () => done(product.patch('/apis/holdfast.dev/v1alpha1/nodefences/a-1/status', 'merge', { status: { phase: 'Final' } }))
     await order('off')
     strip.fault = { does: 'lie' }
     await order('on')
+    if (how === 'asked of a machine that was off') world.cutPower(victim)
     if (how !== 'never asked') await ask(quiet, 'pdu-b-1', victim)
     strip.fault = undefined
-    if (how === 'true in the next boot') {
-      world.cutPower(victim)
-      await run(1_000)
-      world.powerOn(victim)
-      await run(30_000)
-    }
-    if (how.startsWith('true')) await ask(quiet, 'pdu-b-1', victim)
+    if (how === 'true before the end') await ask(quiet, 'pdu-b-1', victim)
+    await end()
+    if (how === 'true after the end') await ask(quiet, 'pdu-b-1', victim)
     if (how === 'ordered off again') await order('off')
     const found = [{ judge: 'liveness', what: `${victim} runs, and pdu-b-1/${victim} ${feedCutByUs}`, node: victim, from: world.clock.now() }] as const
     assert.is(excuses(found, history, []).length, excused, how)
