@@ -273,7 +273,8 @@ function pursue(at: Situation): Action[] {
   const shut = orderedOff(status) && !hasTaint(node, quarantineKey) ? [quarantine(at)] : []
   const step = nextOrder(incident, node, on.now)
   const back = step.next === 'verify' || step.next === 'wait' ? [] : giveStrayed(at, result)
-  if (back.length > 0) return [...looks, ...shut, ...back]
+  // Where its order failed, and the device says off all the same, nobody has asked them yet.
+  if (back.length > 0) return [...looks, ...shut, ...challengeNeighbours(on, incident, node), ...back]
   const brake = step.next === 'spare' ? undefined : mayOrder(at, step)
   if (brake !== undefined) return [...looks, ...shut, hold(node.name, brake, incident)]
   const spent = restartsSpent(at, step)

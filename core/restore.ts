@@ -38,7 +38,7 @@ export function bringBack(at: Situation): Action[] {
     const secured = status.proof === undefined ? [] : secure(at, recall(status.proof))
     // What it was cut off from is not its power: whoever boots it needs that.
     const isolated = cuts(incident, node).filter(({ method, givenBack }) => method.isolates !== undefined && !givenBack)
-    return [...secured, ...giveOn(at, isolated), ...askDevices(node, on.now, bootsStill), ...rest(`${vouched ? 'a person switched it off' : 'it was found off, and nobody here switched it off'}: there may be hands in the machine`)]
+    return [...secured, ...giveOn(at, isolated), ...askDevices(node, on.now, bootsStill), ...rest(`${vouched ? 'a person says that it is off' : 'it was found off, and nobody here switched it off'}: there may be hands in the machine`)]
   }
   const pending = offPending(at) ?? foreignTaint(node)
   if (pending !== undefined) return [hold(node.name, pending, incident)]

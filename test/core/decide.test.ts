@@ -5,7 +5,7 @@ import { outOfServiceKey, quarantineKey } from '../../core/clear.ts'
 import { decide } from '../../core/decide.ts'
 import { incidentName } from '../../core/name.ts'
 import type { Attempt, Incident, IncidentStatus } from '../../core/incident.ts'
-import type { Method, NodeSeen, Observed, Reading, Self } from '../../core/model.ts'
+import type { BeatSeen, Method, NodeSeen, Observed, Reading, Self } from '../../core/model.ts'
 import type { Policy } from '../../core/policy.ts'
 import {
   attempts, booted, bootedReady, cleared, clearing, freed, lifted, littered, on, opened, ordered, ordering, outOfService, proven, quarantine, recovering, seenAll,
@@ -331,6 +331,14 @@ test('an off that may have struck another machine proves nothing, and is taken b
   const given = { attempts: [...spent.attempts, attempt({ id: 'y', action: 'on', result: 'on' })] }
   const later = wishedOf(observed(60_000, given, seenOrder(now - 20_000, now - 19_000, 'y')))
   assert.ok(later.every((one) => !one.startsWith('fence') && !one.startsWith('restore')), later.join())
+})
+
+test('orders that failed, and a device that says off since: neighbours that beat are asked before their silence counts, and what they answer proves it', () => {
+  const failed = { attempts: [attempt({ result: 'failed' }), attempt({ id: 'x', result: 'failed' })] }
+  const target = node({ ...ordered.node, record: unidentified, firstSeen: new Map(endedBoth(5_000)), beat: beat({ at: now - 40_000 }) })
+  const beside = (changes: Partial<BeatSeen>) => decide(seen([target, ...['node-1', 'node-3', 'node-4', 'node-5'].map((name) => node({ name, beat: beat(changes) }))], [incident(failed)]), now, [policy])
+  assert.equal(beside({}).flatMap((one) => (one.do === 'challenge' ? one.node : [])), ['node-1', 'node-3', 'node-4', 'node-5'])
+  assert.ok(beside({ answered: { issuedAt: now - 1_500, boot } }).some((one) => one.do === 'prove'))
 })
 
 test('what may feed another machine is not switched on while that one is being proven off or cleared', () => {
