@@ -226,7 +226,10 @@ function madeAnew(at: Situation): Action[] {
 function outlived(at: Situation, outcome: 'NodeDeleted' | 'Replaced', because: string, brake?: Brake): Action[] {
   const orphan = settle(at)
   if (orphan !== undefined) return [orphan]
-  return brake === undefined ? end(at, outcome, because) : [hold(at.node.name, brake, at.incident)]
+  if (brake !== undefined) return [hold(at.node.name, brake, at.incident)]
+  // The machine that it was meant for may be behind it still.
+  const shut = cuts(at.incident, at.node).filter(({ method, givenBack }) => method.isolates !== undefined && !givenBack).map(({ method }) => method.name)
+  return end(at, outcome, shut.length === 0 ? because : `${because}; ${shut.join(', ')} was ordered off and stays so, until a person knows what is behind it`)
 }
 
 /** `kubectl replace --force` deletes first. */

@@ -202,6 +202,11 @@ test('nor when its Node is made anew: the machine that was cut off goes on', () 
   assert.equal([orders(anew), holds(anew)], [[], ['still-cut']])
 })
 
+test('another machine that bears the name is not given what this one was cut off from, and the end of the incident says so', () => {
+  const [end] = of({ ...isCut, taints: [], machine: 'machine-9' }, proven).filter((action) => action.do === 'close')
+  assert.match(end?.do === 'close' ? `${end.outcome}: ${end.because}` : '', /^Replaced: another machine bears the name; fc-off was ordered off and stays so/)
+})
+
 test('a new boot needs what it was cut off from, and gets it', () => {
   const booted = of({ ...isCut, beat: beat({ boot: newBoot, since: now - 2_000 }), bootId: 'boot-2', ready: { status: 'True', postedAt: now - 1_000, since: now - 1_000, bootId: 'boot-2' } }, proven)
   assert.equal(orders(booted), ['restore fc-off'])

@@ -154,6 +154,8 @@ function excusedDark({ what, node = '', from = Infinity }: Violation, history: H
   const { world } = history.on
   const cut = world.truth.entries.findLast(({ at, what: happened, facts }) => happened === (what.endsWith(portCutByUs) ? 'port switched' : 'device switched') && facts['to'] === 'off' && facts['machine'] === node && at <= from)
   const since = (does: string) => struck.some((one) => one.does === does && one.at >= (cut?.at ?? Infinity))
+  const exchanged = what.endsWith(portCutByUs) && struck.some((one) => one.does === 'another machine comes under the name' && one.node === node && one.at >= (cut?.at ?? Infinity))
+  if (exchanged) return 'the machine was exchanged: what the one before was cut off from is a person\'s to give back'
   if (since('every NodeFence is deleted')) return 'a person deleted the NodeFence that knew of the order'
   if (calledOn(node, what, history)) return `it was ordered on and called itself on while ${node} ran: for all that anybody can tell, somebody else has switched it off since`
   // With two cables changed the order was another node's.
