@@ -2,13 +2,13 @@
 // configuration was away just then. Nobody else would switch it on, and the next loss of a feed would take the machine. Its NodeFences tell
 // of it as long as they are kept; so once the machine runs, and the device says off still, an incident of its own gives it back.
 import type { Action } from './action.ts'
-import { handsOff } from './brake.ts'
+import { handsOff, type Brake } from './brake.ts'
 import { foreignTaint, hasTaint, quarantineKey } from './clear.ts'
 import { wasGivenBack } from './cut.ts'
 import { given, isOf, type Incident, type IncidentStatus } from './incident.ts'
 import { keptOff, othersHands } from './hands.ts'
 import { shutsDown } from './judge.ts'
-import { beatsWithin } from './look.ts'
+import { askClean, beatsWithin } from './look.ts'
 import { sameBoot, type Boot, type Method, type Ms, type NodeName, type NodeSeen, type Observed } from './model.ts'
 import { incidentName } from './name.ts'
 import { policyOf } from './policy.ts'
@@ -79,10 +79,21 @@ function begin(on: Survey, node: NodeSeen): Action[] {
   const owed = owedOf(on.seen, node).filter((one) => readsOff(node, one, beat.since) && !(hasTaint(node, quarantineKey) && sameBoot(one.boot, beat.boot)))
   const chosen = policyOf(node, on.policies)
   if (owed.length === 0 || !('policy' in chosen)) return []
+  const used = owed.map((one) => mayBeInUse(node, one)).find((brake) => brake !== undefined)
+  if (used !== undefined) return [...askClean(node, on.now), hold(name, used)]
   const off = handsOff(on.seen.self, chosen.policy) ?? othersHands(node) ?? keptOff(node) ?? foreignTaint(node)
   if (off !== undefined) return [hold(name, off)]
   const evidence = owed.map(({ method }) => ({ source: method.name, word: 'off', at: '' }))
   return [{ do: 'open', node: name, name: incidentName(on.seen, node, beat.boot), boot: beat.boot, cause: 'owed', policy: chosen.policy, evidence }]
+}
+
+/** What a machine was cut off from, and it goes on in that very boot, its Node made anew perhaps: what was freed may be in use there until
+ *  its agent, asked since, finds nothing left. */
+export function mayBeInUse(node: NodeSeen, { method, boot, since }: Owed): Brake | undefined {
+  const { beat } = node
+  if (method.isolates === undefined || beat === undefined || !sameBoot(boot, beat.boot)) return undefined
+  if (beat.clean?.report.state === 'clean' && beat.clean.at > since) return undefined
+  return { because: 'still-cut', detail: `${method.name} was ordered off, and what was freed by that may be in use still on ${node.name}: it stays so`, lifts: 'a clean report of its agent, or its next boot' }
 }
 
 /** By its latest word in this boot, which is also later than the last order. */

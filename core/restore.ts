@@ -15,7 +15,7 @@ import { seconds, shutsDown, type Verdict } from './judge.ts'
 import { askClean, askDevices, suspicion } from './look.ts'
 import { fencedKey, type Method, type Ms, type NodeSeen, type PodSeen } from './model.ts'
 import { mustStayOff } from './neighbour.ts'
-import { owedOf } from './owed.ts'
+import { mayBeInUse, owedOf } from './owed.ts'
 import { firstLevel, mayLand, underWay, untold, type Untold } from './plan.ts'
 import { landsBy, recall, type Lacking } from './proof.ts'
 import { awaiting } from './return.ts'
@@ -135,7 +135,10 @@ export function repay(at: Situation): Action[] {
   if (at.heard === 'new boot' || shutsDown(node)) return end(at, 'Withdrawn', 'its boot is over, and what is off in the next one is seen then')
   if (verdict?.is === 'dead') return end(at, 'Withdrawn', 'it fell silent: another incident takes over')
   if (at.heard === 'nothing' || verdict !== undefined) return [...suspicion(on, node), hold(node.name, silentAgain(verdict, 'nothing is switched on for a node that is silent'), incident)]
-  const owed = owedOf(on.seen, node).map(({ method, level }) => cutBy(incident, node, method, level))
+  const all = owedOf(on.seen, node)
+  const used = all.map((one) => mayBeInUse(node, one)).find((brake) => brake !== undefined)
+  if (used !== undefined) return [...askClean(node, on.now), hold(node.name, used, incident)]
+  const owed = all.map(({ method, level }) => cutBy(incident, node, method, level))
   if (owed.length === 0) return end(at, 'Withdrawn', 'what was off is not configured any more as it was then')
   const unread = owed.filter(({ givenBack, says }) => givenBack && says === 'nothing yet')
   const dark = owed.filter((cut) => !cut.givenBack || wasUndone(incident, cut))

@@ -128,4 +128,17 @@ test('whatever becomes of the node ends it: it owns no death', () => {
   assert.equal(wants(giving([]), { beat: beat({ boot: newBoot, since: now - 30_000, at: now - 1_600 }) }), ['hold waiting-for-boot'])
 })
 
+const port: Method = { ...feedB, name: 'fc-off', agent: 'fc-switch', isolates: ['csi.example.com'] }
+const shut = (changes: Partial<Incident> = {}) => ends(1, [attempt({ id: 'a' }), ofB('b', { method: 'fc-off' })], changes)
+const cutOff = (heard: Partial<NonNullable<NodeSeen['beat']>>): Partial<NodeSeen> =>
+  ({ beat: beat({ since: now - 30_000, ...heard }), path: { levels: [[port], [method]], faults: [] }, readings: [reading('on', now - 20_000), reading('off', now - 20_000, now - 19_900, { method: 'fc-off', digest: 'd2' })] })
+
+test('what a machine was cut off from is given back to the boot of then only once that is clean, and to the next one at once', () => {
+  const anew = shut({ nodeUid: 'uid-before' })
+  assert.equal(wants([anew], cutOff({ clean: { at: now - 70_000, report: { state: 'clean' } } })), ['hold still-cut'])
+  assert.equal(wants([anew], cutOff({ clean: { at: now - 1_000, report: { state: 'dirty', leftovers: [] } } })), ['hold still-cut'])
+  assert.equal(wants([anew], cutOff({ clean: { at: now - 1_000, report: { state: 'clean' } } })), ['open owed'])
+  assert.equal(wants([anew], cutOff({ boot: newBoot })), ['open owed'])
+})
+
 test.run()

@@ -154,7 +154,7 @@ function excusedDark({ what, node = '', from = Infinity }: Violation, history: H
   const { world } = history.on
   const cut = world.truth.entries.findLast(({ at, what: happened, facts }) => happened === (what.endsWith(portCutByUs) ? 'port switched' : 'device switched') && facts['to'] === 'off' && facts['machine'] === node && at <= from)
   const since = (does: string) => struck.some((one) => one.does === does && one.at >= (cut?.at ?? Infinity))
-  const exchanged = what.endsWith(portCutByUs) && struck.some((one) => one.does === 'another machine comes under the name' && one.node === node && one.at >= (cut?.at ?? Infinity))
+  const exchanged = what.endsWith(portCutByUs) && struck.some((one) => one.does === 'another machine comes under the name' && one.node === node && one.at <= from)
   if (exchanged) return 'the machine was exchanged: what the one before was cut off from is a person\'s to give back'
   if (since('every NodeFence is deleted')) return 'a person deleted the NodeFence that knew of the order'
   if (calledOn(node, what, history)) return `it was ordered on and called itself on while ${node} ran: for all that anybody can tell, somebody else has switched it off since`
@@ -168,8 +168,8 @@ function excusedDark({ what, node = '', from = Infinity }: Violation, history: H
   return forgotten ? `the Node ${deleted.node} was deleted: its machine is nobody's to switch on` : undefined
 }
 
-/** After it was ordered on an outlet said so falsely of a machine that ran by another one, and nothing truer was heard of it before the
- *  incident was over. */
+/** After it was ordered on a port said so falsely. Or an outlet did, of a machine that ran by another one, and nothing truer was heard of it
+ *  before the incident was over. */
 function calledOn(node: string, what: string, { ears, on: { world } }: History): boolean {
   const outlet = world.switches(node).flat().find(({ device, plug }) => what.includes(` ${device}/${plug} `))
   if (outlet === undefined) return false
@@ -178,8 +178,9 @@ function calledOn(node: string, what: string, { ears, on: { world } }: History):
   const ran = (at: Ms): boolean => world.truth.entries
     .findLast((entry) => entry.at <= at && entry.facts['node'] === node && (entry.what === 'machine booted' || entry.what === 'machine lost its power'))?.what === 'machine booted'
   const own = ears.words.filter((word) => word.device === device && word.plug === plug && word.at >= on)
-  const lie = own.find(({ at, falselyOn }) => falselyOn && ran(at))
+  const lie = own.find(({ at, falselyOn }) => falselyOn && (outlet.kind === 'port' || ran(at)))
   if (on < off || lie === undefined) return false
+  if (outlet.kind === 'port') return true
   const truth = own.find(({ at, says }) => at > lie.at && says === 'off')
   return truth === undefined || ears.ends.some((end) => end.node === node && end.at >= lie.at && end.at <= truth.at)
 }
