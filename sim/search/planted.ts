@@ -132,10 +132,13 @@ export const planted: readonly Plant[] = [
     schedule: { ...schedule(1, 60, frozen(1, 4.25)), scene: { ...scene, nodes: 3 } },
   },
   {
-    name: 'two leaders overlapping', judge: 'progress',
+    name: 'two leaders overlapping', judge: 'progress', beside: 'neighbours-asked-after-a-failed-order',
     // Each stands for an election of its own, and wins it.
-    cuts: [{ file: 'coordinator/coordinator.ts', take: "name: 'holdfast-coordinator', log,", put: 'name: `holdfast-coordinator-${identity}`, log,' }],
-    // Two feeds take two orders, and each leader thinks that the other one's is over.
+    cuts: [
+      { file: 'coordinator/coordinator.ts', take: "name: 'holdfast-coordinator', log,", put: 'name: `holdfast-coordinator-${identity}`, log,' },
+      { file: 'core/decide.ts', take: 'challengeNeighbours(on, incident, node), ...back]', put: 'back]' },
+    ],
+    // Two feeds take two orders, and each leader thinks that the other one's is over, and has failed.
     schedule: { ...schedule(1, 60, trouble('the kernel freezes for good', 1, 1)), scene: { ...scene, nodes: 3, power: 'two feeds on two strips' } },
   },
 ]
