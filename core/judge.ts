@@ -40,6 +40,8 @@ export function judge(node: NodeSeen, self: Self, profileName: ProfileName, peer
   if (node.beat !== undefined && quiet < (shutsDown(node) ? profile.suspectAfter : patience(node, profile.suspectAfter))) return { is: 'alive' }
   // An answer from before the suspicion is no word on the silence that followed it.
   const answering = answers(node, lastBeat(node, self) + profile.suspectAfter, now)
+  // Where there is no agent none is silent: kubelet's own answer is all that such a node says.
+  if (answering !== undefined && isWithoutAgent(node) && node.probe?.word === 'answered') return { is: 'alive' }
   if (answering !== undefined) return hung(node, self, hungAfter, now) ?? { is: 'ill', detail: answering }
 
   const pace = fastJudged(node, self, peers, profile.suspectAfter) ? profile : profiles.conservative
@@ -81,6 +83,11 @@ export interface Peers {
 /** When this replica last heard the agent; for a node it never heard, when it began to listen. */
 export function lastBeat(node: NodeSeen, self: Self): Ms {
   return Math.max(node.beat?.at ?? node.seenAt, self.awakeSince)
+}
+
+/** No agent of it was ever heard, here or by whoever led before: its Lease and its kubelet's word are all there is of it. */
+export function isWithoutAgent({ beat, record }: Pick<NodeSeen, 'beat' | 'record'>): boolean {
+  return beat === undefined && record === undefined
 }
 
 /** The last word of any source. */

@@ -64,6 +64,7 @@ export function askPods(node: NodeSeen): Look[] {
 }
 
 export function askClean(node: NodeSeen, now: Ms): Look[] {
+  if (node.beat === undefined) return []
   const last = node.beat?.clean?.at ?? -Infinity
   return now - last < cleanEvery ? [] : free(node, [{ do: 'askClean', node: node.name }])
 }

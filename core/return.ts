@@ -1,11 +1,12 @@
 // When may a node that was fenced, or rebooted by itself, have workloads again? Only on its own word, checked against
 // Kubernetes': its agent found nothing left of pods that no longer belong to it, its kubelet has posted a status since this
 // boot, no VolumeAttachment of a freed volume names it, and the taints whose absence controllers may not have noticed yet
-// have been gone for a while.
+// have been gone for a while. A node that has no agent says less: a new boot has mounted nothing that was mounted before it, and
+// its kubelet tells what it uses; of an old boot nobody can tell.
 import type { Brake } from './brake.ts'
 import { given, lastProofKey, type Incident } from './incident.ts'
 import { foreignTaint, hasTaint, outOfServiceKey } from './clear.ts'
-import { seconds } from './judge.ts'
+import { isWithoutAgent, seconds } from './judge.ts'
 import { sameBoot, type BeatSeen, type Ms, type NodeSeen } from './model.ts'
 
 /** Controllers act on their caches for so long after a taint is gone. */
@@ -16,6 +17,29 @@ const beatsWithin: Ms = 3_000
 
 /** What still keeps the quarantine on. Undefined: it may be lifted. No incident: the one that put it on is not kept any more. */
 export function awaiting(incident: Incident | undefined, node: NodeSeen, now: Ms): Brake | undefined {
+  return (isWithoutAgent(node) ? kubeletsWord(incident, node, now) : agentsWord(incident, node, now)) ?? controllers(incident, node, now)
+}
+
+/** An agent that comes up in a new boot is heard within this span of its kubelet's first word. */
+const agentComesWithin: Ms = 120_000
+
+function kubeletsWord(incident: Incident | undefined, node: NodeSeen, now: Ms): Brake | undefined {
+  const { name, ready } = node
+  if (incident === undefined) return { because: 'waiting-for-boot', detail: `${name} has no agent, and nothing on record says what was freed of it`, lifts: 'a person who takes the quarantine off' }
+  if (ready.status !== 'True' || ready.bootId === '' || !sameBoot(ready.bootId, node.bootId)) {
+    return { because: 'waiting-for-kubelet', detail: `kubelet on ${name} has not posted Ready since this boot`, lifts: 'Ready posted in this boot' }
+  }
+  if (sameBoot(ready.bootId, incident.boot)) {
+    if (incident.status.proof === undefined && incident.status.voided.length === 0) return undefined
+    return { because: 'waiting-for-boot', detail: `${name} has no agent, and in its old boot nobody can tell what is left over of what was freed`, lifts: 'its next boot' }
+  }
+  const wait = Math.max(ready.since, provenAt(incident, node) ?? -Infinity) + agentComesWithin - now
+  if (wait > 0) return { because: 'waiting-for-boot', detail: `no agent of ${name} is heard in its new boot; for another ${seconds(wait)} one may come`, lifts: 'that time over, or a beat of its agent' }
+  const used = incident.status.volumes.filter(({ attachment }) => node.inUse.has(attachment) && !node.volumes.some((volume) => volume.attachment === attachment && !volume.deleting))
+  return used.length === 0 ? undefined : { because: 'waiting-for-volumes', detail: `kubelet on ${name} says that it uses ${used.length} volumes that were freed`, lifts: 'its word that it does not' }
+}
+
+function agentsWord(incident: Incident | undefined, node: NodeSeen, now: Ms): Brake | undefined {
   const beat = node.beat
   if (beat === undefined) return { because: 'waiting-for-boot', detail: `${node.name} has not been heard`, lifts: 'a beat of its agent' }
   // A Lease or a status may keep a node alive whose agent is silent; what its agent said of it is old by then.
@@ -23,8 +47,10 @@ export function awaiting(incident: Incident | undefined, node: NodeSeen, now: Ms
   if (!kubeletBack(incident, node, beat)) {
     return { because: 'waiting-for-kubelet', detail: `kubelet on ${node.name} has not posted Ready since this boot`, lifts: 'Ready posted in this boot' }
   }
-  const unclean = lacksClean(incident, node, beat)
-  if (unclean !== undefined) return unclean
+  return lacksClean(incident, node, beat)
+}
+
+function controllers(incident: Incident | undefined, node: NodeSeen, now: Ms): Brake | undefined {
   const held = node.volumes.filter((volume) => volume.deleting && incident?.status.volumes.some((freed) => freed.attachment === volume.attachment))
   if (held.length > 0) return { because: 'waiting-for-volumes', detail: `${held.length} freed volumes are still being detached from ${node.name}`, lifts: 'their VolumeAttachments gone' }
   const kubernetes = node.taints.find((taint) => taint.key === 'node.kubernetes.io/not-ready' || taint.key === 'node.kubernetes.io/unreachable')

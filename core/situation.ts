@@ -2,7 +2,7 @@
 import type { Deed, HoldAction } from './action.ts'
 import type { Brake } from './brake.ts'
 import type { Incident, IncidentStatus, Outcome } from './incident.ts'
-import { lastWord } from './judge.ts'
+import { isWithoutAgent, lastBeat, lastWord } from './judge.ts'
 import { sameBoot, type Boot, type NodeName, type NodeSeen } from './model.ts'
 import { isStrange } from './proof.ts'
 import type { Survey } from './survey.ts'
@@ -26,11 +26,16 @@ function heard(on: Survey, incident: Incident, node: NodeSeen): Situation['heard
   if (beats && !sameBoot(beat.boot, incident.boot)) return 'new boot'
   // The agent is a pod: kubelet is there before it, and mounts.
   if (postedLast(node) && !sameBoot(node.ready.bootId, incident.boot)) return 'new boot'
-  if (!beats) return 'nothing'
+  if (!beats && !speaksWithoutAgent(on, incident, node)) return 'nothing'
   // A word counts only if it was spoken after what it would refute: a verified off is not refuted by a beat from before it.
   const last = incident.status.attempts.findLast((attempt) => attempt.action === 'off' && attempt.result === 'off')
   const offAt = last === undefined ? -Infinity : node.firstSeen.get(`ended ${last.id}`) ?? on.now
   return lastWord(node, on.seen.self) > offAt ? 'old boot' : 'nothing'
+}
+
+/** Its Lease has moved, or its kubelet has posted, since this process listens. That it woke just now is no word of the node's. */
+function speaksWithoutAgent({ seen: { self }, verdicts }: Survey, incident: Incident, node: NodeSeen): boolean {
+  return isWithoutAgent(node) && !verdicts.has(node.name) && sameBoot(latestBoot(node), incident.boot) && lastWord(node, self) > lastBeat(node, self)
 }
 
 /** One that has told of itself. A Node that was made anew for the same machine, or whose kubelet has posted nothing yet, is none. */

@@ -36,6 +36,12 @@ test('a probe that was never answered in this boot proves nothing by its silence
   assert.is(verdict({ ...dead, record: record({ probe: { boot: 'boot-0/1', answered: true, at: '' } }) }), 'suspect')
 })
 
+test('a node without an agent is alive while kubelet answers, and ill where only its kernel does', () => {
+  const { beat: _, record: __, ...bare } = node({ seenAt: now - 900_000, ready: { status: 'True', postedAt: now - 300_000, since: 0, bootId: 'boot-1' } })
+  const says = (word: 'answered' | 'open' | 'refused'): Verdict['is'] => judge({ ...bare, probe: { askedAt: now - 2_000, answeredAt: now - 1_990, word, spokeAt: now - 1_990 } }, self({ awakeSince: now - 900_000 }), 'fast', peers, now).is
+  assert.equal([says('answered'), says('open'), says('refused')], ['alive', 'ill', 'ill'])
+})
+
 test('a probe asked before the silence began proves nothing', () => {
   assert.is(verdict({ ...dead, probe: { askedAt: silentAt - 500, answeredAt: silentAt - 100, word: 'silent' } }), 'suspect')
 })

@@ -57,6 +57,32 @@ test('thirty seconds after out-of-service is gone nothing waits for it any more'
   assert.is(waits({ firstSeen: new Map([...firstSeen, [`gone ${outOfServiceKey}`, now - 30_000]]) }), undefined)
 })
 
+/** It never had an agent; its kubelet is back in a new boot for longer than one would take to be heard. */
+const bare = (() => {
+  const { beat: _, record: __, ...rest } = { ...node(back), bootId: 'boot-2', ready: { ...ready, since: now - 121_000 }, firstSeen: new Map([...firstSeen, seenProof(now - 200_000)]) }
+  return rest
+})()
+const alone = (changes: Partial<NodeSeen> = {}, status: Partial<IncidentStatus> = proof) => awaiting(incident(status), { ...bare, ...changes }, now)
+
+test('a node without an agent comes back by its kubelet\'s word, in a new boot', () => {
+  assert.is(alone(), undefined)
+  const lacking: readonly (readonly [Partial<NodeSeen>, string, RegExp])[] = [
+    [{ ready: { ...bare.ready, status: 'Unknown' } }, 'waiting-for-kubelet', /Ready/],
+    [{ ready: { ...bare.ready, since: now - 60_000 } }, 'waiting-for-boot', /for another 60\.0 s one may come/],
+    [{ volumes: [volume('pv-1', { deleting: true })] }, 'waiting-for-volumes', /1 freed/],
+    [{ inUse: new Set(['csi-pv-1']) }, 'waiting-for-volumes', /uses 1 volumes that were freed/],
+    [{ taints: [quarantine, { key: 'node.kubernetes.io/unreachable', effect: 'NoSchedule' }] }, 'waiting-for-kubelet', /unreachable/],
+    [{ bootId: 'boot-1', ready: { ...bare.ready, bootId: 'boot-1' } }, 'waiting-for-boot', /in its old boot nobody can tell/],
+  ]
+  for (const [changes, because, what] of lacking) {
+    const brake = alone(changes)
+    assert.equal([brake?.because, what.test(brake?.detail ?? '')], [because, true], brake?.detail)
+  }
+  assert.is(alone({ inUse: new Set(['csi-pv-1']), volumes: [volume('pv-1')] }), undefined, 'attached anew')
+  assert.is(alone({ bootId: 'boot-1', ready: { ...bare.ready, bootId: 'boot-1' } }, {}), undefined, 'nothing was freed')
+  assert.match(awaiting(undefined, bare, now)?.lifts ?? '', /a person/)
+})
+
 // Machines in containers share the kernel's boot id: there the id cannot tell an old status from a new one.
 
 const shared: Partial<NodeSeen> = { beat: booted({ boot: 'boot-1/900' }), ready: { ...ready, bootId: 'boot-1' } }

@@ -25,7 +25,7 @@ export function leftovers(node: string, sight: Sight): readonly string[] {
 }
 
 export function provenOff(node: string, sight: Sight): boolean {
-  return sight.openOf(node).some((fence) => fence.status?.proof !== undefined && (isOff(node, sight) || sameBoot(fence, node, sight)))
+  return sight.openOf(node).some((fence) => fence.status?.proof !== undefined && !['isolated', 'safe-detach'].includes(fence.status.proof.kind ?? '') && (isOff(node, sight) || sameBoot(fence, node, sight)))
 }
 
 export function deceived(node: string, { ears, world, switches }: Sight): boolean {

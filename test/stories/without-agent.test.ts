@@ -1,0 +1,40 @@
+// A node on which no agent ever ran: judged at Kubernetes' own pace, fenced like any other, and back by its kubelet's word.
+import { suite } from 'uvu'
+import * as assert from 'uvu/assert'
+import { ended, findings, ourTaints, peace, workloadRuns, type Play } from './play.ts'
+
+const test = suite('without an agent')
+
+/** The node of the set's pod, in the world of this seed. */
+async function played(seed: number): Promise<Play> {
+  const { victim, world } = await peace({ seed })
+  world.stop()
+  const on = await peace({ seed, before: ({ killAgent, nodes }) => { for (const name of nodes.keys()) if (name === victim) killAgent(name) } })
+  assert.is(on.victim, victim)
+  return on
+}
+
+test('its kernel freezes: ordered off, cleared, switched on, and back once an agent would have been heard', async () => {
+  const on = await played(1)
+  await on.run(150_000)
+  on.world.freeze(on.victim)
+  const incident = await ended(on, 900_000)
+  assert.equal([incident.status.outcome, incident.status.proof?.kind], ['Recovered', 'off'])
+  assert.equal([findings(on), await ourTaints(on)], [[], []])
+  await on.until('the workload runs', () => workloadRuns(on), 60_000)
+})
+
+test('its network is cut and comes back before it is proven off: nothing is done to it', async () => {
+  const on = await played(2)
+  await on.run(150_000)
+  const device = on.world.devices.get(`bmc-${on.victim}`)
+  if (device !== undefined) device.fault = { does: 'fail' }
+  const heal = on.world.isolate(on.victim)
+  await on.until('an incident is open', async () => (await on.incidents()).length > 0, 300_000)
+  heal()
+  if (device !== undefined) device.fault = undefined
+  assert.is((await ended(on, 300_000)).status.outcome, 'Withdrawn')
+  assert.equal([findings(on), await ourTaints(on)], [[], []])
+})
+
+test.run()
