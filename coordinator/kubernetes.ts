@@ -35,6 +35,8 @@ export interface KeptNode extends KubeObject {
   /** What the Node says of the machine it runs on. */
   providerID?: string
   ready: { status: 'True' | 'False' | 'Unknown'; heartbeat: string }
+  /** Types of its other conditions that are True, where any is. */
+  conditions?: readonly string[]
   /** The VolumeAttachments of what kubelet says it uses. */
   inUse: readonly string[]
 }
@@ -56,6 +58,7 @@ const usualKubeletPort = 10_250
 export function keepNode(object: KubeObject): KeptNode {
   const { spec, status } = object as NodeObject // every field of it is optional and defaulted below
   const ready = status?.conditions?.find((condition) => condition.type === 'Ready')
+  const others = (status?.conditions ?? []).filter((condition) => condition.type !== 'Ready' && condition.status === 'True').map(({ type }) => type)
   return {
     metadata: keepMeta(object.metadata),
     taints: spec?.taints ?? [],
@@ -65,6 +68,7 @@ export function keepNode(object: KubeObject): KeptNode {
     bootId: status?.nodeInfo?.bootID ?? '',
     machine: status?.nodeInfo?.systemUUID ?? '',
     ready: { status: ready?.status === 'True' || ready?.status === 'False' ? ready.status : 'Unknown', heartbeat: ready?.lastHeartbeatTime ?? '' },
+    ...(others.length === 0 ? {} : { conditions: others }),
     inUse: (status?.volumesInUse ?? []).flatMap((unique) => attachmentOf(unique, object.metadata.name) ?? []),
   }
 }

@@ -23,7 +23,7 @@ const outcomes: Record<Outcome, string> = {
 }
 const proofs: Record<ProofKind, string> = { off: 'ordered off and read off twice', 'found-off': 'read off twice before any order', vouched: 'a person said that it is off', isolated: 'its volumes of some drivers were put out of its reach, and that was read back twice', 'safe-detach': 'the driver itself refuses to detach what is in use' }
 const reasons: Record<HoldReason, string> = {
-  storm: 'too many nodes fell silent together', concurrency: 'enough nodes are being fenced', 'control-plane': 'the control plane would lose its majority',
+  storm: 'too many nodes fell silent together', storage: 'the node, or too many, cannot reach their storage', concurrency: 'enough nodes are being fenced', 'control-plane': 'the control plane would lose its majority',
   'path-unverified': 'the fence path was not audited', 'identity-unproven': 'nothing proves that the path is this node\'s', 'no-path': 'no fence path is configured',
   'config-invalid': 'the fence configuration has faults', 'not-dead': 'the node is not judged dead', blind: 'our own view is stale', pause: 'a person paused',
   'dry-run': 'the policy only shows', unselected: 'no policy selects the node', 'policy-conflict': 'two policies of one priority do', 'do-nothing': 'the policy says so',

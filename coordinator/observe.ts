@@ -355,6 +355,7 @@ function refresh(row: Row, kept: KeptNode, now: Ms): void {
   row.zone = labels['topology.kubernetes.io/zone'] ?? ''
   row.controlPlane = labels['node-role.kubernetes.io/control-plane'] !== undefined
   row.taints = kept.taints
+  row.conditions = kept.conditions === undefined ? undefined : new Set(kept.conditions)
   row.inUse = kept.inUse.length === 0 ? noVolumes : new Set(kept.inUse)
   delete row.gone
   row.firstSeen.delete(goneKey)

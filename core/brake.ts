@@ -99,8 +99,20 @@ export function noOrders(
   nodes: ReadonlyMap<NodeName, NodeSeen>, node: NodeSeen, incident: Incident, storms: Storm, fencing: ReadonlySet<NodeName>,
   verdicts: ReadonlyMap<NodeName, Verdict> = new Map(),
 ): Brake | undefined {
-  return storms.cluster ?? storms.zones.get(node.zone) ?? concurrency(nodes.size, node, incident.policy, fencing)
+  return storms.cluster ?? storms.zones.get(node.zone) ?? storage(nodes, node, incident.policy) ?? concurrency(nodes.size, node, incident.policy, fencing)
     ?? controlPlane(nodes, node, incident.policy, fencing, verdicts) ?? distrusted(node, incident)
+}
+
+/** Where many cannot reach their storage it is the storage that is ill, and a machine that is switched off gains nothing by it. */
+function storage(nodes: ReadonlyMap<NodeName, NodeSeen>, node: NodeSeen, { brakes }: Policy): Brake | undefined {
+  const condition = brakes.skipIfStorageUnreachable
+  if (condition === undefined) return undefined
+  const lifts = `${condition} no more True, or spec.acknowledge by a person who knows that the machine is off`
+  if (node.conditions?.has(condition) === true) return { because: 'storage', detail: `${node.name} said ${condition} when it fell silent`, lifts }
+  const present = [...nodes.values()].filter(({ gone }) => gone !== true)
+  const without = present.filter(({ conditions }) => conditions?.has(condition) === true)
+  if (without.length * 100 <= brakes.stormPercent * present.length) return undefined
+  return { because: 'storage', detail: `${without.length} of ${present.length} nodes say ${condition}, more than ${brakes.stormPercent} %`, lifts }
 }
 
 function concurrency(size: number, node: NodeSeen, policy: Policy, fencing: ReadonlySet<NodeName>): Brake | undefined {

@@ -190,7 +190,7 @@ export interface Hold {
 }
 
 export type HoldReason =
-  | 'storm' | 'concurrency' | 'control-plane' | 'path-unverified' | 'identity-unproven' | 'no-path' | 'config-invalid'
+  | 'storm' | 'storage' | 'concurrency' | 'control-plane' | 'path-unverified' | 'identity-unproven' | 'no-path' | 'config-invalid'
   | 'not-dead' | 'blind' | 'pause' | 'dry-run' | 'unselected' | 'policy-conflict' | 'do-nothing'
   | 'order-may-land' | 'resting' | 'waiting-for-boot' | 'still-cut' | 'waiting-for-clean' | 'waiting-for-volumes' | 'waiting-for-kubelet'
   | 'proof-void' | 'proof-doubted' | 'out-of-levels' | 'finalizer' | 'sent-back' | 'rate' | 'foreign-taint' | 'unreadable'

@@ -69,6 +69,8 @@ export interface NodeSeen {
   /** Object gone from the API while an incident is open. A leader that began after that knows the node by its incident alone. */
   readonly gone?: boolean
   readonly ready: ReadySeen
+  /** Its other conditions that are True, as it last said. Undefined: none is. */
+  readonly conditions?: ReadonlySet<string> | undefined
   /** When the Node object was last asked for live: what it says of boot, Ready and taints is from then or later. */
   readonly readAt?: Ms
   /** The agent's word, as this replica itself heard it. Undefined: never heard by this replica. */

@@ -54,6 +54,8 @@ export interface Brakes {
   readonly repeatWindow: Ms
   /** Where the members of etcd are: one on each control-plane node, or on the nodes that a label names; where none is named nobody knows. */
   readonly etcd: 'byLabel' | 'stacked'
+  /** The condition by which a Node says that it cannot reach its storage. Undefined: none is asked for. */
+  readonly skipIfStorageUnreachable?: string
 }
 
 export type DeletionPolicy = 'DoNothing' | 'DeleteStatefulSetPod' | 'DeleteDeploymentPod' | 'DeleteBothStatefulsetAndDeploymentPod' | 'DeleteAllPods'

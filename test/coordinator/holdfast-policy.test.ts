@@ -21,7 +21,7 @@ test('an empty spec is the default policy: it selects every node and does nothin
 })
 
 test('durations and labels become what the core reads', () => {
-  const read = readPolicy(object({ selector: { matchLabels: { rack: 'r4' } }, restAfter: '90s', powerAfter: '5m', restarts: 0, brakes: { stormWindow: '1m30s' }, pause: { reason: 'upgrade', by: 'an operator' } }))
+  const read = readPolicy(object({ selector: { matchLabels: { rack: 'r4' } }, restAfter: '90s', powerAfter: '5m', restarts: 0, brakes: { stormWindow: '1m30s', etcd: 'stacked', skipIfStorageUnreachable: 'StorageUnreachable' }, pause: { reason: 'upgrade', by: 'an operator' } }))
   assert.ok(read.ok)
   if (!read.ok) return
   assert.equal(read.policy.nodeLabels, { rack: 'r4' })

@@ -26,6 +26,12 @@ test('what a Node says of its instance is kept, where it says anything', () => {
   assert.is('providerID' in keepNode(object({})), false)
 })
 
+test('conditions that are True are kept by their names, Ready apart', () => {
+  const conditions = [{ type: 'Ready', status: 'True' }, { type: 'StorageUnreachable', status: 'True' }, { type: 'DiskPressure', status: 'False' }, { type: 'Odd', status: 'Unknown' }]
+  assert.equal(keepNode(object({}, { status: { conditions } })).conditions, ['StorageUnreachable'])
+  assert.is('conditions' in keepNode(object({}, { status: { conditions: conditions.slice(0, 1) } })), false)
+})
+
 test('the address is the internal one', () => {
   const kept = keepNode(object({}, { status: { addresses: [{ type: 'Hostname', address: 'a' }, { type: 'InternalIP', address: '10.0.0.7' }] } }))
   assert.is(kept.address, '10.0.0.7')

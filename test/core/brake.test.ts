@@ -153,6 +153,20 @@ test('a node that holds a slot is not held back by its own', () => {
   braked(brakeOf(nodes, nodes[0] as NodeSeen, ['a-0']), undefined)
 })
 
+const apart = (count: number) => fleet(10).map((one, index) => (index < count ? { ...one, conditions: new Set(['StorageUnreachable']) } : one))
+const last = (nodes: readonly NodeSeen[]): NodeSeen => nodes[9] as NodeSeen
+const skips: Policy = { ...policy, brakes: { ...policy.brakes, skipIfStorageUnreachable: 'StorageUnreachable' } }
+
+test('a node that said that it cannot reach its storage is not fenced, nor any while many say so, where the policy asks for that', () => {
+  const one = apart(1)
+  braked(brakeOf(one, one[0] as NodeSeen, [], skips), 'storage', /said StorageUnreachable when it fell silent/)
+  braked(brakeOf(one, last(one), [], skips), undefined)
+  const [four, five] = [apart(4), apart(5)]
+  braked(brakeOf(four, last(four), [], skips), undefined)
+  braked(brakeOf(five, last(five), [], skips), 'storage', /5 of 10 nodes say StorageUnreachable, more than 40 %/)
+  braked(brakeOf(five, five[0] as NodeSeen), undefined, /not asked for/)
+})
+
 const lost: ReadySeen = { status: 'Unknown', postedAt: 0, since: 0, bootId: 'boot-1' }
 const members = { 'node-role.kubernetes.io/etcd': 'true' }
 const masters = (...well: boolean[]) => well.map((fine, index) => node({ name: `cp-${index}`, controlPlane: true, labels: members, ...(fine ? {} : { ready: lost }) }))

@@ -40,6 +40,7 @@ export const truths: Readonly<Record<string, Truth>> = {
     const silent = among.filter(({ name }) => sight.wellness.silentAgo(name) <= stormFor && !provenOff(name, sight))
     return silent.length >= 2 && silent.length > stormShare * among.length ? undefined : `of ${among.length} nodes, ${node} among them, ${silent.length} have been silent in the last minute`
   },
+  storage: ({ detail }, sight) => (sight.nodes().some(({ status }) => status?.conditions?.some(({ type, status: word }) => word === 'True' && detail.includes(` ${type}`)) === true) ? undefined : 'no node bears that condition'),
   concurrency({ detail, node, fence }, sight) {
     if (detail.includes('of the same node is open')) return sight.openOf(node).length > 1 ? undefined : `no other incident of ${node} is open`
     const named = (detail.split(/ (?:is|are) being fenced/)[0] ?? '').split(', ')

@@ -14,6 +14,7 @@ const test = suite('search: the judge of holds')
 const sentences: readonly (readonly [string, string])[] = [
   ['storm', '2 of 3 nodes in all fell silent within 60.0 s, more than 40 %'],
   ['storm', '2 of 3 nodes in zone zone-1 fell silent within 60.0 s, more than 40 %'],
+  ['storage', '2 of 3 nodes say StorageUnreachable, more than 40 %'],
   ['concurrency', 'node-1, node-2 are being fenced, 1 at once is allowed'],
   ['concurrency', 'node-1-a-1 of the same node is open'],
   ['control-plane', '1 of 3 control-plane nodes would stand: no majority'],
