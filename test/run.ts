@@ -14,8 +14,8 @@ export interface Tally { passed: number; failed: number; skipped: number }
 /** Files that one process runs, one after the other. */
 type Batch = readonly string[]
 
-/** One more than there are cores: the longest files wait for processes and real timers most of their time. */
-const processesAtOnce = availableParallelism() + 1
+/** More than there are cores: a third of all time files wait for processes and real timers. */
+const processesAtOnce = availableParallelism() + 2
 /** For each file of a batch. */
 const fileDeadline = 170_000
 const host = fileURLToPath(new URL('host.ts', import.meta.url))
