@@ -87,6 +87,7 @@ export const policyFields = {
   ].join(' '), {
     never: 'nothing', stop: 'it shuts its gate, stops its workloads by the container runtime and freezes what will not stop; static pods, pods annotated holdfast.dev/tolerate-gate and exempt namespaces go on',
   }), usual.giveUp),
+  waitForPermit: v.exactOptional(flag('Where nodes give up: free nothing of a node that was ordered off before its last permit has run out and it had time to stop what it runs, half a minute after the proof. For devices that have been seen to call a machine off that runs on. A machine that was found off is not waited for.'), usual.waitForPermit),
   brakes: v.exactOptional(brakesSchema, {}),
   pause: v.exactOptional(v.pipe(
     v.object({
@@ -183,12 +184,12 @@ function filled(some: Omit<v.InferOutput<typeof spec>, 'selector'>): Omit<Policy
 
 /** As a person would write it, every field named: a policy kept by value must not change its meaning with our defaults. */
 export function specOfPolicy(policy: Policy): v.InferInput<typeof spec> {
-  const { priority, nodeLabels, mode, profile, nodeDownPodDeletionPolicy, onlyTerminating, provisioners, volumeAttachmentRecovery, safeDetach, release, hungAfter, retries, powerOnFoundOff, identity, cloudShutdown, giveUp, brakes: limits, pause } = policy
+  const { priority, nodeLabels, mode, profile, nodeDownPodDeletionPolicy, onlyTerminating, provisioners, volumeAttachmentRecovery, safeDetach, release, hungAfter, retries, powerOnFoundOff, identity, cloudShutdown, giveUp, waitForPermit, brakes: limits, pause } = policy
   return {
     priority, selector: { matchLabels: { ...nodeLabels } }, mode, profile, nodeDownPodDeletionPolicy, onlyTerminating, provisioners: [...provisioners], volumeAttachmentRecovery, safeDetach: [...safeDetach], release, hungAfter: showDuration(hungAfter), retries,
     powerAfter: showDuration(policy.powerAfter), restAfter: showDuration(policy.restAfter), ...(policy.restarts === undefined ? {} : { restarts: policy.restarts }), bootWithin: showDuration(policy.bootWithin),
     returnPatience: showDuration(policy.returnPatience), clearPatience: showDuration(policy.clearPatience),
-    powerOnFoundOff, identity, cloudShutdown, giveUp, brakes: { ...limits, stormWindow: showDuration(limits.stormWindow), repeatWindow: showDuration(limits.repeatWindow) },
+    powerOnFoundOff, identity, cloudShutdown, giveUp, waitForPermit, brakes: { ...limits, stormWindow: showDuration(limits.stormWindow), repeatWindow: showDuration(limits.repeatWindow) },
     ...(pause === undefined ? {} : { pause: { ...pause } }),
   }
 }

@@ -32,7 +32,7 @@ const reasons: Record<HoldReason, string> = {
   'proof-void': 'the fenced boot was heard', 'proof-doubted': 'a device reads otherwise now', 'out-of-levels': 'no level is left', finalizer: 'a finalizer keeps a pod',
   'sent-back': 'the scheduler keeps sending pods back', rate: 'the rate of deletions is reached', unreadable: 'a NodeFence of the node cannot be read',
   'foreign-taint': 'somebody else\'s out-of-service is on the node', aborted: 'a person aborted it, and the node is silent still',
-  'power-after': 'it is isolated, and its power is left on for a while', exhausted: 'every restart was used up', dumping: 'a crash kernel writes its dump', 'abort-refused': 'an abort came after the proof', unvouched: 'an acknowledgement is no proof', 'not-due': 'Kubernetes has not evicted the pods yet',
+  'power-after': 'it is isolated, and its power is left on for a while', exhausted: 'every restart was used up', dumping: 'a crash kernel writes its dump', 'abort-refused': 'an abort came after the proof', permit: 'a permit has not run out yet', unvouched: 'an acknowledgement is no proof', 'not-due': 'Kubernetes has not evicted the pods yet',
   exclude: 'a person keeps us off the node', maintenance: 'a person works on the node', remediator: 'another remediator has the node in hand',
   'kept-off': 'a person wants the machine off', 'repeat-limit': 'the node was fenced too often', partial: 'only some volumes are proven',
 }

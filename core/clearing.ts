@@ -8,10 +8,11 @@ import { freesNothing } from './choice.ts'
 import { goesOutOfService, hasOurs, hasTaint, left, nothingLeft, outOfServiceKey, quarantineKey, type Left } from './clear.ts'
 import { keptOff } from './hands.ts'
 import { isPartial } from './incident.ts'
-import { shutsDown } from './judge.ts'
+import { seconds, shutsDown } from './judge.ts'
 import { askDevices, askNow, askPods, readLive } from './look.ts'
 import type { Ms } from './model.ts'
 import { borneOut, doubtOf, freshFor, extentOf, saysOn, speechless, stillOff, sweepWithin, unconfigured, type Proof } from './proof.ts'
+import { gaveUpWithin } from './self-stop.ts'
 import { hold, untaint, type Situation } from './situation.ts'
 
 const podsEvery: Ms = 1_000
@@ -30,6 +31,8 @@ export function clearing(at: Situation, proof: Proof, provenAt: Ms): Action[] {
   }
   const doubt = doubtOf(proof, incident, node, on.now)
   if (doubt !== undefined) return [...doubted(at, proof, doubt), ...givenUp(at, proof, provenAt)]
+  const permitted = mayRunOn(at, proof, provenAt)
+  if (permitted !== undefined) return [...askDevices(node, on.now, whileWaiting), hold(node.name, permitted, incident)]
   const outOfService = goesOutOfService(incident, proof)
   if (!hasTaint(node, quarantineKey) || (outOfService && !hasTaint(node, outOfServiceKey))) {
     // A leader that took over has read nothing itself yet, and its predecessor's word may be as old as the machine's next boot.
@@ -52,6 +55,13 @@ export function clearing(at: Situation, proof: Proof, provenAt: Ms): Action[] {
   if (isPartial(proof)) return [...askBasis(at, proof, whileWaiting), ...podsAgain(at), partial(at, proof, rest)]
   if (incident.policy.nodeDownPodDeletionPolicy === 'DoNothing') return [idle(at)]
   return [cleared(at, rest, 'everything that was to be freed is free, and the node is still off'), ...secure(at, proof)]
+}
+
+/** A device has been seen to call a machine off that was only cut off; then its own permit is what ends it. Nobody permits it since the
+ *  proof, and out-of-service does not stand yet. What was off by itself had nobody to deceive. */
+function mayRunOn({ on, incident: { policy } }: Situation, proof: Proof, provenAt: Ms): Brake | undefined {
+  if (!policy.waitForPermit || policy.giveUp === 'never' || proof.kind !== 'off' || on.now - provenAt >= gaveUpWithin) return undefined
+  return { because: 'permit', detail: `proven off ${seconds(on.now - provenAt)} ago; if it runs on all the same, it gives up within ${seconds(gaveUpWithin)}`, lifts: 'the end of its permit' }
 }
 
 /** Nothing was ordered off, so nothing is to be given back. */

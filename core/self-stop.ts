@@ -22,6 +22,8 @@ export type GiveUp = 'never' | 'stop'
 
 /** So long one word permits. The leader's comes with every fifth beat: three in a row may get lost. */
 export const permitSpan: Ms = 20_000
+/** From the last word that permits to the end of what runs: the permit, then time to find out that nobody gives another, and to stop. */
+export const gaveUpWithin: Ms = permitSpan + 10_000
 /** So long before the end others are asked. A leader that is killed is replaced in less. */
 const askAhead: Ms = permitSpan / 2
 

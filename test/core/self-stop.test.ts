@@ -1,12 +1,15 @@
 import fc from 'fast-check'
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
+import { decide } from '../../core/decide.ts'
+import type { NodeSeen } from '../../core/model.ts'
 import type { ContainerSeen } from '../../core/mounts.ts'
+import type { Policy } from '../../core/policy.ts'
 import {
   clusterSays, isRevoked, membersAmong, mostPermit, permitSpan, reasonToGiveUp, selfStop, standingAfter, standingSince, workloads, type MemberSays, type PermitHeard, type Standing,
 } from '../../core/self-stop.ts'
-import { attempts } from './states.ts'
-import { incident, proofRecord } from './world.ts'
+import { attempts, proven, seenAll } from './states.ts'
+import { incident, now, policy as usual, proofRecord, self, seenProof, three } from './world.ts'
 
 const test = suite('self-stop')
 
@@ -56,12 +59,12 @@ test('why it gives up', () => {
 const heard = fc.record({ from: fc.constantFrom('leader' as const, 'API server' as const, 'members' as const), askedAt: fc.nat(100_000), says: fc.constantFrom('permitted' as const, 'revoked' as const) })
 
 test('whatever is heard, in whatever order: it runs only within one span of a word that permits, asked for after every revocation', () => {
-  fc.assert(fc.property(fc.array(heard, { maxLength: 12 }), fc.nat(140_000), (words, now) => {
-    const known = words.filter(({ askedAt }) => askedAt <= now)
+  fc.assert(fc.property(fc.array(heard, { maxLength: 12 }), fc.nat(140_000), (words, instant) => {
+    const known = words.filter(({ askedAt }) => askedAt <= instant)
     const revokedAt = Math.max(-Infinity, ...known.filter(({ says }) => says === 'revoked').map(({ askedAt }) => askedAt))
-    const good = known.some(({ says, askedAt }) => says === 'permitted' && askedAt > revokedAt && now < askedAt + permitSpan)
-    const begun = revokedAt === -Infinity && now < permitSpan
-    assert.is(selfStop(hearing(...known), now) !== 'give up', good || begun)
+    const good = known.some(({ says, askedAt }) => says === 'permitted' && askedAt > revokedAt && instant < askedAt + permitSpan)
+    const begun = revokedAt === -Infinity && instant < permitSpan
+    assert.is(selfStop(hearing(...known), instant) !== 'give up', good || begun)
   }), { numRuns: 2_000 })
 })
 
@@ -165,6 +168,25 @@ test('when one node goes, most keep their members', () => {
   const [before, gone] = [membersAmong(nodes), membersAmong(nodes.slice(1))]
   const changed = nodes.slice(1).filter(({ name }) => before(name).join() !== gone(name).join())
   assert.ok(changed.length < 30, `${changed.length}`)
+})
+
+const waiting: Policy = { ...usual, giveUp: 'stop', waitForPermit: true }
+
+/** What becomes of a node that is proven off, its pods not freed yet. */
+function freeing(policy: Policy, changes: Partial<NodeSeen> = {}, proof = proofRecord()): string[] {
+  const observed = three({ ...proven.node, ...changes }, [incident({ ...proven.status, proof }, { policy })], self())
+  return decide(observed, now, [policy]).filter(({ node, do: does }) => node === 'node-2' && ['taint', 'delete', 'detach', 'hold'].includes(does)).map((action) => (action.do === 'hold' ? `hold ${action.because}` : action.do))
+}
+
+const provenAt = (ago: number): Partial<NodeSeen> => ({ firstSeen: new Map([...seenAll, seenProof(now - ago)]) })
+
+test('where the policy waits for the permit, nothing is freed of a node that was ordered off until it had time to give up', () => {
+  assert.equal(freeing(waiting), ['hold permit'])
+  assert.equal(freeing(waiting, provenAt(29_999)), ['hold permit'])
+  assert.equal(freeing(waiting, provenAt(30_000)), ['taint'])
+  assert.equal(freeing({ ...waiting, waitForPermit: false }), ['taint'])
+  assert.equal(freeing({ ...waiting, giveUp: 'never' }), ['taint'], 'a node that does not give up is not waited for')
+  assert.equal(freeing(waiting, {}, proofRecord({ kind: 'found-off' })), ['taint'], 'what was off by itself had nobody to deceive')
 })
 
 test.run()

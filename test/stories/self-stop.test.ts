@@ -115,6 +115,18 @@ test('a leader that is killed costs no node its permit, nor does an agent that i
   assert.equal([gaveUp(on), found()], [[], []])
 })
 
+test('a device that lies, and a node that is only cut off: two writers, and none where the policy waits for the permit', async () => {
+  for (const waitForPermit of [false, true]) {
+    const on = await peace({ seed: 126, ...asked, gate: true, policy: { ...asked.policy, waitForPermit } })
+    const device = on.world.devices.get(`bmc-${on.victim}`)
+    if (device !== undefined) device.fault = { does: 'lie' }
+    on.world.isolate(on.victim)
+    await on.until('the workload runs elsewhere', () => workloadRuns(on, on.victim), 120_000)
+    await on.run(30_000)
+    assert.equal([findings(on).length > 0, gaveUp(on)], [!waitForPermit, [on.victim]], `${waitForPermit}`)
+  }
+})
+
 test('where no policy asks for it a node that is cut off runs on', async () => {
   const on = await peace({ seed: 125, policy: { profile: 'fast' } })
   deafDevice(on)

@@ -98,6 +98,7 @@ export const truths: Readonly<Record<string, Truth>> = {
     return restarts === undefined || (fence?.status?.round ?? 1) <= restarts ? 'its policy allows another restart' : undefined
   },
   partial: ({ fence }) => (['isolated', 'safe-detach'].includes(fence?.status?.proof?.kind ?? '') ? undefined : 'its proof is of the whole machine, or it has none'),
+  permit: ({ fence }) => (fence?.spec.policy.waitForPermit === true && fence.status?.proof?.kind === 'off' ? undefined : 'its policy waits for no permit, or nothing is proven'),
   exclude: annotated, maintenance: annotated, 'kept-off': annotated,
   remediator: ({ node, detail }, sight) => (sight.node(node)?.spec?.taints?.some(({ key }) => detail.includes(key)) === true ? undefined : `no other remediator's mark is on ${node}`),
   'repeat-limit': ({ node, detail }, sight) => {

@@ -62,6 +62,7 @@ const sentences: readonly (readonly [string, string])[] = [
   ['not-due', 'not to be freed yet: work/db-0 (onlyTerminating: Kubernetes has not evicted it, or its grace is not over)'],
   ['power-after', 'isolated by fc-off; its power stays on for another 200.0 s (powerAfter)'],
   ['exhausted', '3 rounds came to nothing, and restarts is 2'],
+  ['permit', 'proven off 3.0 s ago'],
   ['partial', 'proven of the volumes of disk.example alone'],
   ['exclude', 'holdfast.dev/exclude stands on VICTIM'],
   ['maintenance', 'holdfast.dev/maintenance stands on VICTIM'],
