@@ -208,10 +208,10 @@ export function startAgent(host: AgentHost, settings: AgentSettings): Agent {
   }
 
   /** A list too long to be kept is none: what is said of it would accuse the pods that are missing. */
-  function check(line: Line, { pods, more, stop }: Check): void {
+  function check(line: Line, { pods, more, stop, cleanUp }: Check): void {
     const all = [...line.pods, ...pods].slice(0, mostPods + 1)
     line.pods = more === true ? all : []
-    if (more !== true && all.length <= mostPods) cleanliness.check(all, stop === true && line.leads)
+    if (more !== true && all.length <= mostPods) cleanliness.check(all, line.leads ? { ...(stop === undefined ? {} : { stop }), ...(cleanUp === undefined ? {} : { cleanUp }) } : {})
   }
 
   function challenged(line: Line, nonce: string): void {

@@ -1,9 +1,11 @@
 // Whether the node is clean, looked at when somebody asks and until the answer is settled. What belongs is known for the
 // moment of the question only, so an old list must not go on calling newer pods leftovers.
-import type { CleanReport, Leftover } from '../core/beat.ts'
+import type { Check, CleanReport, Leftover } from '../core/beat.ts'
+import { newsTakes } from '../core/clean-up.ts'
 import type { Ms } from '../core/model.ts'
 import { bootReport, cleanReport, stagedName, type HostTables } from '../core/mounts.ts'
 import { withDeadline } from '../edge/clock.ts'
+import { cleaner } from './clean-up.ts'
 import type { AgentHost } from './host.ts'
 import { stopStrangers } from './strangers.ts'
 
@@ -11,8 +13,8 @@ export interface Cleanliness {
   report(): CleanReport
   /** One look without a list of what belongs: whether anything is older than this boot. */
   alone(bootedAt: number): Promise<CleanReport>
-  /** Looks at once, and tells in any case. `stop`: whatever runs of other pods is stopped first. */
-  check(pods: readonly string[], stop?: boolean): void
+  /** Looks at once, and tells in any case. `stop`: whatever runs of other pods is stopped first. `cleanUp`: what is left over is ended in its time. */
+  check(pods: readonly string[], wish?: Pick<Check, 'stop' | 'cleanUp'>): void
   stop(): void
 }
 
@@ -25,39 +27,39 @@ const readWithin: Ms = 3_000
 /** Sooner, so that the report says who did not answer. */
 const runtimeWithin: Ms = 2_000
 
-/** A list of pods is seconds old when it comes; what began so shortly before may belong all the same. */
-const newsTakes: Ms = 10_000
-
 export function watchCleanliness(
-  host: Pick<AgentHost, 'clock' | 'log' | 'read' | 'podFolders' | 'containers' | 'stopContainer' | 'mountTables' | 'loopDevices' | 'stagedVolume'>, kubeletRoot: string, told: (report: CleanReport) => void,
+  host: Pick<AgentHost, 'clock' | 'log' | 'read' | 'podFolders' | 'containers' | 'stopContainer' | 'endLeftover' | 'bareStagings' | 'mountTables' | 'loopDevices' | 'stagedVolume'>, kubeletRoot: string, told: (report: CleanReport) => void,
 ): Cleanliness {
   const { clock, log } = host
   let latest: CleanReport = { state: 'unknown', reason: 'no list of the pods that belong here was received' }
   let said = JSON.stringify(latest)
   let round = new AbortController()
   let reading: Promise<CleanReport> | undefined
+  const cleaning = cleaner(host)
 
   return {
     report: () => latest,
     alone: (bootedAt) => withDeadline(clock, readWithin, late, () => tables().then((found) => bootReport(found, bootedAt)).catch(unreadable)),
-    check(pods, stop = false) {
+    check(pods, wish = {}) {
       round.abort()
       round = new AbortController()
-      void watch(new Set(pods), stop, round.signal)
+      void watch(new Set(pods), wish, round.signal)
     },
     stop: () => round.abort(),
   }
 
-  async function watch(belonging: ReadonlySet<string>, stop: boolean, signal: AbortSignal): Promise<void> {
+  async function watch(belonging: ReadonlySet<string>, { stop, cleanUp }: Pick<Check, 'stop' | 'cleanUp'>, signal: AbortSignal): Promise<void> {
     const began = clock.now()
     const before = clock.wall() - newsTakes
     let cleanSince: Ms | undefined
     for (let first = true; !signal.aborted; first = false) {
-      if (stop) await stopStrangers(host, belonging, before)
+      if (stop === true) await stopStrangers(host, belonging, before)
       if (signal.aborted) return
       const report = await look(belonging)
       if (signal.aborted) return
       tell(report, first)
+      // Not waited for: a report must not hang with a mount.
+      if (cleanUp === true) void tables().then((found) => cleaning.turn(found, belonging, began)).catch(() => undefined) // it is tried again
       const now = clock.now()
       cleanSince = report.state === 'clean' ? cleanSince ?? now : undefined
       if (now - (cleanSince ?? now) > settledAfter || now - began > watchedFor) return
@@ -87,10 +89,14 @@ export function watchCleanliness(
 
   async function read(belonging: ReadonlySet<string>): Promise<CleanReport> {
     try {
-      return await named(cleanReport({ ...await tables(), belonging }), host)
+      return withFaults(await named(cleanReport({ ...await tables(), belonging }), host))
     } catch (error) {
       return unreadable(error)
     }
+  }
+
+  function withFaults(report: CleanReport): CleanReport {
+    return report.state === 'dirty' ? { state: 'dirty', leftovers: report.leftovers.map(cleaning.named) } : report
   }
 
   async function tables(): Promise<HostTables> {

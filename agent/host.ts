@@ -1,4 +1,5 @@
 // All that an agent gets from outside itself: the machine it runs on, or a simulated one.
+import type { CleanUpStep } from '../core/clean-up.ts'
 import type { Ms } from '../core/model.ts'
 import type { ContainerSeen, LoopDevice, MountTable } from '../core/mounts.ts'
 import type { Clock } from '../edge/clock.ts'
@@ -23,6 +24,10 @@ export interface AgentHost {
   stopContainer(container: ContainerSeen, span: Ms): Promise<string | undefined>
   /** Its processes stand still from now on. Undefined: they do; else why not. */
   freezeContainer(container: ContainerSeen): Promise<string | undefined>
+  /** In the host's own mount namespace, by a child that may be left behind. Undefined: done; else why not. */
+  endLeftover(step: Exclude<CleanUpStep, { readonly do: 'stop' }>, span: Ms): Promise<string | undefined>
+  /** Folders for staging mounts that are empty and name nobody. Undefined: they cannot be read. */
+  bareStagings(): Promise<readonly string[] | undefined>
   /** What the runtime has of pods, by its CRI socket. */
   containers(span: Ms): Promise<RuntimeAnswer>
   /** The mount tables of the other mount namespaces, each once. Undefined: they cannot be read. */

@@ -5,7 +5,7 @@ import { resolve4, resolve6 } from 'node:dns/promises'
 import { connect, isIP } from 'node:net'
 import { dirname, join } from 'node:path'
 import type { Ms } from '../core/model.ts'
-import { isStaged } from '../core/mounts.ts'
+import { isStaged, readMounts } from '../core/mounts.ts'
 import { machineClock, withDeadline, type Clock } from '../edge/clock.ts'
 import type { Log } from '../edge/log.ts'
 import { tlsDialer } from '../edge/tls-link.ts'
@@ -13,6 +13,7 @@ import { machineWhispers } from '../edge/whisper.ts'
 import { freezeGroup } from './cgroups.ts'
 import { listContainers, stopContainer } from './cri.ts'
 import type { AgentHost, ApiAnswer, Disk, HostFile } from './host.ts'
+import { bareStagings, hostChildren } from './host-children.ts'
 import { httpsGet } from './https-get.ts'
 import { readLoopDevices, readMountTables } from './proc-tables.ts'
 import type { AgentEnvironment } from './settings.ts'
@@ -26,6 +27,7 @@ export function machineHost(settings: AgentEnvironment, log: Log, byName = resol
     'boot-id': `${proc}/sys/kernel/random/boot_id`, 'pid-1-stat': `${proc}/1/stat`, uptime: `${proc}/uptime`, mounts: `${proc}/1/mountinfo`,
     machine: settings.machineFile, token: settings.tokenFile,
   }
+  const children = hostChildren(clock, settings.enter)
   return {
     clock, log,
     chance: Math.random,
@@ -46,6 +48,12 @@ export function machineHost(settings: AgentEnvironment, log: Log, byName = resol
       return socket === undefined ? 'no runtime is there' : stopContainer((within) => connectUnix(socket, within), clock, container, span)
     },
     freezeContainer: ({ id }) => freezeGroup(settings.cgroups, clock, id),
+    endLeftover: children.end,
+    async bareStagings() {
+      const table = readMounts(await readFile(files.mounts, 'utf8').catch(() => ''))
+      const mounted = 'mounts' in table ? new Set(table.mounts.map(({ path }) => path)) : undefined
+      return mounted === undefined ? undefined : bareStagings(settings.kubeletRoot, (folder) => mounted.has(folder))
+    },
     mountTables: () => readMountTables(proc),
     loopDevices: () => readLoopDevices(settings.sys),
     stagedVolume: async (path) => (isStaged(path) ? readFile(join(dirname(path), 'vol_data.json'), 'utf8').catch(() => undefined) : undefined),

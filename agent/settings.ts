@@ -10,6 +10,8 @@ export interface AgentEnvironment {
   readonly podsFolder: string
   readonly proc: string
   readonly sys: string
+  /** The command that brings a program into the host's mount namespace; empty where that is ours. */
+  readonly enter: readonly string[]
   /** Where control groups can be frozen. */
   readonly cgroups: string
   /** Where the runtime's CRI may be; the first that is there is asked. */
@@ -69,10 +71,12 @@ export function readEnvironment(variables: Readonly<Record<string, string | unde
   const run = path('RUN', '/run')
   const runtimeSockets = text('RUNTIME_SOCKET', '') === '' ? usualRuntimes.map((usual) => `${run}/${usual}`) : [path('RUNTIME_SOCKET', run)]
   const kubeletRoot = path('KUBELET_ROOT', '/var/lib/kubelet')
+  const proc = path('PROC', '/host/proc')
+  const enter = text('ENTER', `nsenter --mount=${proc}/1/ns/mnt --`)
   const kubeletHealth = text('KUBELET_HEALTH', 'http://127.0.0.1:10248/healthz')
   if (!kubeletHealth.startsWith('http://') || !URL.canParse(kubeletHealth)) faults.push('HOLDFAST_KUBELET_HEALTH is no http:// URL')
   const settings: AgentEnvironment = {
-    replicas, whisperPort, bind: bind === '*' ? undefined : bind, kubeletRoot, podsFolder: path('PODS', `${kubeletRoot}/pods`), proc: path('PROC', '/host/proc'), sys: path('SYS', '/sys'), cgroups: path('CGROUPS', '/sys/fs/cgroup'), runtimeSockets, nriSocket: path('NRI_SOCKET', `${run}/${usualNri}`),
+    replicas, whisperPort, bind: bind === '*' ? undefined : bind, kubeletRoot, podsFolder: path('PODS', `${kubeletRoot}/pods`), proc, sys: path('SYS', '/sys'), enter: enter === 'none' ? [] : enter.split(/\s+/), cgroups: path('CGROUPS', '/sys/fs/cgroup'), runtimeSockets, nriSocket: path('NRI_SOCKET', `${run}/${usualNri}`),
     gate: gateWord === 'on' ? { node: text('NODE', '') } : undefined, exemptNamespaces,
     api: apiHost === '' ? undefined : { host: apiHost, port: apiPort, folder: path('API_FOLDER', '/var/run/secrets/holdfast-api') },
     machineFile: path('MACHINE_FILE', '/sys/class/dmi/id/product_uuid'), state: path('STATE', '/var/lib/holdfast'),

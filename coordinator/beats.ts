@@ -1,7 +1,7 @@
 // The beats server: every agent's open link to this replica, and what was heard over it. Its hot path is one number written
 // for each beat; whatever is worth a decision is told through `changed`. It judges nothing.
 import { tolerating, type Acceptance } from '../core/acceptance.ts'
-import type { AgentWord, Answer, Beat, BootEnd, CleanReport, Hello, RevokedWord, SelfStopWord, Witness } from '../core/beat.ts'
+import type { AgentWord, Answer, Beat, BootEnd, Check, CleanReport, Hello, RevokedWord, SelfStopWord, Witness } from '../core/beat.ts'
 import { checkFrames, frameOf, mostPods, readAgentWord } from '../core/frame.ts'
 import type { BeatSeen, Boot, Ms, NodeName, PodsSeen } from '../core/model.ts'
 import { permitSpan, type MemberSays } from '../core/self-stop.ts'
@@ -58,8 +58,8 @@ export interface Beats {
   /** A nonce for `ask`. */
   nonce(): string
   /** Asks for a clean report at once. `podUids` are all pods that belong on the node, by the name of their folder there
-   *  (of a static pod: its config hash); `stop`: the containers of others are to be stopped. False: no link, or more pods than can be told, which then stands as the report. */
-  check(node: NodeName, podUids: readonly string[], stop?: boolean): boolean
+   *  (of a static pod: its config hash). False: no link, or more pods than can be told, which then stands as the report. */
+  check(node: NodeName, podUids: readonly string[], wish?: Pick<Check, 'stop' | 'cleanUp'>): boolean
   /** Tells the node's gate, unless its link was told the same; a reason alone that changes is told now and then. */
   gate(node: NodeName, word: Acceptance, pods: PodsSeen | undefined): void
   /** What permits of this boot say from now on; `unknown` before. */
@@ -182,11 +182,11 @@ export function serveBeats(options: BeatsOptions): Beats {
       return { word, proven: word === 'hears' && boot !== undefined, ...(boot === undefined ? {} : { boot }) }
     },
     nonce: newNonce,
-    check(node, podUids, stop = false) {
+    check(node, podUids, wish = {}) {
       const line = rows.get(node)?.line
       if (line === undefined) return false
       if (podUids.length > mostPods) return untold(node, `${podUids.length} pods are bound to it, and its agent can be told of ${mostPods} at most`)
-      for (const frame of checkFrames(podUids, stop)) line.link.send(frame)
+      for (const frame of checkFrames(podUids, wish)) line.link.send(frame)
       return true
     },
     gate(node, { accepted, reason }, pods) {

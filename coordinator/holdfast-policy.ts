@@ -68,6 +68,9 @@ export const policyFields = {
   restarts: v.exactOptional(whole('Rounds after the first one. After the last an incident that nothing has proven is in phase Error, and orders no device off any more; a larger number here lets it go on. Absent: as many as it takes.', 0, 10_000)),
   bootWithin: v.exactOptional(duration('A node that was switched on and shows no new boot within this span is switched on again.', 1_000), showDuration(usual.bootWithin)),
   returnPatience: v.exactOptional(duration('How long a node that is back may take to become clean before it is fenced again or held.', 1_000), showDuration(usual.returnPatience)),
+  cleanUp: v.exactOptional(word('What becomes of what is left over of pods that do not belong on a node that is back under quarantine.', {
+    never: 'its agent names it, and kubelet or a person ends it', agent: 'its agent ends it too: containers by the runtime, then mounts, staging mounts, empty staging folders and loop devices; never a lazy unmount',
+  }), usual.cleanUp),
   clearPatience: v.exactOptional(duration('How long a volume may take to be released before the node is powered on without it.', 1_000), showDuration(usual.clearPatience)),
   powerOnFoundOff: v.exactOptional(flag([
     'Switch on also what we did not switch off.',
@@ -184,12 +187,12 @@ function filled(some: Omit<v.InferOutput<typeof spec>, 'selector'>): Omit<Policy
 
 /** As a person would write it, every field named: a policy kept by value must not change its meaning with our defaults. */
 export function specOfPolicy(policy: Policy): v.InferInput<typeof spec> {
-  const { priority, nodeLabels, mode, profile, nodeDownPodDeletionPolicy, onlyTerminating, provisioners, volumeAttachmentRecovery, safeDetach, release, hungAfter, retries, powerOnFoundOff, identity, cloudShutdown, giveUp, waitForPermit, brakes: limits, pause } = policy
+  const { priority, nodeLabels, mode, profile, nodeDownPodDeletionPolicy, onlyTerminating, provisioners, volumeAttachmentRecovery, safeDetach, release, hungAfter, retries, powerOnFoundOff, identity, cloudShutdown, giveUp, waitForPermit, cleanUp, brakes: limits, pause } = policy
   return {
     priority, selector: { matchLabels: { ...nodeLabels } }, mode, profile, nodeDownPodDeletionPolicy, onlyTerminating, provisioners: [...provisioners], volumeAttachmentRecovery, safeDetach: [...safeDetach], release, hungAfter: showDuration(hungAfter), retries,
     powerAfter: showDuration(policy.powerAfter), restAfter: showDuration(policy.restAfter), ...(policy.restarts === undefined ? {} : { restarts: policy.restarts }), bootWithin: showDuration(policy.bootWithin),
     returnPatience: showDuration(policy.returnPatience), clearPatience: showDuration(policy.clearPatience),
-    powerOnFoundOff, identity, cloudShutdown, giveUp, waitForPermit, brakes: { ...limits, stormWindow: showDuration(limits.stormWindow), repeatWindow: showDuration(limits.repeatWindow) },
+    powerOnFoundOff, identity, cloudShutdown, giveUp, waitForPermit, cleanUp, brakes: { ...limits, stormWindow: showDuration(limits.stormWindow), repeatWindow: showDuration(limits.repeatWindow) },
     ...(pause === undefined ? {} : { pause: { ...pause } }),
   }
 }

@@ -48,7 +48,7 @@ export function looker(options: LookOptions): (look: Look) => Promise<boolean> {
       case 'listPods': return await listPods(look.node) !== undefined
       case 'askDevice': return askDevice(look)
       case 'challenge': return await beats.challenge(look.node) !== undefined
-      case 'askClean': return askClean(look.node, look.stop === true)
+      case 'askClean': return askClean(look)
     }
   }
 
@@ -133,12 +133,12 @@ export function looker(options: LookOptions): (look: Look) => Promise<boolean> {
   }
 
   /** The pods that belong are told first; without them, or with those of a while ago, the agent could not say what is left over. */
-  async function askClean(node: NodeName, stop: boolean): Promise<boolean> {
+  async function askClean({ node, stop, cleanUp }: Extract<Look, { do: 'askClean' }>): Promise<boolean> {
     const bound = await listPods(node)
     if (bound === undefined) return false
     const doomed = doomedOn(node)
     const belong = bound.filter((pod) => !(doomed.has(pod.uid) && isOver(pod)))
-    return beats.check(node, belong.map((pod) => pod.folder ?? pod.uid), stop)
+    return beats.check(node, belong.map((pod) => pod.folder ?? pod.uid), { ...(stop === undefined ? {} : { stop }), ...(cleanUp === undefined ? {} : { cleanUp }) })
   }
 
   /** What was to be freed of the boot that is heard: whoever led may have been killed between dooming a pod and deleting it. Its

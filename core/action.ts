@@ -17,7 +17,7 @@ export type Look =
   | { readonly do: 'askDevice'; readonly node: NodeName; readonly method: Method; readonly purpose: 'audit' | 'incident' }
   | { readonly do: 'challenge'; readonly node: NodeName }
   /** Ask the agent for a fresh clean report, telling it which pods belong. */
-  | { readonly do: 'askClean'; readonly node: NodeName; /** And to stop at once what runs of pods that do not belong. */ readonly stop?: true }
+  | { readonly do: 'askClean'; readonly node: NodeName; /** And to stop at once what runs of pods that do not belong. */ readonly stop?: true; /** And to end what is left over of them, in its time. */ readonly cleanUp?: true }
 
 export interface Witness {
   readonly name: string

@@ -20,6 +20,8 @@ export interface Leftover {
   readonly volume?: string
   /** The CSI driver that staged it. */
   readonly driver?: string
+  /** What kept the agent from ending it. */
+  readonly fault?: string
 }
 
 /** Agent → replica. */
@@ -116,6 +118,8 @@ export interface Check {
   readonly say: 'check'
   /** This boot was fenced, and lives: what runs here of other pods may run elsewhere, and is stopped at once. Said by those that lead. */
   readonly stop?: true
+  /** What is left over of other pods is to be ended. Said by those that lead. */
+  readonly cleanUp?: true
   readonly pods: readonly string[]
   /** The list goes on in the next one. */
   readonly more?: true

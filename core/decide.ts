@@ -32,6 +32,7 @@ import { foundOff, proveByWord, proveOff, proveSafeDetach, readingsOf, recall, s
 import { bringBack, cutOtherwise, end, giveBack, giveStrayed, repay, returning } from './restore.ts'
 import { awaiting } from './return.ts'
 import { close, hold, isAnotherMachine, laterBoot, latestBoot, quarantine, situationOf, untaint, withdraw, type Situation } from './situation.ts'
+import { withCleanUp } from './clean-up.ts'
 import { withStop } from './strangers.ts'
 import { survey, type Survey } from './survey.ts'
 import { quarantineUnclean } from './unclean.ts'
@@ -52,7 +53,7 @@ export function decide(seen: Observed, now: Ms, policies: readonly Policy[]): re
   const asked = new Set(actions.map(keyOf))
   // A device that an incident asks is not asked by an audit beside it: the answer is the same.
   actions.push(...strays(on), ...refutedWords(on), ...audits(on).filter((action) => !asked.has(keyOf(action))))
-  return bounded(on, actions)
+  return bounded(on, withCleanUp(on, actions))
 }
 
 /** Programs running at once, orders and audits included; what is not asked now is unknown a little longer. */

@@ -19,11 +19,11 @@ export function frameOf(word: AgentWord | ReplicaWord | PeerWord): Uint8Array {
 
 /** As many frames as the list takes, one after the other on one link. A name that kubelet gives no folder is left out: nothing
  *  on the node bears it, and whoever may annotate a pod could make a frame that no link carries. */
-export function checkFrames(pods: readonly string[], stop = false): readonly Uint8Array[] {
+export function checkFrames(pods: readonly string[], wish: Pick<Check, 'stop' | 'cleanUp'> = {}): readonly Uint8Array[] {
   const known = pods.filter((pod) => podFolder.test(pod))
   const frames: Uint8Array[] = []
   for (let at = 0; at === 0 || at < known.length; at += podsAFrame) {
-    frames.push(frameOf({ say: 'check', pods: known.slice(at, at + podsAFrame), ...(at + podsAFrame < known.length ? { more: true } : stop ? { stop } : {}) }))
+    frames.push(frameOf({ say: 'check', pods: known.slice(at, at + podsAFrame), ...(at + podsAFrame < known.length ? { more: true } : wish) }))
   }
   return frames
 }
@@ -282,7 +282,7 @@ function nodeBoot(fields: Fields): NodeBoot {
 
 function check(fields: Fields): Check {
   const pods = list(fields, 'pods', podsAFrame).map((pod) => (typeof pod === 'string' && pod.length <= 64 ? pod : wrong(fields, 'pods', 'uids', '')))
-  return { say: 'check', pods, ...(fields.of['more'] === true ? { more: true } : {}), ...(fields.of['stop'] === true ? { stop: true } : {}) }
+  return { say: 'check', pods, ...(fields.of['more'] === true ? { more: true } : {}), ...(fields.of['stop'] === true ? { stop: true } : {}), ...(fields.of['cleanUp'] === true ? { cleanUp: true } : {}) }
 }
 
 function refused(fields: Fields): Refused {
@@ -319,7 +319,7 @@ function leftover(report: Fields, of: unknown): Leftover {
   const read: Leftover = {
     // What a newer agent finds that this version has no word for is left over all the same; its link must not end over that.
     kind: leftoverKinds.find((kind) => kind === text(fields, 'kind', 64)) ?? 'other',
-    path: text(fields, 'path', 4_096), ...maybeText(fields, 'pod'), ...maybeText(fields, 'volume'), ...maybeText(fields, 'driver'),
+    path: text(fields, 'path', 4_096), ...maybeText(fields, 'pod'), ...maybeText(fields, 'volume'), ...maybeText(fields, 'driver'), ...maybeText(fields, 'fault'),
   }
   if (fields.fault !== undefined) report.fault ??= `leftovers: ${fields.fault}`
   return read

@@ -66,8 +66,47 @@ export interface LoopDevice {
 export function cleanReport(tables: HostTables): CleanReport {
   const { belonging } = tables
   if (belonging === undefined) return { state: 'unknown', reason: 'no list of the pods that belong here was received' }
+  const left = leftOn(tables, belonging)
+  return 'state' in left ? left : judged(left)
+}
+
+/** What is there of pods that do not belong, with what is needed to end it. */
+export interface LeftOn {
+  readonly containers: readonly ContainerSeen[]
+  readonly places: readonly Place[]
+  readonly loops: readonly LoopLeft[]
+  /** Volumes of pods that belong, too. */
+  readonly all: readonly Place[]
+  /** Copies in other mount namespaces, and folders of pods: nothing that an agent could end. */
+  readonly leaks: readonly Leftover[]
+  readonly folders: readonly Leftover[]
+}
+
+export interface LoopLeft {
+  readonly device: LoopDevice
+  readonly pod: string
+  readonly volume?: string
+}
+
+/** A report: it cannot be told. */
+export function leftOn(tables: HostTables, belonging: ReadonlySet<string>): LeftOn | CleanReport {
   const whole = readWhole(tables)
-  return 'state' in whole ? whole : judged(tables, whole, belonging)
+  if ('state' in whole) return whole
+  const { mounts, podFolders, containers, mountTables, loopDevices } = whole
+  const kubeletRoot = tables.kubeletRoot.replace(/\/+$/, '')
+  const places = mounts.flatMap((mount) => placed(mount, kubeletRoot))
+  const alive = new Set(places.filter((place) => place.pod !== undefined && belonging.has(place.pod)).map((place) => place.device))
+  const left = (place: Place): boolean => (place.pod === undefined ? !alive.has(place.device) : !belonging.has(place.pod))
+  const known = new Set(mounts.map(({ device }) => device))
+  const leaks = mountTables.map((table) => leaked(table, { kubeletRoot, belonging, left, known }))
+  const unread = leaks.find((leak) => 'fault' in leak)
+  if (unread !== undefined) return { state: 'unknown', reason: unread.fault }
+  return {
+    containers: containers.filter(({ pod }) => !belonging.has(pod)), places: places.filter(left), all: places,
+    loops: loopDevices.flatMap((device) => looped(device, kubeletRoot, belonging)),
+    leaks: leaks.flatMap((leak) => ('fault' in leak ? [] : leak.leftovers)),
+    folders: podFolders.filter((pod) => !belonging.has(pod)).map((pod) => ({ kind: 'pod directory', path: `${kubeletRoot}/pods/${pod}`, pod })),
+  }
 }
 
 /** What can be said of a node whose pods nobody can name: that nothing runs there that is older than its boot. Mounts and loop devices
@@ -98,23 +137,9 @@ function readWhole({ mountinfo, podFolders, containers, mountTables, loopDevices
   return 'fault' in read ? { state: 'unknown', reason: read.fault } : { mounts: read.mounts, podFolders, containers, mountTables, loopDevices }
 }
 
-function judged(tables: HostTables, { mounts, podFolders, containers, mountTables, loopDevices }: WholeTables, belonging: ReadonlySet<string>): CleanReport {
-  const kubeletRoot = tables.kubeletRoot.replace(/\/+$/, '')
-  const places = mounts.flatMap((mount) => placed(mount, kubeletRoot))
-  const alive = new Set(places.filter((place) => place.pod !== undefined && belonging.has(place.pod)).map((place) => place.device))
-  const left = (place: Place): boolean => (place.pod === undefined ? !alive.has(place.device) : !belonging.has(place.pod))
-  const known = new Set(mounts.map(({ device }) => device))
-  const leaks = mountTables.map((table) => leaked(table, { kubeletRoot, belonging, left, known }))
-  const unread = leaks.find((leak) => 'fault' in leak)
-  if (unread !== undefined) return { state: 'unknown', reason: unread.fault }
-  const leftovers = [
-    // In the order in which they have to go: what runs holds the mounts, and those hold the devices.
-    ...containers.filter(({ pod }) => !belonging.has(pod)).map(containerLeft),
-    ...places.filter(left).map(leftoverOf),
-    ...leaks.flatMap((leak) => ('fault' in leak ? [] : leak.leftovers)),
-    ...loopDevices.flatMap((device) => looped(device, kubeletRoot, belonging)),
-    ...podFolders.filter((pod) => !belonging.has(pod)).map((pod): Leftover => ({ kind: 'pod directory', path: `${kubeletRoot}/pods/${pod}`, pod })),
-  ]
+/** In the order in which they have to go: what runs holds the mounts, and those hold the devices. */
+function judged({ containers, places, loops, leaks, folders }: LeftOn): CleanReport {
+  const leftovers = [...containers.map(containerLeft), ...places.map(leftoverOf), ...leaks, ...loops.map(loopLeft), ...folders]
   return leftovers.length === 0 ? { state: 'clean' } : { state: 'dirty', leftovers: told(leftovers) }
 }
 
@@ -172,10 +197,13 @@ function asOnHost(path: string, kubeletRoot: string): string {
 }
 
 /** Kubelet keeps a loop device on the file through which a pod has a block volume, so that nobody else may have it meanwhile. */
-function looped({ name, file }: LoopDevice, kubeletRoot: string, belonging: ReadonlySet<string>): readonly Leftover[] {
-  return placed({ device: name, path: file.replace(/ \(deleted\)$/, ''), type: '' }, kubeletRoot)
-    .filter(({ pod }) => pod !== undefined && !belonging.has(pod))
-    .map(({ pod, volume }) => ({ kind: 'loop device', path: `${name} on ${file}`, ...owner(pod), ...named(volume) }))
+function looped(device: LoopDevice, kubeletRoot: string, belonging: ReadonlySet<string>): readonly LoopLeft[] {
+  return placed({ device: device.name, path: device.file.replace(/ \(deleted\)$/, ''), type: '' }, kubeletRoot)
+    .flatMap(({ pod, volume }): readonly LoopLeft[] => (pod === undefined || belonging.has(pod) ? [] : [{ device, pod, ...(volume === undefined ? {} : { volume }) }]))
+}
+
+function loopLeft({ device: { name, file }, pod, volume }: LoopLeft): Leftover {
+  return { kind: 'loop device', path: `${name} on ${file}`, ...owner(pod), ...named(volume) }
 }
 
 /** What other machines could write to as well: a block device, or a server. All else ends with its namespace. */
@@ -217,7 +245,7 @@ function unescaped(path: string): string {
 }
 
 /** A mount that tells of a pod's volume. */
-interface Place {
+export interface Place {
   readonly kind: Leftover['kind']
   readonly device: string
   readonly path: string

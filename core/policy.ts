@@ -33,6 +33,8 @@ export interface Policy {
   /** No new boot this long after *on*: order it again. */
   readonly bootWithin: Ms
   readonly returnPatience: Ms
+  /** Who ends what is left over on a node under quarantine. */
+  readonly cleanUp: 'never' | 'agent'
   readonly clearPatience: Ms
   readonly powerOnFoundOff: boolean
   readonly identity: 'warn' | 'require'
@@ -93,6 +95,7 @@ export const defaultPolicy: Omit<Policy, 'name'> = {
   restAfter: 60_000,
   bootWithin: 600_000,
   returnPatience: 600_000,
+  cleanUp: 'never',
   clearPatience: 600_000,
   powerOnFoundOff: false,
   identity: 'warn',

@@ -74,7 +74,7 @@ export function lacksClean(incident: Incident | undefined, node: NodeSeen, beat:
   }
   if (clean.report.state === 'dirty') {
     const found = clean.report.leftovers
-    return { because: 'waiting-for-clean', detail: `${found.length} left over on ${node.name}: ${found.slice(0, 3).map((one) => `${one.kind} ${one.path}`).join('; ')}`, lifts: 'a clean report of its agent' }
+    return { because: 'waiting-for-clean', detail: `${found.length} left over on ${node.name}: ${found.slice(0, 3).map((one) => `${one.kind} ${one.path}${one.fault === undefined ? '' : ` (${one.fault})`}`).join('; ')}`, lifts: 'a clean report of its agent' }
   }
   return undefined
 }

@@ -1,6 +1,6 @@
 // The agent in a cluster: one on every node, whatever taints it bears, because a quarantined node returns by its word alone.
 // It looks and does not touch: no capability, no privilege, the host's folders read-only but for one of its own, and, where the installation
-// wants it, the control groups, in which it stops what a runtime does not. That keeps faults of
+// wants it, the control groups, in which it stops what a runtime does not, and the host's mount namespace, in which it cleans up. That keeps faults of
 // ours small; it does not hold whoever has taken the agent over, because the runtime's socket alone is as much as root on that node.
 import { tolerateGate } from '../core/gate.ts'
 import type { Manifest } from './manifest.ts'
@@ -59,7 +59,11 @@ function podSpec(values: Values): object {
   }
 }
 
-function container({ image, namespace, agentNamespace, beatsPort, whisperPort, kubeletRoot, gate, gateExemptNamespaces, freezer }: Values): object {
+/** What it takes to enter another process's mount namespace and let go of a mount there, and nothing beside it: to look at that process, to
+ *  change the root, to unmount. The profile that runtimes confine containers by forbids the first. */
+const entering = { capabilities: { drop: ['ALL'], add: ['SYS_ADMIN', 'SYS_CHROOT', 'SYS_PTRACE'] }, appArmorProfile: { type: 'Unconfined' } } as const
+
+function container({ image, namespace, agentNamespace, beatsPort, whisperPort, kubeletRoot, gate, gateExemptNamespaces, freezer, cleanUp }: Values): object {
   return {
     name: 'agent', image,
     command: ['/holdfast/node', '/holdfast/agent.mjs'],
@@ -83,7 +87,7 @@ function container({ image, namespace, agentNamespace, beatsPort, whisperPort, k
     resources: { requests: { cpu: '10m', memory: '64Mi' }, limits: { memory: '128Mi' } },
     // Root, for what only root may open (the machine's UUID, kubelet's folder, the runtime's two sockets), and without any capability.
     // Mount tables of other processes may be read by anybody who sees their numbers, so the host's process table need not be ours.
-    securityContext: { runAsUser: 0, allowPrivilegeEscalation: false, readOnlyRootFilesystem: true, capabilities: { drop: ['ALL'] } },
+    securityContext: { runAsUser: 0, allowPrivilegeEscalation: false, readOnlyRootFilesystem: true, ...(cleanUp === 'on' ? entering : { capabilities: { drop: ['ALL'] } }) },
     volumeMounts: [
       { name: 'proc', mountPath: '/host/proc', readOnly: true, mountPropagation: 'HostToContainer' },
       // Pods' volumes and staging mounts are mounted below. Without propagation this container would keep its own copies of those

@@ -22,6 +22,8 @@ export interface Values {
   readonly gate: 'on' | 'off'
   /** Pods of these start on a node that is not accepted yet; those of ours do anyway. */
   readonly gateExemptNamespaces: readonly string[]
+  /** Whether agents may let go of mounts of the host, where a policy has them clean up: for that they enter its mount namespace. */
+  readonly cleanUp: 'on' | 'off'
   /** Whether agents may freeze what a runtime does not stop, where a policy has nodes give up: for that the host's control groups are theirs
    *  to write. */
   readonly freezer: 'on' | 'off'
@@ -43,6 +45,7 @@ export const usualValues: Values = {
   kubeletRoot: '/var/lib/kubelet',
   gate: 'off',
   gateExemptNamespaces: ['kube-system'],
+  cleanUp: 'off',
   freezer: 'off',
   monitoringNamespace: 'monitoring',
   stamps: true,

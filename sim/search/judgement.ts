@@ -89,7 +89,7 @@ export function convene(on: Stage): Court {
     quarantined: () => restraint.quarantined(),
     close() {
       cancel()
-      for (const one of [safety, restraint, gate, selfStop, ears, wellness]) one.stop()
+      for (const one of [safety, restraint, clean, gate, selfStop, ears, wellness]) one.stop()
       return [...safety.found(), ...clean.found(), ...gate.found(), ...selfStop.found(), ...restraint.found(), ...holds.found(), ...taints.found(), ...halfFed(history)]
     },
     excuses: (violations, struck) => excuses(violations, history, struck),

@@ -24,6 +24,8 @@ export interface Scene {
   readonly gate?: true
   /** Nodes that nobody permits to run workloads stop them. */
   readonly givesUp?: true
+  /** What is left over on a node under quarantine its agent ends. */
+  readonly cleansUp?: true
 }
 
 const wanted = {
@@ -59,6 +61,7 @@ export function drawScene(chance: Chance, size: Pick<Scene, 'nodes' | 'zones' | 
     ...(second === undefined ? {} : { second }),
     ...(chance.yes(0.5) ? { gate: true } : {}),
     ...(chance.yes(0.3) ? { givesUp: true } : {}),
+    ...(chance.yes(0.3) ? { cleansUp: true } : {}),
   }
 }
 
@@ -73,8 +76,8 @@ export function isClearedInSeconds({ profile, second, feed, power = 'bmc', wants
   return trusted && (feed === 'own' || levelled.includes(power) || (power === 'fabric, then bmc' && wants !== 'identity required')) && profile !== 'conservative' && second !== 'conservative'
 }
 
-export function stageOf({ nodes, zones, replicas, profile, feed, power = 'bmc', wants, second, gate, givesUp, frees }: Scene, seed: number): StageSettings {
-  const asked = givesUp === undefined ? {} : { giveUp: 'stop' }
+export function stageOf({ nodes, zones, replicas, profile, feed, power = 'bmc', wants, second, gate, givesUp, cleansUp, frees }: Scene, seed: number): StageSettings {
+  const asked = { ...(givesUp === undefined ? {} : { giveUp: 'stop' }), ...(cleansUp === undefined ? {} : { cleanUp: 'agent' }) }
   return {
     seed, nodes, zones, replicas, logFrom: 'info', power, gate: gate === true, policy: { profile, ...asked, ...(wants === undefined ? {} : wanted[wants]), ...(frees === undefined ? {} : { nodeDownPodDeletionPolicy: 'DeleteDeploymentPod' }) },
     device: { kind: 'chassis', feed, timing: { off: 2_000, on: 1_000, status: 200 } },

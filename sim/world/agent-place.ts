@@ -6,6 +6,7 @@ import { withDeadline } from '../../edge/clock.ts'
 import type { Log } from '../../edge/log.ts'
 import type { Chance } from '../chance.ts'
 import type { Kubelet } from '../kubelet.ts'
+import type { MountFaults } from '../kubelet-volumes.ts'
 import { simulatedDialer } from '../links.ts'
 import type { Network } from '../network.ts'
 import type { Process } from '../process.ts'
@@ -17,6 +18,8 @@ export interface AgentPlace {
   readonly whisperPorts: WhisperPorts
   readonly chance: Chance
   readonly log: Log
+  readonly faults: MountFaults
+  note(what: string, facts: Readonly<Record<string, unknown>>): void
   kubelet(): Kubelet | undefined
   runtime(): Runtime
   /** The agent's own account at the API server. */
@@ -59,6 +62,17 @@ export function agentHost({ machine, process, token }: ContainerRun, place: Agen
       container.process.pause('frozen by the agent', 'running')
       return undefined
     }),
+    endLeftover: async (step, span) => {
+      if (step.do !== 'unmount') return 'there is none of that kind'
+      if (place.faults.unmount === 'hangs') {
+        await process.clock.wait(span)
+        return `it did not end within ${span} ms`
+      }
+      place.note('agent unmounts', { node: machine.name, path: step.path })
+      machine.mounts.delete(step.path)
+      return undefined
+    },
+    bareStagings: () => now(() => []),
     // Nothing keeps copies of mounts on these machines, and they have no block volumes.
     mountTables: () => now(() => []),
     loopDevices: () => now(() => []),

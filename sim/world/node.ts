@@ -72,7 +72,7 @@ export function createNode(ground: NodeGround): WorldNode {
     agent = run.process
     note('agent runs', { node: machine.name })
     const started = settings.startAgent(agentHost(run, {
-      ...ground, log: ground.agentLog, chance: chance.fork(`agent ${++starts}`), kubelet: () => kubelet, runtime: () => runtime, api: ground.agentTransport,
+      ...ground, log: ground.agentLog, chance: chance.fork(`agent ${++starts}`), faults, kubelet: () => kubelet, runtime: () => runtime, api: ground.agentTransport,
     }), { node: machine.name })
     stopAgent = (why) => started.stop(why)
     run.process.onEnd(() => { stopAgent = undefined })

@@ -42,7 +42,7 @@ async function node(more: Partial<ContainerSeen> = {}) {
 
 test('the leader\'s word stops them at once, and the node is clean after it', async () => {
   const { world, leader, stopped, report } = await node()
-  leader.beats.check('node-1', [mine], true)
+  leader.beats.check('node-1', [mine], { stop: true })
   await world.clock.runFor(1_000)
   assert.equal([stopped, report()], [[`c-${gone}`], 'clean'])
 })
@@ -51,14 +51,14 @@ test('a question alone stops nothing, nor does the word of a replica that does n
   const { world, leader, follower, stopped, report } = await node()
   leader.beats.check('node-1', [mine])
   await world.clock.runFor(1_000)
-  follower.beats.check('node-1', [mine], true)
+  follower.beats.check('node-1', [mine], { stop: true })
   await world.clock.runFor(10_000)
   assert.equal([stopped, report()], [[], 'dirty'])
 })
 
 test('what has only just begun is left to its kubelet', async () => {
   const { world, leader, stopped } = await node({ since: Infinity })
-  leader.beats.check('node-1', [mine], true)
+  leader.beats.check('node-1', [mine], { stop: true })
   await world.clock.runFor(10_000)
   assert.equal(stopped, [])
 })

@@ -52,12 +52,15 @@ export interface AgentChange {
   readonly containers: AgentHost['containers']
   readonly stopContainer: AgentHost['stopContainer']
   readonly freezeContainer: AgentHost['freezeContainer']
+  readonly endLeftover: AgentHost['endLeftover']
+  readonly bareStagings: AgentHost['bareStagings']
 }
 
 export const emptyMounts = '22 1 8:1 / / rw,relatime shared:1 - ext4 /dev/sda1 rw\n'
 
 /** A machine whose runtime runs nothing and knows no plugins. */
-export const idleMachine: Pick<AgentHost, 'containers' | 'mountTables' | 'loopDevices' | 'stagedVolume' | 'connectNri' | 'askApi' | 'stopContainer' | 'freezeContainer' | 'secret'> = {
+export const idleMachine: Pick<AgentHost, 'containers' | 'mountTables' | 'loopDevices' | 'stagedVolume' | 'connectNri' | 'askApi' | 'stopContainer' | 'freezeContainer' | 'endLeftover' | 'bareStagings' | 'secret'> = {
+  endLeftover: async () => 'nothing can be ended here', bareStagings: async () => [],
   stopContainer: async () => undefined, freezeContainer: async () => undefined, secret: (bytes) => new Uint8Array(bytes),
   askApi: async () => ({ failed: 'nobody is there' }),
   containers: async () => [], mountTables: async () => [], loopDevices: async () => [], stagedVolume: async () => undefined,
@@ -122,6 +125,7 @@ export function beatsWorld(): World {
         resolveReplicas: async () => change.replicas ?? addresses, ...idleMachine, ...(change.connectNri === undefined ? {} : { connectNri: change.connectNri }),
         ...(change.askApi === undefined ? {} : { askApi: change.askApi }), ...(change.containers === undefined ? {} : { containers: change.containers }),
         ...(change.stopContainer === undefined ? {} : { stopContainer: change.stopContainer }), ...(change.freezeContainer === undefined ? {} : { freezeContainer: change.freezeContainer }),
+        ...(change.endLeftover === undefined ? {} : { endLeftover: change.endLeftover }), ...(change.bareStagings === undefined ? {} : { bareStagings: change.bareStagings }),
         secret: (bytes) => Uint8Array.from({ length: bytes }, () => (secrets += 1) % 256),
       }
       const gate = change.gate === undefined ? {} : { gate: change.gate }

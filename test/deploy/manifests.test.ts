@@ -103,6 +103,14 @@ test('where it may freeze what no runtime stops, the control groups are its to w
   assert.equal(freezing.containers[0].securityContext, agent.containers[0].securityContext, 'with no more rights')
 })
 
+test('where it may clean up it has three capabilities, no privilege, and nothing of the host to write but its folder', () => {
+  const cleaning = Object(manifests({ ...usualValues, cleanUp: 'on' }).find(({ kind }) => kind === 'DaemonSet')?.['spec']).template.spec
+  const [container] = cleaning.containers
+  assert.equal(container.securityContext.capabilities, { drop: ['ALL'], add: ['SYS_ADMIN', 'SYS_CHROOT', 'SYS_PTRACE'] })
+  assert.equal([container.securityContext.privileged, container.securityContext.readOnlyRootFilesystem, cleaning.hostPID], [undefined, true, undefined])
+  assert.equal([cleaning.volumes, container.volumeMounts, container.env], [agent.volumes, agent.containers[0].volumeMounts, agent.containers[0].env])
+})
+
 test('the agent lets go of the mounts of volumes when the host does', () => {
   const mounts = agent.containers[0].volumeMounts
   for (const name of ['kubelet', 'proc', 'run']) assert.is(mounts.find((mount: { name: string }) => mount.name === name).mountPropagation, 'HostToContainer')

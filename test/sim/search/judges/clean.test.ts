@@ -56,6 +56,24 @@ test('a container of a pod that the product called over keeps it from that', asy
   assert.match(found.join(), /a container of work\/db-0/)
 })
 
+test('an agent that lets go of what a pod has mounted that belongs there breaks it; of what nobody has, or a pod that was freed, it does not', async () => {
+  const quiet = await quietWorld()
+  const judge = judgeClean(quiet.history)
+  const machine = machineOf(quiet)
+  const own = [...machine?.mounts.values() ?? []].find(({ path }) => path.includes(`/pods/${quiet.pod().metadata.uid}/`) && path.includes('csi'))
+  const staging = [...machine?.mounts.values() ?? []].find(({ path, volume }) => path.includes('/plugins/') && volume === own?.volume)
+  machine?.mounts.set(staged.path, staged)
+  const unmounts = (path = '') => quiet.world.truth.note('agent unmounts', { node: quiet.victim, path })
+  unmounts(staged.path)
+  assert.equal(judge.found(), [])
+  for (const mount of [own, staging]) unmounts(mount?.path)
+  assert.equal(judge.found().map(({ judge: whose, what }) => `${whose} ${what.includes('which db-0 has mounted')}`), ['safety true', 'safety true'])
+  await quiet.done(quiet.product.patch('/api/v1/namespaces/work/pods/db-0/status', 'strategic', { metadata: { uid: quiet.pod().metadata.uid ?? '' }, status: { phase: 'Failed' } }))
+  unmounts(own?.path)
+  assert.is(judge.found().length, 2)
+  judge.stop()
+})
+
 test('what came up a moment before could not be known', async () => {
   assert.equal(await back((quiet) => void machineOf(quiet)?.mounts.set(staged.path, staged), 5_000), [])
 })
