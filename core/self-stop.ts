@@ -13,7 +13,7 @@
 import { outOfServiceKey } from './clear.ts'
 import type { ClusterSaid } from './cold-start.ts'
 import type { Exemptions } from './gate.ts'
-import type { Incident } from './incident.ts'
+import { isPartial, type Incident } from './incident.ts'
 import { sameBoot, type Boot, type Ms, type NodeName } from './model.ts'
 import { isOfTheApi, type ContainerSeen } from './mounts.ts'
 
@@ -94,8 +94,8 @@ export function mostPermit({ agents, replicas, named }: MembersHeard): boolean {
   return !all.includes('revoked') && agents.includes('permitted') && permitting * 2 > named
 }
 
-/** A proof stands that this very boot cannot write: others may write by now what it would. A driver's own refusal takes nothing from the
- *  machine. */
+/** A proof stands that this very boot cannot write: others may write by now what it would. One of some volumes alone leaves the machine its
+ *  permit: what it runs beside them is its own. */
 export function isRevoked(boot: Boot, incident: Pick<Incident, 'status'> | undefined): boolean {
   return incident !== undefined && takesPermit(boot, incident.status)
 }
@@ -107,7 +107,7 @@ export function clusterSays(boot: Boot, { bootId, taints, fences }: ClusterSaid)
 }
 
 function takesPermit(boot: Boot, { phase, proof }: { readonly phase: string; readonly proof?: { readonly kind: string; readonly boot: Boot } }): boolean {
-  return proof !== undefined && phase !== 'Final' && proof.kind !== 'safe-detach' && sameBoot(proof.boot, boot)
+  return proof !== undefined && phase !== 'Final' && !isPartial(proof) && sameBoot(proof.boot, boot)
 }
 
 /** What a node that gives up stops: all but what its gate would let pass while it is shut. Sandboxes run nothing of anybody. */
