@@ -60,6 +60,7 @@ export function keepSelfStop({ host, boot, exempt, replicas }: SelfStopOptions):
   let standing: Standing = standingSince(clock.now())
   let latest: readonly ContainerSeen[] = []
   let listedAt = -Infinity
+  let running = false
   let asking = false
   let askAt = -Infinity
   let answeredAt = -Infinity
@@ -67,7 +68,6 @@ export function keepSelfStop({ host, boot, exempt, replicas }: SelfStopOptions):
   let frozen: readonly string[] = []
   let kept = ''
   let saved = recall()
-  void run()
 
   return {
     word: () => (asked === undefined ? 'off' : standing.gaveUp === undefined ? 'running' : 'gave up'),
@@ -94,6 +94,7 @@ export function keepSelfStop({ host, boot, exempt, replicas }: SelfStopOptions):
       standing = standingSince(clock.now())
     } else asked = { node, members }
     remember()
+    goOn()
   }
 
   function take(word: PermitHeard): void {
@@ -104,13 +105,21 @@ export function keepSelfStop({ host, boot, exempt, replicas }: SelfStopOptions):
     remember()
   }
 
+  /** As long as there is anything to do: on most nodes nobody ever asks for it. */
+  function goOn(): void {
+    if (running) return
+    running = true
+    void run()
+  }
+
   async function run(): Promise<void> {
     await saved
-    while (!stopping.signal.aborted) {
+    while (!stopping.signal.aborted && (asked !== undefined || frozen.length > 0)) {
       if (asked !== undefined) await turn(asked)
-      else if (frozen.length > 0) await endFrozen()
+      else await endFrozen()
       await clock.wait(turnEvery, stopping.signal)
     }
+    running = false
   }
 
   async function turn(of: Asked): Promise<void> {
@@ -216,6 +225,7 @@ export function keepSelfStop({ host, boot, exempt, replicas }: SelfStopOptions):
     const last = readMemory(await host.disk.load(memory).catch(() => undefined)) // a disk that cannot be read remembers nothing
     if (last === undefined || last.boot !== boot) return
     frozen = [...last.frozen, ...frozen]
+    goOn()
     const { node, members, gaveUp } = last
     // A leader has spoken meanwhile, and knows better.
     if (node === undefined || asked !== undefined) return remember()
