@@ -114,7 +114,8 @@ export function keepSelfStop({ host, boot, exempt, replicas }: SelfStopOptions):
 
   async function run(): Promise<void> {
     await saved
-    while (!stopping.signal.aborted && (asked !== undefined || frozen.length > 0)) {
+    const busy = () => asked !== undefined || frozen.length > 0
+    while (!stopping.signal.aborted && busy()) {
       if (asked !== undefined) await turn(asked)
       else await endFrozen()
       await clock.wait(turnEvery, stopping.signal)
