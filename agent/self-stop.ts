@@ -112,9 +112,12 @@ export function keepSelfStop({ host, boot, exempt, replicas }: SelfStopOptions):
     void run()
   }
 
+  function busy(): boolean {
+    return asked !== undefined || frozen.length > 0
+  }
+
   async function run(): Promise<void> {
     await saved
-    const busy = () => asked !== undefined || frozen.length > 0
     while (!stopping.signal.aborted && busy()) {
       if (asked !== undefined) await turn(asked)
       else await endFrozen()
