@@ -91,7 +91,7 @@ async function runBatch(batch: Batch, deadline: number, compiled: string): Promi
     const failed = honest ? 0 : Math.max(1, tally.total - tally.passed - tally.skipped)
     const took = said === undefined ? 'never begun' : `${(said.ended ?? run.ended) - said.began} ms`
     console.log(`${honest ? 'ok  ' : 'FAIL'} ${file}  ${tally.passed}/${tally.total}  ${took}${run.late && !wellEnded ? '  ended at the deadline' : ''}`)
-    if (!honest) console.log((said?.output ?? '').slice(-12_000))
+    if (!honest) console.log((said?.output ?? '').slice(-40_000))
     return { passed: tally.passed, failed, skipped: tally.skipped }
   })
 }
