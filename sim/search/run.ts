@@ -6,7 +6,7 @@ import { markOf } from './coverage.ts'
 import { onCue } from './cue.ts'
 import { convene, progress, unfinished, type Court, type Excuse, type Violation } from './judgement.ts'
 import type { Struck } from './judges/excuses.ts'
-import { stageOf } from './scene.ts'
+import { stageOf, type Scene } from './scene.ts'
 import { calm, isPlain, kinds, type Schedule } from './schedule.ts'
 import { createApiTroubles, type Ground, type Trouble } from './trouble.ts'
 
@@ -42,7 +42,7 @@ export async function run(schedule: Schedule): Promise<Outcome> {
   const ends = troubles.map((trouble) => arm(ground, trouble, struck))
   await on.run(reliefAt)
   for (const end of ends) end()
-  relieve(on)
+  relieve(on, scene)
   court.relieved()
   const left = await quiet(on, court, patience)
   await on.run(Math.max(0, began + shortest - on.world.clock.now()))
@@ -100,13 +100,13 @@ function arm(ground: Ground, trouble: Trouble, struck: Struck[]): () => void {
 }
 
 /** Nothing goes wrong any more. A frozen kernel that was frozen for good stays so: it is for us to end that. */
-function relieve({ world }: Stage): void {
+function relieve({ world }: Stage, { bare }: Scene): void {
   world.heal()
   world.server?.faults.clear()
   for (const device of world.devices.values()) device.heal()
   for (let number = 0; number < world.settings.replicas; number += 1) world.startReplica(number)
   for (const name of world.nodes.keys()) {
-    world.startAgent(name)
+    if (name !== bare) world.startAgent(name)
     world.startKubelet(name)
   }
   world.truth.note('relief', {})

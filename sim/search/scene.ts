@@ -26,6 +26,8 @@ export interface Scene {
   readonly givesUp?: true
   /** What is left over on a node under quarantine its agent ends. */
   readonly cleansUp?: true
+  /** On this node no agent ever runs. */
+  readonly bare?: string
 }
 
 const wanted = {
@@ -54,7 +56,8 @@ export function drawScene(chance: Chance, size: Pick<Scene, 'nodes' | 'zones' | 
   const wants = power === 'fabric, then bmc' && isolates !== undefined && usual === undefined ? isolates.pick(isolated) : usual
   const distrusted = wants === 'identity required' && (strips.includes(power) || shared)
   const second = size.zones > 1 && chance.yes(0.2) ? chance.pick<ProfileName>(['fast', 'balanced', plain ? 'balanced' : 'conservative']) : undefined
-  return {
+  const none = chance.fork('agents')
+  const scene: Scene = {
     ...size, feed: shared ? 'machine' : 'own', power,
     ...(!plain && chance.yes(0.1) ? { profile: 'conservative' } : {}),
     ...(wants === undefined || (plain && (distrusted || wants === 'only stateful sets')) ? {} : { wants }),
@@ -63,6 +66,8 @@ export function drawScene(chance: Chance, size: Pick<Scene, 'nodes' | 'zones' | 
     ...(chance.yes(0.3) ? { givesUp: true } : {}),
     ...(chance.yes(0.3) ? { cleansUp: true } : {}),
   }
+  // Where a runtime asks its gate no pod starts without an agent.
+  return plain || scene.gate === true || !none.yes(0.1) ? scene : { ...scene, bare: `node-${1 + none.below(size.nodes)}` }
 }
 
 const levelled: readonly Power[] = ['bmc, then outlet', 'bmc, then two feeds']
@@ -76,9 +81,10 @@ export function isClearedInSeconds({ profile, second, feed, power = 'bmc', wants
   return trusted && (feed === 'own' || levelled.includes(power) || (power === 'fabric, then bmc' && wants !== 'identity required')) && profile !== 'conservative' && second !== 'conservative'
 }
 
-export function stageOf({ nodes, zones, replicas, profile, feed, power = 'bmc', wants, second, gate, givesUp, cleansUp, frees }: Scene, seed: number): StageSettings {
+export function stageOf({ nodes, zones, replicas, profile, feed, power = 'bmc', wants, second, gate, givesUp, cleansUp, frees, bare }: Scene, seed: number): StageSettings {
   const asked = { ...(givesUp === undefined ? {} : { giveUp: 'stop' }), ...(cleansUp === undefined ? {} : { cleanUp: 'agent' }) }
   return {
+    ...(bare === undefined ? {} : { before: (world) => world.killAgent(bare) }),
     seed, nodes, zones, replicas, logFrom: 'info', power, gate: gate === true, policy: { profile, ...asked, ...(wants === undefined ? {} : wanted[wants]), ...(frees === undefined ? {} : { nodeDownPodDeletionPolicy: 'DeleteDeploymentPod' }) },
     device: { kind: 'chassis', feed, timing: { off: 2_000, on: 1_000, status: 200 } },
     objects: second === undefined ? [] : [secondPolicy(second, asked)],
