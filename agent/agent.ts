@@ -10,6 +10,7 @@ import { markBoot, type BootMark } from './boot-mark.ts'
 import { watchCleanliness } from './cleanliness.ts'
 import { keepColdStart } from './cold-start.ts'
 import { keepGate, type GateKeeper, type GateOptions } from './gate.ts'
+import { watchHealth } from './health.ts'
 import { watchKubelet } from './kubelet.ts'
 import type { AgentHost } from './host.ts'
 import { readMachine, type Machine } from './machine.ts'
@@ -31,6 +32,8 @@ export interface AgentSettings {
   readonly gate?: { readonly node?: string }
   /** Pods of these start while the gate is shut, and are not stopped by a node that gives up. */
   readonly exemptNamespaces?: readonly string[]
+  /** What is probed; nothing unless said. */
+  readonly storage?: readonly string[]
 }
 
 export interface Agent {
@@ -70,6 +73,7 @@ export function startAgent(host: AgentHost, settings: AgentSettings): Agent {
   const links = keepLinks({ host, hello, opened: greet, heard })
   const replicas = recallReplicas({ host, linked: () => links.open().length > 0, found: (addresses) => links.setWanted(addresses), signal: stopping.signal })
   const kubelet = watchKubelet(host, stopping.signal)
+  const health = watchHealth(host, settings.storage ?? [], stopping.signal)
   const gate = settings.gate === undefined ? undefined : keepGate({ host, exemptNamespaces, known })
   const cleanliness = watchCleanliness(host, settings.kubeletRoot, (report) => {
     gate?.found(report)
@@ -136,7 +140,7 @@ export function startAgent(host: AgentHost, settings: AgentSettings): Agent {
     count += 1
     sentAt.set(count, clock.now())
     sentAt.delete(count - beatsKept)
-    return { say: 'beat', count, kubelet: kubelet.word(), gate: gate?.word() ?? 'off', permit: selfStop?.word() ?? 'off' }
+    return { say: 'beat', count, kubelet: kubelet.word(), gate: gate?.word() ?? 'off', permit: selfStop?.word() ?? 'off', ...health.word() }
   }
 
   function known(): ReturnType<GateOptions['known']> {

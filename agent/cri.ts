@@ -34,6 +34,17 @@ export async function listContainers(connect: (span: Ms) => Promise<ByteStream>,
   }
 }
 
+/** Undefined: it answers. */
+export async function askRuntime(connect: (span: Ms) => Promise<ByteStream>, clock: Clock, span: Ms): Promise<string | undefined> {
+  const until = clock.now() + span
+  try {
+    const answer = await askGrpc(await connect(span), clock, { path: '/runtime.v1.RuntimeService/Version', message: new Uint8Array() }, Math.max(1, until - clock.now()))
+    return 'failed' in answer ? answer.failed : undefined
+  } catch (error) {
+    return String(error).slice(0, 300) // nobody listens there
+  }
+}
+
 /** {1 id}; a container's own has a grace in seconds beside it, which is none here: SIGKILL at once. */
 export async function stopContainer(connect: (span: Ms) => Promise<ByteStream>, clock: Clock, { id, sandbox }: ContainerSeen, span: Ms): Promise<string | undefined> {
   const until = clock.now() + span

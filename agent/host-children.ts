@@ -3,6 +3,7 @@
 // sent after the same thing while it hangs.
 import { opendir, readdir, access } from 'node:fs/promises'
 import { join } from 'node:path'
+import type { StorageWord } from '../core/beat.ts'
 import type { CleanUpStep } from '../core/clean-up.ts'
 import type { Ms } from '../core/model.ts'
 import type { Clock } from '../edge/clock.ts'
@@ -17,46 +18,60 @@ const programs: Readonly<Record<Ending['do'], (step: Ending) => readonly string[
   detach: (step) => ['losetup', '--detach', `/dev/${step.do === 'detach' ? step.device : ''}`],
 }
 
+interface Failed {
+  readonly hangs: boolean
+  readonly fault: string
+}
+
 const mostHanging = 8
 const longestWord = 300
 
 export interface HostChildren {
   /** Undefined: it is done; else why it is not. */
   end(step: Ending, span: Ms): Promise<string | undefined>
+  /** Whether the file system at the path answers. */
+  answers(path: string, span: Ms): Promise<StorageWord>
 }
 
 /** `enter`: what comes before each program to bring it into the host's mount namespace; nothing where that is ours. */
 export function hostChildren(clock: Clock, enter: readonly string[]): HostChildren {
   const hanging = new Set<string>()
   return {
-    async end(step, span) {
-      const command = programs[step.do](step)
-      const key = command.join(' ')
-      if (hanging.has(key)) return 'an earlier child hangs at it'
-      if (hanging.size >= mostHanging) return `${hanging.size} children hang already`
-      hanging.add(key)
-      // Where nothing was ever left over the module stays on the disk.
-      const { spawn } = await import('node:child_process')
-      const [program = '', ...input] = [...enter, ...command]
-      return new Promise((resolve) => {
-        let words = ''
-        const child = spawn(program, input, { detached: true, stdio: ['ignore', 'ignore', 'pipe'], env: { PATH: '/usr/sbin:/usr/bin:/sbin:/bin', LC_ALL: 'C' } })
-        const late = clock.after(span, () => {
-          child.kill('SIGKILL')
-          child.unref()
-          child.stderr.destroy()
-          resolve(`it did not end within ${span} ms`)
-        })
-        child.stderr.on('data', (piece: Buffer) => { words = (words + piece.toString()).slice(0, longestWord) })
-        child.on('error', (error) => over(error.message))
-        child.on('close', (code) => over(code === 0 ? undefined : words.trim().replaceAll(/\s+/g, ' ') || `it ended with ${code ?? 'a signal'}`))
-        function over(fault: string | undefined): void {
-          late()
-          hanging.delete(key)
-          resolve(fault)
-        }
-      })
+    end: async (step, span) => (await run(programs[step.do](step), span))?.fault,
+    async answers(path, span) {
+      const failed = await run(['stat', '--file-system', '--format=%T', path], span)
+      if (failed === undefined) return 'reached'
+      // Where we may not enter the host nothing follows of its storage.
+      return failed.hangs || failed.fault.startsWith('stat: ') ? 'unreached' : 'unknown'
     },
+  }
+
+  async function run(command: readonly string[], span: Ms): Promise<Failed | undefined> {
+    const key = command.join(' ')
+    if (hanging.has(key)) return { hangs: true, fault: 'an earlier child hangs at it' }
+    if (hanging.size >= mostHanging) return { hangs: false, fault: `${hanging.size} children hang already` }
+    hanging.add(key)
+    // Where nothing was ever left over the module stays on the disk.
+    const { spawn } = await import('node:child_process')
+    const [program = '', ...input] = [...enter, ...command]
+    return new Promise((resolve) => {
+      let words = ''
+      const child = spawn(program, input, { detached: true, stdio: ['ignore', 'ignore', 'pipe'], env: { PATH: '/usr/sbin:/usr/bin:/sbin:/bin', LC_ALL: 'C' } })
+      const late = clock.after(span, () => {
+        child.kill('SIGKILL')
+        child.unref()
+        child.stderr.destroy()
+        resolve({ hangs: true, fault: `it did not end within ${span} ms` })
+      })
+      child.stderr.on('data', (piece: Buffer) => { words = (words + piece.toString()).slice(0, longestWord) })
+      child.on('error', (error) => over(error.message))
+      child.on('close', (code) => over(code === 0 ? undefined : words.trim().replaceAll(/\s+/g, ' ') || `it ended with ${code ?? 'a signal'}`))
+      function over(fault: string | undefined): void {
+        late()
+        hanging.delete(key)
+        resolve(fault === undefined ? undefined : { hangs: false, fault })
+      }
+    })
   }
 }
 

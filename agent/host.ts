@@ -1,4 +1,5 @@
 // All that an agent gets from outside itself: the machine it runs on, or a simulated one.
+import type { StorageWord } from '../core/beat.ts'
 import type { CleanUpStep } from '../core/clean-up.ts'
 import type { Ms } from '../core/model.ts'
 import type { ContainerSeen, LoopDevice, MountTable } from '../core/mounts.ts'
@@ -38,6 +39,10 @@ export interface AgentHost {
   stagedVolume(stagingPath: string): Promise<string | undefined>
   /** GET on loopback with a deadline: the kubelet's healthz. */
   kubeletHealth(span: Ms): Promise<'ok' | 'ill' | 'unknown'>
+  /** Whether the runtime answers the least of questions. */
+  runtimeHealth(span: Ms): Promise<'ok' | 'ill' | 'unknown'>
+  /** `tcp://host:port` lets us in, or the path is mounted and its file system answers a child. */
+  reachStorage(target: string, span: Ms): Promise<StorageWord>
   /** To the container runtime's NRI socket. Rejects with a sentence where nothing listens within the span. */
   connectNri(span: Ms): Promise<ByteStream>
   /** GET of the API server, as the agent's own account. */
@@ -62,7 +67,7 @@ export interface ByteStream {
   close(): void
 }
 
-export type HostFile = 'boot-id' | 'pid-1-stat' | 'uptime' | 'machine' | 'mounts' | 'token'
+export type HostFile = 'pressure-cpu' | 'pressure-memory' | 'pressure-io' | 'boot-id' | 'pid-1-stat' | 'uptime' | 'machine' | 'mounts' | 'token'
 
 /** The agent's own few remembered facts. Writing is whole or not at all. */
 export interface Disk {

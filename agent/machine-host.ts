@@ -11,7 +11,7 @@ import type { Log } from '../edge/log.ts'
 import { tlsDialer } from '../edge/tls-link.ts'
 import { machineWhispers } from '../edge/whisper.ts'
 import { freezeGroup } from './cgroups.ts'
-import { listContainers, stopContainer } from './cri.ts'
+import { askRuntime, listContainers, stopContainer } from './cri.ts'
 import type { AgentHost, ApiAnswer, Disk, HostFile } from './host.ts'
 import { bareStagings, hostChildren } from './host-children.ts'
 import { httpsGet } from './https-get.ts'
@@ -25,7 +25,7 @@ export function machineHost(settings: AgentEnvironment, log: Log, byName = resol
   const { proc } = settings
   const files: Readonly<Record<HostFile, string>> = {
     'boot-id': `${proc}/sys/kernel/random/boot_id`, 'pid-1-stat': `${proc}/1/stat`, uptime: `${proc}/uptime`, mounts: `${proc}/1/mountinfo`,
-    machine: settings.machineFile, token: settings.tokenFile,
+    machine: settings.machineFile, token: settings.tokenFile, 'pressure-cpu': `${proc}/pressure/cpu`, 'pressure-memory': `${proc}/pressure/memory`, 'pressure-io': `${proc}/pressure/io`,
   }
   const children = hostChildren(clock, settings.enter)
   return {
@@ -50,19 +50,50 @@ export function machineHost(settings: AgentEnvironment, log: Log, byName = resol
     freezeContainer: ({ id }) => freezeGroup(settings.cgroups, clock, id),
     endLeftover: children.end,
     async bareStagings() {
-      const table = readMounts(await readFile(files.mounts, 'utf8').catch(() => ''))
-      const mounted = 'mounts' in table ? new Set(table.mounts.map(({ path }) => path)) : undefined
-      return mounted === undefined ? undefined : bareStagings(settings.kubeletRoot, (folder) => mounted.has(folder))
+      const mounts = await mountPaths()
+      return mounts === undefined ? undefined : bareStagings(settings.kubeletRoot, (folder) => mounts.has(folder))
     },
     mountTables: () => readMountTables(proc),
     loopDevices: () => readLoopDevices(settings.sys),
     stagedVolume: async (path) => (isStaged(path) ? readFile(join(dirname(path), 'vol_data.json'), 'utf8').catch(() => undefined) : undefined),
+    async runtimeHealth(span) {
+      const socket = await firstOf(settings.runtimeSockets)
+      return socket === undefined ? 'unknown' : await askRuntime((within) => connectUnix(socket, within), clock, span) === undefined ? 'ok' : 'ill'
+    },
+    async reachStorage(target, span) {
+      if (!target.startsWith('/')) return await letsIn(target, span) ? 'reached' : 'unreached'
+      const mounts = await mountPaths()
+      // What is not mounted is a folder of the host, and that answers always.
+      return mounts === undefined ? 'unknown' : mounts.has(target) ? await children.answers(target, span) : 'unreached'
+    },
     connectNri: (span) => connectUnix(settings.nriSocket, span),
     podFolders: () => readdir(settings.podsFolder).catch(() => undefined),
     kubeletHealth: (span) => askHealth(settings.kubeletHealth, span),
     askApi: (path, span) => askApi(clock, settings.api, path, span),
     resolveReplicas: async () => [...await withDeadline(clock, namesWithin, [], () => byName(settings.replicas)), ...await publishedIn(settings.authorityFile)],
   }
+
+  /** Where anything is mounted on the host. */
+  async function mountPaths(): Promise<ReadonlySet<string> | undefined> {
+    const table = readMounts(await readFile(files.mounts, 'utf8').catch(() => ''))
+    return 'mounts' in table ? new Set(table.mounts.map(({ path }) => path)) : undefined
+  }
+}
+
+/** Whether anybody accepts a connection there. */
+function letsIn(target: string, span: Ms): Promise<boolean> {
+  const { hostname, port } = new URL(target)
+  return new Promise((resolve) => {
+    const socket = connect({ host: hostname.replace(/^\[(.*)\]$/, '$1'), port: Number(port) })
+    const end = (is: boolean): void => {
+      cancel()
+      socket.destroy()
+      resolve(is)
+    }
+    const cancel = machineClock.after(span, () => end(false))
+    socket.on('connect', () => end(true))
+    socket.on('error', () => end(false)) // refused or unreachable, which is all that was asked
+  })
 }
 
 /** A name server that swallows what it is asked holds a call up for twenty seconds. What is published must not wait for that, nor

@@ -19,7 +19,7 @@ if (!read.ok) {
 const { settings } = read
 const log = pino({ level: settings.logLevel, base: {} }, pino.destination({ sync: true }))
 const host = machineHost(settings, log)
-const agent = startAgent(host, { version: '0.1.0', kubeletRoot: settings.kubeletRoot, whisperPort: settings.whisperPort, exemptNamespaces: settings.exemptNamespaces, ...(settings.gate === undefined ? {} : { gate: settings.gate }) })
+const agent = startAgent(host, { version: '0.1.0', kubeletRoot: settings.kubeletRoot, whisperPort: settings.whisperPort, exemptNamespaces: settings.exemptNamespaces, storage: settings.storage, ...(settings.gate === undefined ? {} : { gate: settings.gate }) })
 
 const stop = (): void => {
   host.clock.after(stopWithin, () => exit(1))

@@ -112,13 +112,13 @@ export function keepSelfStop({ host, boot, exempt, replicas }: SelfStopOptions):
     void run()
   }
 
-  function busy(): boolean {
+  function hasWork(): boolean {
     return asked !== undefined || frozen.length > 0
   }
 
   async function run(): Promise<void> {
     await saved
-    while (!stopping.signal.aborted && busy()) {
+    while (!stopping.signal.aborted && hasWork()) {
       if (asked !== undefined) await turn(asked)
       else await endFrozen()
       await clock.wait(turnEvery, stopping.signal)

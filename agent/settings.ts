@@ -28,6 +28,8 @@ export interface AgentEnvironment {
   readonly tokenFile: string
   readonly authorityFile: string
   readonly kubeletHealth: string
+  /** Portals (`tcp://host:port`) and mount points whose storage is to be probed. */
+  readonly storage: readonly string[]
   readonly logLevel: 'debug' | 'info' | 'warn' | 'error'
 }
 
@@ -75,13 +77,15 @@ export function readEnvironment(variables: Readonly<Record<string, string | unde
   const enter = text('ENTER', `nsenter --mount=${proc}/1/ns/mnt --`)
   const kubeletHealth = text('KUBELET_HEALTH', 'http://127.0.0.1:10248/healthz')
   if (!kubeletHealth.startsWith('http://') || !URL.canParse(kubeletHealth)) faults.push('HOLDFAST_KUBELET_HEALTH is no http:// URL')
+  const storage = text('STORAGE', '').split(',').map((target) => target.trim()).filter((target) => target !== '')
+  for (const target of storage) if (!/^(?:\/.*|tcp:\/\/(?:[\w.-]+|\[[\da-f:]+\]):\d{1,5})$/.test(target)) faults.push(`HOLDFAST_STORAGE: ${target} is neither a path nor tcp://host:port`)
   const settings: AgentEnvironment = {
     replicas, whisperPort, bind: bind === '*' ? undefined : bind, kubeletRoot, podsFolder: path('PODS', `${kubeletRoot}/pods`), proc, sys: path('SYS', '/sys'), enter: enter === 'none' ? [] : enter.split(/\s+/), cgroups: path('CGROUPS', '/sys/fs/cgroup'), runtimeSockets, nriSocket: path('NRI_SOCKET', `${run}/${usualNri}`),
     gate: gateWord === 'on' ? { node: text('NODE', '') } : undefined, exemptNamespaces,
     api: apiHost === '' ? undefined : { host: apiHost, port: apiPort, folder: path('API_FOLDER', '/var/run/secrets/holdfast-api') },
     machineFile: path('MACHINE_FILE', '/sys/class/dmi/id/product_uuid'), state: path('STATE', '/var/lib/holdfast'),
     tokenFile: path('TOKEN_FILE', '/var/run/secrets/holdfast/token'), authorityFile: path('AUTHORITY_FILE', '/etc/holdfast/ca.crt'),
-    kubeletHealth, logLevel: logLevel ?? 'info',
+    kubeletHealth, storage, logLevel: logLevel ?? 'info',
   }
   return faults.length > 0 ? { ok: false, faults } : { ok: true, settings }
 }

@@ -32,7 +32,7 @@ export interface BeatsOptions {
 }
 
 /** `boot`: the first beat of a boot; `back`: the first beat after a goodbye. */
-export type BeatChange = 'boot' | 'back' | 'kubelet' | 'gate' | 'permit' | 'report' | 'goodbye' | 'answer'
+export type BeatChange = 'boot' | 'back' | 'kubelet' | 'gate' | 'permit' | 'health' | 'report' | 'goodbye' | 'answer'
 
 export interface Beats {
   /** For `host.listen`: agents and other replicas come in here. */
@@ -292,19 +292,23 @@ export function serveBeats(options: BeatsOptions): Beats {
     }
   }
 
-  function beat(node: NodeName, row: Row, line: Line, { count, kubelet, gate, permit }: Beat): void {
+  function beat(node: NodeName, row: Row, line: Line, { count, kubelet, gate, permit, runtime, pressure, storage }: Beat): void {
+    const health = { ...(runtime === undefined ? {} : { runtime }), ...(pressure === undefined ? {} : { pressure }), ...(storage === undefined ? {} : { storage }) }
     const now = clock.now()
     const { seen } = row
     const from = hostOf(line.link.remote).replace(/^\[|\]$/g, '').toLowerCase()
     line.heardAt = now
     if (seen === undefined || seen.boot !== line.boot) {
       const { before } = line
-      row.seen = { boot: line.boot, since: now, at: now, from, kubelet, ...(gate === undefined ? {} : { gate, gateSince: now }), ...(permit === undefined ? {} : { permit }), ...(before === undefined ? {} : { before }) }
+      row.seen = { boot: line.boot, since: now, at: now, from, kubelet, ...(gate === undefined ? {} : { gate, gateSince: now }), ...(permit === undefined ? {} : { permit }), ...health, ...(before === undefined ? {} : { before }) }
       changed(node, 'boot')
     } else {
       if (now - seen.at >= lapseFrom && seen.goodbye === undefined) seen.lapse = { from: seen.at, to: now }
       seen.at = now
       seen.from = from
+      const other = seen.runtime !== runtime || seen.storage !== storage
+      Object.assign(seen, health)
+      if (other) changed(node, 'health')
       if (seen.kubelet !== kubelet) tell(node, seen, { kubelet }, 'kubelet')
       if (seen.gate !== gate) {
         if (gate === undefined) delete seen.gate

@@ -25,7 +25,7 @@ const brakesSchema = v.pipe(
       byLabel: 'on the nodes with the label node-role.kubernetes.io/etcd; where no node has it, which is so with an etcd outside too, no control-plane node is ordered off',
       stacked: 'one on each control-plane node',
     }), brakes.etcd),
-    skipIfStorageUnreachable: v.exactOptional(text('A condition by which Nodes say that they cannot reach their storage, as a node problem detector can be taught to set it. While it is True of a node, or of more than stormPercent of all, no device of the node is ordered off. Absent: no condition is asked for.', 316)),
+    skipIfStorageUnreachable: v.exactOptional(text('A condition by which Nodes say that they cannot reach their storage, as a node problem detector can be taught to set it. While it is True of a node, or of more than stormPercent of all, no device of the node is ordered off. What an agent says of the storage that it was set to probe counts as much. Absent: neither is asked for.', 316)),
   } satisfies Fields<Brakes>),
   v.description('Limits that keep devices untouched while a fault looks common.'),
 )

@@ -76,6 +76,16 @@ export type GateState = 'off' | 'shut' | 'open' | 'absent'
 /** Of self-stop. `off`: nobody asked for it; `gave up`: the node has stopped its workloads, and starts none. */
 export type PermitState = 'off' | 'running' | 'gave up'
 
+/** Shares of the last ten seconds in which something waited for it, in percent, as the kernel tells (PSI). */
+export interface Pressure {
+  readonly cpu: number
+  readonly memory: number
+  readonly io: number
+}
+
+/** Of what the agent was set to probe: `unreached`, if any of it was not reached twice in a row. */
+export type StorageWord = 'reached' | 'unreached' | 'unknown'
+
 export interface Beat {
   readonly say: 'beat'
   readonly count: number
@@ -84,6 +94,12 @@ export interface Beat {
   readonly gate?: GateState
   /** Undefined: an agent that cannot give up. */
   readonly permit?: PermitState
+  /** The container runtime's. Undefined: an agent that does not ask it. */
+  readonly runtime?: 'ok' | 'ill' | 'unknown'
+  /** Undefined: the kernel does not tell, or nobody asks it. */
+  readonly pressure?: Pressure
+  /** Undefined: nothing is set to be probed. */
+  readonly storage?: StorageWord
 }
 
 /** Replica → agent. */

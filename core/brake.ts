@@ -109,10 +109,11 @@ function storage(nodes: ReadonlyMap<NodeName, NodeSeen>, node: NodeSeen, { brake
   if (condition === undefined) return undefined
   const lifts = `${condition} no more True, or spec.acknowledge by a person who knows that the machine is off`
   if (node.conditions?.has(condition) === true) return { because: 'storage', detail: `${node.name} said ${condition} when it fell silent`, lifts }
+  if (node.beat?.storage === 'unreached') return { because: 'storage', detail: `${node.name} did not reach its storage when its agent fell silent`, lifts: 'a beat that it does, or spec.acknowledge by a person who knows that the machine is off' }
   const present = [...nodes.values()].filter(({ gone }) => gone !== true)
-  const without = present.filter(({ conditions }) => conditions?.has(condition) === true)
+  const without = present.filter(({ conditions, beat }) => conditions?.has(condition) === true || beat?.storage === 'unreached')
   if (without.length * 100 <= brakes.stormPercent * present.length) return undefined
-  return { because: 'storage', detail: `${without.length} of ${present.length} nodes say ${condition}, more than ${brakes.stormPercent} %`, lifts }
+  return { because: 'storage', detail: `${without.length} of ${present.length} nodes say ${condition}, or their agents that they do not reach it, more than ${brakes.stormPercent} %`, lifts }
 }
 
 function concurrency(size: number, node: NodeSeen, policy: Policy, fencing: ReadonlySet<NodeName>): Brake | undefined {

@@ -3,8 +3,8 @@
 // a frame is a word, or a word this version does not know (ignored, so that neighbours of the next minor version can
 // speak), or garbage with the reason. Bytes and fields beyond the known ones are ignored for the same reason.
 import type {
-  AgentWord, Answer, Beat, BootEnd, Check, CleanReport, GateState, GateWord, Goodbye, Leftover, MemberAnswer, MemberQuestion, NodeBoot, PeerWord, Permit, PermitState, Refused, ReplicaWord,
-  RevokedWord, SelfStopWord, Welcome, Whisper, WhisperAnswer, Witness,
+  AgentWord, Answer, Beat, BootEnd, Check, CleanReport, GateState, GateWord, Goodbye, Leftover, MemberAnswer, MemberQuestion, NodeBoot, PeerWord, Permit, PermitState, Pressure, Refused,
+  ReplicaWord, RevokedWord, SelfStopWord, StorageWord, Welcome, Whisper, WhisperAnswer, Witness,
 } from './beat.ts'
 import { decoded, flag, isFields, list, maybeOneOf, maybeText, oneOf, readJson, text, version, whole, wrong, type Fields, type Read } from './frame-json.ts'
 import type { GiveUp, MemberSays } from './self-stop.ts'
@@ -81,12 +81,17 @@ const permitKind = 2
 
 const kubeletWords = ['unknown', 'ok', 'ill'] as const
 const gateStates = ['off', 'shut', 'open', 'absent'] as const satisfies readonly GateState[]
+const storageWords = ['unknown', 'reached', 'unreached'] as const satisfies readonly StorageWord[]
 const permitStates = ['off', 'running', 'gave up'] as const satisfies readonly PermitState[]
 const memberWords = ['unknown', 'permitted', 'revoked'] as const satisfies readonly MemberSays[]
 
-/** kind, kubelet, count (4), then gate and permit as far as there is something to tell, each counted from 1. */
-function beatFrame({ kubelet, count, gate, permit }: Beat): Uint8Array {
-  const tail = [gate === undefined ? 0 : gateStates.indexOf(gate) + 1, permit === undefined ? 0 : permitStates.indexOf(permit) + 1]
+/** kind, kubelet, count (4), then gate, permit, runtime, pressure (3) and storage as far as there is something to tell, each counted from 1. */
+function beatFrame({ kubelet, count, gate, permit, runtime, pressure, storage }: Beat): Uint8Array {
+  const tail = [
+    gate === undefined ? 0 : gateStates.indexOf(gate) + 1, permit === undefined ? 0 : permitStates.indexOf(permit) + 1, runtime === undefined ? 0 : kubeletWords.indexOf(runtime) + 1,
+    ...(pressure === undefined ? [0, 0, 0] : [pressure.cpu, pressure.memory, pressure.io].map((share) => Math.min(100, Math.max(0, Math.round(share))) + 1)),
+    storage === undefined ? 0 : storageWords.indexOf(storage) + 1,
+  ]
   const told = tail.findLastIndex((word) => word > 0) + 1
   const frame = new Uint8Array(beatHead + told)
   frame[0] = beatKind
@@ -104,8 +109,19 @@ function readBeat(frame: Uint8Array): Read<Beat> {
   // A state that this version does not know is one of a newer agent: its beat counts as ever.
   const gate = gateStates[(frame[beatHead] ?? 0) - 1]
   const permit = permitStates[(frame[beatHead + 1] ?? 0) - 1]
+  const runtime = kubeletWords[(frame[beatHead + 2] ?? 0) - 1]
+  const pressure = pressureOf(frame.subarray(beatHead + 3, beatHead + 6))
+  const storage = storageWords[(frame[beatHead + 6] ?? 0) - 1]
   if (kubelet === undefined) return { garbage: `a beat with kubelet word ${frame[1]}` }
-  return { word: { say: 'beat', count: readWhole(frame, 2), kubelet, ...(gate === undefined ? {} : { gate }), ...(permit === undefined ? {} : { permit }) } }
+  return { word: {
+    say: 'beat', count: readWhole(frame, 2), kubelet, ...(gate === undefined ? {} : { gate }), ...(permit === undefined ? {} : { permit }),
+    ...(runtime === undefined ? {} : { runtime }), ...(pressure === undefined ? {} : { pressure }), ...(storage === undefined ? {} : { storage }),
+  } }
+}
+
+/** All three or none: a share that is none is one of a later version. */
+function pressureOf([cpu = 0, memory = 0, io = 0]: Uint8Array): Pressure | undefined {
+  return [cpu, memory, io].every((share) => share >= 1 && share <= 101) ? { cpu: cpu - 1, memory: memory - 1, io: io - 1 } : undefined
 }
 
 /** kind, flags, count (4), span (4), then each replica's address with its length before it, counted by one byte; then what it says of the

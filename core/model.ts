@@ -1,7 +1,7 @@
 // What the core sees: one snapshot of the cluster as this replica knows it, with the age of each word on it. Everything is
 // plain data. Instants are this replica's own monotonic clock; wall time stands only in records, as text, for people.
 import type { Incident } from './incident.ts'
-import type { BootEnd, CleanReport, GateState, Goodbye, PermitState } from './beat.ts'
+import type { BootEnd, CleanReport, GateState, Goodbye, PermitState, Pressure, StorageWord } from './beat.ts'
 
 export type Ms = number
 export type NodeName = string
@@ -133,6 +133,9 @@ export interface BeatSeen {
   readonly gateSince?: Ms
   /** Undefined: its agent cannot give up. */
   readonly permit?: PermitState
+  readonly runtime?: 'ok' | 'ill' | 'unknown'
+  readonly pressure?: Pressure
+  readonly storage?: StorageWord
   /** How the boot before this one ended, as its agent tells. */
   readonly before?: BootEnd
   readonly clean?: CleanSeen

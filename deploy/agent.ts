@@ -63,7 +63,7 @@ function podSpec(values: Values): object {
  *  change the root, to unmount. The profile that runtimes confine containers by forbids the first. */
 const entering = { capabilities: { drop: ['ALL'], add: ['SYS_ADMIN', 'SYS_CHROOT', 'SYS_PTRACE'] }, appArmorProfile: { type: 'Unconfined' } } as const
 
-function container({ image, namespace, agentNamespace, beatsPort, whisperPort, kubeletRoot, gate, gateExemptNamespaces, freezer, cleanUp }: Values): object {
+function container({ image, namespace, agentNamespace, beatsPort, whisperPort, kubeletRoot, gate, gateExemptNamespaces, freezer, cleanUp, storage }: Values): object {
   return {
     name: 'agent', image,
     command: ['/holdfast/node', '/holdfast/agent.mjs'],
@@ -78,6 +78,7 @@ function container({ image, namespace, agentNamespace, beatsPort, whisperPort, k
       // Whoever accepts a boot must be able to start on one that nobody has accepted.
       { name: 'HOLDFAST_GATE_EXEMPT_NAMESPACES', value: [...gateExemptNamespaces, namespace, agentNamespace].join(',') },
       { name: 'HOLDFAST_STATE', value: agentState },
+      ...(storage.length > 0 ? [{ name: 'HOLDFAST_STORAGE', value: storage.join(',') }] : []),
       ...(freezer === 'on' ? [{ name: 'HOLDFAST_CGROUPS', value: '/host/cgroup' }] : []),
       { name: 'HOLDFAST_TOKEN_FILE', value: '/var/run/secrets/holdfast/token' },
       { name: 'HOLDFAST_AUTHORITY_FILE', value: '/etc/holdfast/ca.crt' },

@@ -27,6 +27,8 @@ export interface Values {
   /** Whether agents may freeze what a runtime does not stop, where a policy has nodes give up: for that the host's control groups are theirs
    *  to write. */
   readonly freezer: 'on' | 'off'
+  /** Storage that each agent probes: portals as `tcp://host:port`, and mount points of the host (for these it must be let in, as for `cleanUp`). */
+  readonly storage: readonly string[]
   /** The namespace whose pods may read metrics. */
   readonly monitoringNamespace: string
   /** Whether the API server has MutatingAdmissionPolicy v1, as from Kubernetes 1.36 on. Without it a person names himself beside
@@ -47,6 +49,7 @@ export const usualValues: Values = {
   gateExemptNamespaces: ['kube-system'],
   cleanUp: 'off',
   freezer: 'off',
+  storage: [],
   monitoringNamespace: 'monitoring',
   stamps: true,
 }

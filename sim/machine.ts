@@ -209,6 +209,7 @@ export function createMachine(
         case 'uptime': return `${((world.now() - boot.at) / 1000 + 3).toFixed(2)} 0.00\n`
         case 'machine': return `${settings.machineId}\n`
         case 'mounts': return mountInfo(machine.mounts.values())
+        case 'pressure-cpu': case 'pressure-memory': case 'pressure-io': return 'some avg10=0.00 avg60=0.00 avg300=0.00 total=0\n'
       }
     },
   }

@@ -77,6 +77,11 @@ export function agentHost({ machine, process, token }: ContainerRun, place: Agen
     mountTables: () => now(() => []),
     loopDevices: () => now(() => []),
     stagedVolume: () => now(() => undefined),
+    runtimeHealth: async (span) => {
+      if (place.runtime().fault?.how === 'hangs') await process.clock.wait(span)
+      return place.runtime().fault === undefined ? 'ok' : 'ill'
+    },
+    reachStorage: () => now(() => 'reached'),
     askApi: (path, span) => askApi(place.api(process), process, path, span),
     connectNri: (span) => place.runtime().connectNri(process, span),
     kubeletHealth: async (span) => {

@@ -70,6 +70,20 @@ test('the health of kubelet travels with the beat', async () => {
   assert.is(replica.beats.heard('node-1')?.kubelet, 'ill')
 })
 
+test('the health of the runtime and of the storage travels with it, and a change of either is worth a decision', async () => {
+  const world = beatsWorld()
+  const replica = world.replica('replica-a')
+  let runtime: 'ok' | 'ill' = 'ok'
+  world.agent('node-1', { storage: ['/mnt/a'], runtimeHealth: async () => runtime })
+  await world.clock.runFor(5_000)
+  const seen = () => [replica.beats.heard('node-1')?.runtime, replica.beats.heard('node-1')?.storage]
+  assert.equal(seen(), ['ok', 'reached'])
+  const before = replica.changes.filter(({ what }) => what === 'health').length
+  runtime = 'ill'
+  await world.clock.runFor(12_000)
+  assert.equal([seen(), replica.changes.filter(({ what }) => what === 'health').length], [['ill', 'reached'], before + 1])
+})
+
 test('a kubelet that does not answer delays no beat', async () => {
   const world = beatsWorld()
   const replica = world.replica('replica-a')

@@ -8,7 +8,7 @@ import { join } from 'node:path'
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
 import fc from 'fast-check'
-import { listContainers, stopContainer } from '../../agent/cri.ts'
+import { askRuntime, listContainers, stopContainer } from '../../agent/cri.ts'
 import type { RuntimeAnswer } from '../../agent/host.ts'
 import { bytesField, joined, textField, wholeField } from '../../agent/protobuf.ts'
 import type { ContainerSeen } from '../../core/mounts.ts'
@@ -102,6 +102,25 @@ test('containers of a pod that is annotated to pass the gate are told so, and of
     ListContainers: (stream) => succeed(stream, joined(['u1', 'u2', ''].map((pod, index) => container(`c${index}`, 1, pod)))),
   })
   assert.equal('failed' in answer ? answer : answer.map(({ id, tolerates = false }) => [id, tolerates]), [['c0', true], ['c1', false], ['c2', false], ['s1', true], ['s2', false], ['s3', true]])
+})
+
+test('a runtime that answers the least of questions is well, and one that refuses it is not', async () => {
+  for (const [answer, wanted] of [[nothing, undefined], [fail, 'the runtime refused the call']] as const) {
+    const folder = mkdtempSync(join(tmpdir(), 'holdfast-cri-'))
+    const server = createServer()
+    const open = new Set<{ destroy(): void }>()
+    server.on('session', (session) => open.add(session))
+    server.on('stream', (stream: ServerHttp2Stream, given: Record<string, unknown>) => {
+      stream.on('error', () => undefined) // the client has its answer, or not, and goes
+      if (String(given[':path']) === '/runtime.v1.RuntimeService/Version') answer(stream)
+    })
+    server.listen(join(folder, 'cri.sock'))
+    await once(server, 'listening')
+    assert.is(await askRuntime((within) => connectUnix(join(folder, 'cri.sock'), within), machineClock, patient), wanted)
+    for (const session of open) session.destroy()
+    server.close()
+    rmSync(folder, { recursive: true })
+  }
 })
 
 test('a runtime that has nothing says so, which is an answer', async () => {

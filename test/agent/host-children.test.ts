@@ -88,6 +88,22 @@ if (namespaces) test('one that somebody has open stays mounted, and the reason i
   assert.is(await children.end({ do: 'unmount', path }, patient), undefined)
 }))
 
+if (namespaces) test('a file system that answers is told, and where the host may not be entered nothing is said of it', () => within(async (on) => {
+  const children = hostChildren(machineClock, on.enter)
+  assert.is(await children.answers(mounted(on, 'a'), patient), 'reached')
+  assert.is(await children.answers(join(on.folder, 'none'), patient), 'unreached')
+  assert.is(await hostChildren(machineClock, ['nsenter', '--mount=/proc/0/ns/mnt', '--']).answers(on.folder, patient), 'unknown')
+}))
+
+test('a file system that does not answer in time is not reached, and is not asked by a second child meanwhile', async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'holdfast-hang-'))
+  const deaf = join(folder, 'deaf')
+  writeFileSync(deaf, '#!/bin/sh\nexec sleep 60\n', { mode: 0o755 })
+  const children = hostChildren(machineClock, [deaf])
+  assert.equal(await Promise.all([children.answers('/x', 300), children.answers('/x', 300)]), ['unreached', 'unreached'])
+  rmSync(folder, { recursive: true })
+})
+
 if (namespaces) test('what is not mounted, or not there, is said', () => within(async (on) => {
   const children = hostChildren(machineClock, on.enter)
   assert.match(await children.end({ do: 'unmount', path: `${mounted(on, 'a')}/none` }, patient) ?? '', /no mount point|not mounted|not found|No such file/i)

@@ -147,6 +147,39 @@ test('kubelet is ok when it says 200, ill when it says anything else or nothing,
   one.end()
 })
 
+test('storage is reached where its portal lets us in, or its path is mounted and answers; a folder that is not mounted is none', async () => {
+  const server = createServer((socket) => socket.destroy())
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const portal = `tcp://127.0.0.1:${(server.address() as AddressInfo).port}` // it listens on TCP
+  const one = host({ HOLDFAST_ENTER: 'none' })
+  const patient = 20_000
+  assert.is(await one.host.reachStorage(portal, patient), 'reached')
+  server.close()
+  await once(server, 'close')
+  assert.is(await one.host.reachStorage(portal, patient), 'unreached')
+  assert.is(await one.host.reachStorage(one.folder, patient), 'unknown', 'there is no mount table')
+  mkdirSync(join(one.folder, 'proc', '1'), { recursive: true })
+  writeFileSync(join(one.folder, 'proc', '1', 'mountinfo'), `22 1 8:1 / / rw - ext4 /dev/sda1 rw\n23 22 8:2 / ${one.folder} rw - ext4 /dev/sdb rw\n`)
+  assert.equal(await Promise.all([one.folder, join(one.folder, 'proc')].map((path) => one.host.reachStorage(path, patient))), ['reached', 'unreached'])
+  one.end()
+})
+
+test('a runtime that is not there is unknown, and one that does not answer is ill', async () => {
+  const one = host({ HOLDFAST_RUNTIME_SOCKET: '/nowhere/containerd.sock' })
+  assert.is(await one.host.runtimeHealth(100), 'unknown')
+  one.end()
+  const other = host()
+  const path = join(other.folder, 'cri.sock')
+  const server = createServer(() => undefined)
+  server.listen(path)
+  await once(server, 'listening')
+  const deaf = host({ HOLDFAST_RUNTIME_SOCKET: path })
+  assert.is(await deaf.host.runtimeHealth(100), 'ill')
+  server.close()
+  for (const each of [deaf, other]) each.end()
+})
+
 test('what speaks another language on kubelet\'s port is ill', async () => {
   for (const speech of ['\n', 'SSH-2.0-x\r\n', 'x'.repeat(5_000), '']) {
     const server = createServer((socket) => {

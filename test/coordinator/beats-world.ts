@@ -53,13 +53,16 @@ export interface AgentChange {
   readonly stopContainer: AgentHost['stopContainer']
   readonly freezeContainer: AgentHost['freezeContainer']
   readonly endLeftover: AgentHost['endLeftover']
+  readonly runtimeHealth: AgentHost['runtimeHealth']
+  readonly storage: readonly string[]
   readonly bareStagings: AgentHost['bareStagings']
 }
 
 export const emptyMounts = '22 1 8:1 / / rw,relatime shared:1 - ext4 /dev/sda1 rw\n'
 
 /** A machine whose runtime runs nothing and knows no plugins. */
-export const idleMachine: Pick<AgentHost, 'containers' | 'mountTables' | 'loopDevices' | 'stagedVolume' | 'connectNri' | 'askApi' | 'stopContainer' | 'freezeContainer' | 'endLeftover' | 'bareStagings' | 'secret'> = {
+export const idleMachine: Pick<AgentHost, 'containers' | 'mountTables' | 'loopDevices' | 'stagedVolume' | 'connectNri' | 'askApi' | 'stopContainer' | 'freezeContainer' | 'endLeftover' | 'bareStagings' | 'runtimeHealth' | 'reachStorage' | 'secret'> = {
+  runtimeHealth: async () => 'ok', reachStorage: async () => 'reached',
   endLeftover: async () => 'nothing can be ended here', bareStagings: async () => [],
   stopContainer: async () => undefined, freezeContainer: async () => undefined, secret: (bytes) => new Uint8Array(bytes),
   askApi: async () => ({ failed: 'nobody is there' }),
@@ -111,6 +114,7 @@ export function beatsWorld(): World {
     agent(node, change = {}) {
       const files: TestAgent['files'] = {
         'boot-id': `${change.boot ?? 'b007-0001'}\n`, 'pid-1-stat': `1 (init) S 0 1 1 0 -1 4194560 1 2 3 4 5 6 7 8 20 0 1 0 4711 9 9`,
+        'pressure-cpu': undefined, 'pressure-memory': undefined, 'pressure-io': undefined,
         uptime: '100.00 200.00\n', machine: `uuid-of-${node}\n`, mounts: change.mounts ?? emptyMounts, token: change.token ?? `agent ${node} pod-${node}`,
       }
       const disk = change.disk ?? new Map<string, string>()
@@ -126,10 +130,11 @@ export function beatsWorld(): World {
         ...(change.askApi === undefined ? {} : { askApi: change.askApi }), ...(change.containers === undefined ? {} : { containers: change.containers }),
         ...(change.stopContainer === undefined ? {} : { stopContainer: change.stopContainer }), ...(change.freezeContainer === undefined ? {} : { freezeContainer: change.freezeContainer }),
         ...(change.endLeftover === undefined ? {} : { endLeftover: change.endLeftover }), ...(change.bareStagings === undefined ? {} : { bareStagings: change.bareStagings }),
+        ...(change.runtimeHealth === undefined ? {} : { runtimeHealth: change.runtimeHealth }),
         secret: (bytes) => Uint8Array.from({ length: bytes }, () => (secrets += 1) % 256),
       }
       const gate = change.gate === undefined ? {} : { gate: change.gate }
-      return Object.assign(made, { agent: startAgent(host, { version: 'test', kubeletRoot: '/var/lib/kubelet', whisperPort: 7_000, exemptNamespaces: change.exemptNamespaces ?? [], ...gate }) })
+      return Object.assign(made, { agent: startAgent(host, { version: 'test', kubeletRoot: '/var/lib/kubelet', whisperPort: 7_000, exemptNamespaces: change.exemptNamespaces ?? [], storage: change.storage ?? [], ...gate }) })
     },
   }
   return world

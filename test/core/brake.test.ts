@@ -163,8 +163,18 @@ test('a node that said that it cannot reach its storage is not fenced, nor any w
   braked(brakeOf(one, last(one), [], skips), undefined)
   const [four, five] = [apart(4), apart(5)]
   braked(brakeOf(four, last(four), [], skips), undefined)
-  braked(brakeOf(five, last(five), [], skips), 'storage', /5 of 10 nodes say StorageUnreachable, more than 40 %/)
+  braked(brakeOf(five, last(five), [], skips), 'storage', /5 of 10 nodes say StorageUnreachable, or their agents that they do not reach it, more than 40 %/)
   braked(brakeOf(five, five[0] as NodeSeen), undefined, /not asked for/)
+})
+
+const mute = (count: number, storage: 'unreached' | 'unknown') => fleet(10).map((one, index): NodeSeen => (index < count ? { ...one, beat: { ...beat(), storage } } : one))
+
+test('what an agent said of the storage that it probes counts as much', () => {
+  const one = mute(1, 'unreached')
+  braked(brakeOf(one, one[0] as NodeSeen, [], skips), 'storage', /did not reach its storage when its agent fell silent/)
+  braked(brakeOf(one, one[0] as NodeSeen), undefined, /not asked for/)
+  braked(brakeOf(mute(5, 'unreached'), last(mute(5, 'unreached')), [], skips), 'storage', /5 of 10 nodes say StorageUnreachable, or their agents/)
+  braked(brakeOf(mute(5, 'unknown'), last(mute(5, 'unknown')), [], skips), undefined)
 })
 
 const lost: ReadySeen = { status: 'Unknown', postedAt: 0, since: 0, bootId: 'boot-1' }

@@ -37,6 +37,8 @@ const agentWord: fc.Arbitrary<AgentWord> = fc.oneof(
   fc.record({
     say: say('beat'), count, kubelet: fc.constantFrom('ok' as const, 'ill' as const, 'unknown' as const),
     gate: fc.constantFrom('off' as const, 'shut' as const, 'open' as const, 'absent' as const), permit: fc.constantFrom('off' as const, 'running' as const, 'gave up' as const),
+    runtime: fc.constantFrom('ok' as const, 'ill' as const, 'unknown' as const), storage: fc.constantFrom('reached' as const, 'unreached' as const, 'unknown' as const),
+    pressure: fc.record({ cpu: fc.nat(100), memory: fc.nat(100), io: fc.nat(100) }),
   }, { requiredKeys: ['say', 'count', 'kubelet'] }),
   fc.record({ say: say('clean'), report }),
   fc.record({ say: say('goodbye'), why: fc.constantFrom('restart' as const, 'reboot' as const, 'shutdown' as const) }),
@@ -104,6 +106,17 @@ test('a word of a later version is unknown, not garbage', () => {
   assert.equal(readAgentWord(json({ say: 'vitals', load: 3 })), { unknown: 'vitals' })
   assert.equal(readAgentWord(Uint8Array.of(77, 1, 2)), { unknown: 'kind 77' })
   assert.equal(readReplicaWord(json({ say: 'orders' })), { unknown: 'orders' })
+})
+
+test('a beat is a few bytes, whatever it tells, and a share that is none tells nothing', () => {
+  const full = frameOf({ say: 'beat', count: 7, kubelet: 'ok', gate: 'open', permit: 'running', runtime: 'ok', pressure: { cpu: 1.6, memory: 120, io: -3 }, storage: 'reached' })
+  assert.is(full.length, 13)
+  const read = readAgentWord(full)
+  assert.equal('word' in read && read.word.say === 'beat' && read.word.pressure, { cpu: 2, memory: 100, io: 0 })
+  for (const at of [9, 10, 11]) for (const share of [0, 102]) {
+    const other = readAgentWord(full.with(at, share))
+    assert.equal('word' in other && [other.word.say === 'beat' && other.word.pressure, 'storage' in other.word && other.word.storage], [undefined, 'reached'], `${at} ${share}`)
+  }
 })
 
 test('fields and bytes that a later version adds are passed over', () => {

@@ -111,6 +111,13 @@ test('where it may clean up it has three capabilities, no privilege, and nothing
   assert.equal([cleaning.volumes, container.volumeMounts, container.env], [agent.volumes, agent.containers[0].volumeMounts, agent.containers[0].env])
 })
 
+test('storage that is to be probed is told to the agent as it reads it', () => {
+  const probing = Object(manifests({ ...usualValues, storage: ['tcp://10.0.0.5:3260', '/mnt/a'] }).find(({ kind }) => kind === 'DaemonSet')?.['spec']).template.spec
+  const read = readEnvironment({ HOLDFAST_REPLICAS: 'a:1', HOLDFAST_STORAGE: setting(probing, 'HOLDFAST_STORAGE')?.value })
+  assert.equal(read.ok && read.settings.storage, ['tcp://10.0.0.5:3260', '/mnt/a'])
+  assert.is(setting(agent, 'HOLDFAST_STORAGE'), undefined)
+})
+
 test('the agent lets go of the mounts of volumes when the host does', () => {
   const mounts = agent.containers[0].volumeMounts
   for (const name of ['kubelet', 'proc', 'run']) assert.is(mounts.find((mount: { name: string }) => mount.name === name).mountPropagation, 'HostToContainer')
