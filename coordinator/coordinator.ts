@@ -4,6 +4,7 @@ import type { Action, HoldAction } from '../core/action.ts'
 import type { Ms, Observed } from '../core/model.ts'
 import type { Policy } from '../core/policy.ts'
 import { createApi, type Api, type CallOptions, type KubeObject } from './api.ts'
+import { auditRate, auditTurns, type AuditTurn } from './audit-turns.ts'
 import { serveBeats, type Beats } from './beats.ts'
 import { doer } from './deed.ts'
 import { recorder as createRecorder } from './events.ts'
@@ -57,6 +58,10 @@ export interface Coordinator {
   wanted(): readonly Action[]
   /** Deletes what need not be kept, if this replica leads; the answer is how much that was. */
   prune(): Promise<number>
+  /** Begins a turn of the audit, if this replica leads and none goes on. `period`: until the next one is to begin. */
+  auditAll(period: Ms): boolean
+  /** The latest turn that came to its end, while this replica leads. */
+  audited(): AuditTurn | undefined
   stop(): Promise<void>
 }
 
@@ -97,9 +102,10 @@ export async function startCoordinator(host: CoordinatorHost, settings: Coordina
 
   const elector = elect({
     api: leaseApi, clock, chance: host.chance, identity, namespace, name: 'holdfast-coordinator', log,
-    highestTerm: observation.highestTerm,
+    highestTerm: observation.highestTerm, note: () => turns.note(),
     gained(term) {
       leadership = new AbortController()
+      turns.led(elector.annotations())
       self.ledSince = clock.now()
       beats.setLeading(true)
       log.info({ term }, 'this replica leads')
@@ -107,11 +113,13 @@ export async function startCoordinator(host: CoordinatorHost, settings: Coordina
     },
     lost(reason) {
       leadership.abort(new Error(reason))
+      turns.lost()
       beats.setLeading(false)
       log.warn({ reason }, 'this replica leads no more')
     },
   })
   const leads = (): number | undefined => elector.leads()
+  const turns = auditTurns({ clock, log, observation, leads })
   const recorder = createRecorder({ api, clock, log, identity })
   const policies = keepPolicies({ api: endingApi, clock, log, recorder, leads, changed: () => wake() })
   const fences = fencePaths({
@@ -132,19 +140,21 @@ export async function startCoordinator(host: CoordinatorHost, settings: Coordina
   const incidents = incidentWriter({ api, observation, log, leads, signal: () => leadership.signal })
   const runner = fenceRunner({ programs: host.programs, clock, secrets: fences.secrets, log })
   const rate = podRate(clock)
+  const audits = auditRate(clock)
   const holds = holdKeeper({ clock, log, observation, incidents, recorder, leads })
   const selfStop = selfStopTeller({ observation, beats, now: clock.now, log })
   let wanted: readonly Action[] = []
 
   loop = runLoop({
     clock, log, observation, policies: policies.inForce, drained: beats.drained,
-    look: looker({ api: endingApi, beats, fences, runner, host, observation, log, stopping: stopping.signal }),
+    look: looker({ api: endingApi, beats, fences, runner, audits, host, observation, log, stopping: stopping.signal }),
     deed: doer({ api, host, observation, incidents, fences, runner, recorder, rate, log, replica: identity, leads, signal: () => leadership.signal }),
     holds: holds.now, refresh,
     decided: (span, actions) => {
       wanted = actions
       tellGates(observation, beats, policies.inForce(), clock.now())
       selfStop.now(policies.inForce())
+      turns.now()
       settings.decided?.(span)
     },
   })
@@ -160,7 +170,7 @@ export async function startCoordinator(host: CoordinatorHost, settings: Coordina
   return {
     address: listener.address, seen: observation.seen, beats, leads, policies: policies.inForce, holds: holds.standing,
     ready, prune: pruner({ api: endingApi, clock, log, observation, leads, ready }),
-    freshAt, wanted: () => wanted,
+    freshAt, wanted: () => wanted, auditAll: turns.begin, audited: turns.last,
     async stop() {
       loop?.stop()
       fences.stop()
@@ -183,6 +193,7 @@ export async function startCoordinator(host: CoordinatorHost, settings: Coordina
     self.freshAt = freshAt()
     self.replicas = beats.replicas()
     self.podBudget = rate.available()
+    self.auditBudget = audits.available()
     if (paused === undefined) delete self.pause
     else self.pause = paused
     if (term !== undefined) policies.settle()

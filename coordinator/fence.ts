@@ -53,7 +53,8 @@ export function fenceRunner(host: FenceHost): FenceRunner {
       const deadlineAt = host.clock.now() + within
       const work = (signal: AbortSignal) => runNow(run, deadlineAt, signal, host)
       const end = await devices.inTurn(run.method.device, run.purpose, within, run.signal, work)
-      const ended = 'refused' in end ? notRun(end.refused, host.clock) : end
+      // That others had the device all the while says nothing of it.
+      const ended = 'refused' in end ? { ...notRun(end.refused, host.clock), gaveWay: run.purpose === 'audit' } : end
       logEnd(run, ended, host.log)
       return ended
     },

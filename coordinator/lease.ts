@@ -20,6 +20,8 @@ export interface ElectorOptions {
   readonly log: Log
   /** Terms are never given out below this (the highest one seen on any NodeFence), even if the Lease was deleted. */
   highestTerm?(): number
+  /** Annotations that each write of a leader bears; others stay as they are. */
+  note?(): Readonly<Record<string, string>>
   gained(term: number): void
   /** Called at the latest when the leadership lapses by this process's own clock; what acts for it must end at once. */
   lost(reason: string): void
@@ -30,6 +32,8 @@ export interface Elector {
   leads(): number | undefined
   /** Who holds the Lease, as last read; for people. */
   holder(): string | undefined
+  /** As last read. */
+  annotations(): Readonly<Record<string, string>>
   /** Leads no more from this call on; resolves when the Lease is released, or could not be. */
   stop(): Promise<void>
 }
@@ -68,6 +72,7 @@ export function elect(options: ElectorOptions): Elector {
   return {
     leads: () => (stopping.signal.aborted || term === undefined ? undefined : leadershipAt(view, clock.now(), candidate())?.term),
     holder: () => view?.record?.holder || undefined,
+    annotations: () => object?.metadata.annotations ?? {},
     async stop() {
       if (stopping.signal.aborted) return await running
       stopping.abort()
@@ -147,7 +152,9 @@ export function elect(options: ElectorOptions): Elector {
       acquireTime: action.do === 'renew' ? (object.spec?.acquireTime ?? renewTime) : renewTime,
     }
     const how = { deadline: writeDeadline, urgent: true }
-    const answer = await api.replace<Lease>(`${collection}/${name}`, { ...object, spec }, how)
+    const annotations = { ...object.metadata.annotations, ...(action.do === 'renew' ? options.note?.() : {}) }
+    const metadata = Object.keys(annotations).length === 0 ? object.metadata : { ...object.metadata, annotations }
+    const answer = await api.replace<Lease>(`${collection}/${name}`, { ...object, metadata, spec }, how)
     if (answer.ok) {
       learn(answer.value, action.do === 'renew' ? undefined : action.because)
       return true

@@ -4,6 +4,7 @@ import type { Look } from '../core/action.ts'
 import { isOver } from '../core/clear.ts'
 import { sameBoot, type Ms, type NodeName, type PodSeen, type WitnessSeen } from '../core/model.ts'
 import type { Log } from '../edge/log.ts'
+import type { Allowance } from './allowance.ts'
 import type { Api, KubeList, KubeObject } from './api.ts'
 import type { Beats } from './beats.ts'
 import type { FenceRunner } from './fence.ts'
@@ -19,6 +20,8 @@ export interface LookOptions {
   readonly beats: Pick<Beats, 'agent' | 'ask' | 'askReplica' | 'challenge' | 'check' | 'nonce'>
   readonly fences: Pick<FencePaths, 'method'>
   readonly runner: FenceRunner
+  /** How many programs audits may begin. */
+  readonly audits: Pick<Allowance, 'take'>
   readonly host: Pick<CoordinatorHost, 'clock' | 'probe'>
   readonly observation: Observation
   readonly log: Log
@@ -124,6 +127,7 @@ export function looker(options: LookOptions): (look: Look) => Promise<boolean> {
   async function askDevice(look: Extract<Look, { do: 'askDevice' }>): Promise<boolean> {
     const method = fences.method(look.node, look.method)
     if (method === undefined) return false
+    if (look.purpose === 'audit' && options.audits.take(1) === 0) return false
     const run = { node: look.node, method, action: 'status', purpose: look.purpose, signal: stopping } as const
     const end = await runner.runMethod(run)
     // An audit that an incident ended says nothing of the device.

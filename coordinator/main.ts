@@ -19,6 +19,7 @@ import { readSettings, type ReplicaSettings } from './settings.ts'
 
 /** Who is asked to end and does not within this span is ended. */
 const stopWithin = 20_000
+const shortestPeriod = 60_000
 /** Programs that are ended at once. */
 const endWithin = 2_000
 
@@ -78,8 +79,14 @@ async function run(settings: ReplicaSettings): Promise<void> {
   health.route('/', page.handle)
   // At an hour at which nobody waits for the API server; only the replica that leads does anything.
   const pruning = schedule('17 3 * * *', () => void started.prune(), { unref: true })
-  ends.push(() => started.stop(), () => page.close(), () => void pruning.destroy())
+  const turns = schedule(settings.auditAt, () => void started.auditAll(period(turns.getNextRun(), clock.wall())), { unref: true })
+  ends.push(() => started.stop(), () => page.close(), () => void pruning.destroy(), () => void turns.destroy())
   log.info({ beats: started.address, http: health.address, server: transport.server }, 'replica runs')
+}
+
+/** From this turn of the audit to the next one. */
+function period(next: Date | null, wall: number): number {
+  return Math.max(shortestPeriod, (next?.getTime() ?? 0) - wall)
 }
 
 /** Asked to end, what was begun is ended, the latest first. By a fault of ours: at least the fence programs, which would outlive us. */

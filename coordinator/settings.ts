@@ -1,4 +1,5 @@
 // What a replica's deployment tells it, in the environment. Read once at the start; every fault is listed at once.
+import { validate } from 'node-cron'
 import * as v from 'valibot'
 
 export interface ReplicaSettings {
@@ -16,6 +17,8 @@ export interface ReplicaSettings {
   readonly tokenFile: string
   /** Folders of fence programs, or a folder and a prefix (`/usr/sbin/fence_*`). */
   readonly fenceAgents: readonly string[]
+  /** When a turn of the audit begins, as cron has it. */
+  readonly auditAt: string
   readonly logLevel: 'debug' | 'info' | 'warn' | 'error'
 }
 
@@ -33,6 +36,7 @@ const environment = v.object({
   HOLDFAST_KDUMP_PORT: v.optional(port, '7410'),
   HOLDFAST_TOKEN_FILE: v.optional(word, '/var/run/secrets/holdfast/token'),
   HOLDFAST_FENCE_AGENTS: v.optional(word, '/holdfast/fence-agents:/usr/sbin/fence_*'),
+  HOLDFAST_AUDIT_AT: v.optional(v.pipe(word, v.check(validate, 'is no time as cron has it')), '0 * * * *'),
   HOLDFAST_LOG_LEVEL: v.optional(v.picklist(['debug', 'info', 'warn', 'error'], 'is none of debug, info, warn, error'), 'info'),
 })
 
@@ -47,7 +51,7 @@ export function readSettings(variables: Readonly<Record<string, string | undefin
     settings: {
       namespace: from.HOLDFAST_NAMESPACE, agentNamespace: from.HOLDFAST_AGENT_NAMESPACE, name: from.HOLDFAST_IDENTITY, address: from.HOLDFAST_ADDRESS,
       bind: from.HOLDFAST_BIND, beatsPort: from.HOLDFAST_BEATS_PORT, httpPort: from.HOLDFAST_HTTP_PORT, kdumpPort: from.HOLDFAST_KDUMP_PORT, tokenFile: from.HOLDFAST_TOKEN_FILE,
-      fenceAgents: from.HOLDFAST_FENCE_AGENTS.split(':').filter((one) => one !== ''), logLevel: from.HOLDFAST_LOG_LEVEL,
+      auditAt: from.HOLDFAST_AUDIT_AT, fenceAgents: from.HOLDFAST_FENCE_AGENTS.split(':').filter((one) => one !== ''), logLevel: from.HOLDFAST_LOG_LEVEL,
     },
   }
 }

@@ -3,11 +3,12 @@
 // writes are few at a time.
 import type { Deed, Look } from './action.ts'
 import { drilled, drillsOf } from './drill.ts'
+import { isWithoutAgent } from './judge.ts'
 import { beatsWithin, challenge } from './look.ts'
 import { liesOf, mayHaveStrayed, type Lie } from './lie.ts'
-import { sameBoot, type BeatSeen, type Boot, type Drill, type GateKept, type Method, type Ms, type NodeName, type NodeRecord, type NodeSeen, type PathAudit, type Reading } from './model.ts'
+import { sameBoot, type BeatSeen, type Boot, type Drill, type GateKept, type Method, type Ms, type NodeName, type NodeRecord, type NodeSeen, type Observed, type PathAudit, type Reading } from './model.ts'
 import { auditOf, readingsOf, sameMachine } from './proof.ts'
-import type { Survey } from './survey.ts'
+import { openOf, type Survey } from './survey.ts'
 import { isGuarded } from './unclean.ts'
 
 /** An audit that did not verify a path is repeated so often. */
@@ -20,29 +21,30 @@ const pathReadWithin: Ms = 30_000
 
 type RecordDeed = Extract<Deed, { do: 'record' }>
 
-/** The smallest audit: each path, and the kubelet port, once in each boot and each configuration, while the node is well. */
+/** Each path, and the kubelet port, once in each boot and each configuration, while the node is well; and each path again in each turn. */
 export function audits(on: Survey): (Look | RecordDeed)[] {
-  const devices: Turn[] = []
-  const probes: Turn[] = []
+  const devices: Question[] = []
+  const probes: Question[] = []
   const records: RecordDeed[] = []
   const lies = liesOf(on.seen)
   const drills = drillsOf(on.seen)
   const challenges = mayHaveStrayed(on.seen, on.now, beatsWithin).flatMap((node) => challenge(node, on.now))
-  const free = { devices: auditsAtOnce - on.running.devices, probes: probesAtOnce - on.running.probes, records: recordsAtOnce - on.running.records }
+  const turnAt = turnNow(on)
+  const free = { devices: Math.min(auditsAtOnce - on.running.devices, on.seen.self.auditBudget), probes: probesAtOnce - on.running.probes, records: recordsAtOnce - on.running.records }
   const marks = markings(on, lies).slice(0, Math.max(0, free.records))
   for (const node of on.seen.nodes.values()) {
     const { beat } = node
     // What a device says counts as an audit only of a boot that is beating.
     if (beat === undefined || on.now - beat.at >= beatsWithin || node.gone === true) continue
     const proven = drills.get(node.name) ?? none
-    if ((audited(node, beat, proven) && !outgrown(node, on.now) && gateStands(node, beat, on.now)) || inIncident(on, node, beat)) continue
+    if ((audited(node, beat, proven) && !outgrown(node, on.now) && gateStands(node, beat, on.now) && keptUp(node, turnAt)) || inIncident(on.open, node, beat)) continue
     const probeDue = duePort(node, beat, on.now)
-    if (probeDue !== undefined) offer(probes, free.probes, { node, beat, askedAt: probeDue })
+    if (probeDue !== undefined) offer(probes, free.probes, { node, beat, askedAt: probeDue, again: false })
     let asked = probeDue === undefined
     for (const level of node.path.levels) {
       for (const method of level) {
-        const due = dueMethod(node, beat, method, on.now)
-        if (due !== undefined) offer(devices, free.devices, { node, beat, method, askedAt: due })
+        const due = dueMethod(node, beat, method, turnAt, on.now)
+        if (due !== undefined) offer(devices, free.devices, { node, beat, method, askedAt: due, again: auditOf(node, method, beat.boot) !== undefined })
         asked &&= due === undefined
       }
     }
@@ -79,35 +81,38 @@ function marked(path: PathAudit, lies: readonly Lie[]): PathAudit {
 }
 
 /** The boot an incident is about is asked by the incident itself, and has other things to say than what it is like when well. */
-function inIncident(on: Survey, node: NodeSeen, beat: BeatSeen): boolean {
-  const incident = on.open.get(node.name)
+function inIncident(open: Survey['open'], node: NodeSeen, beat: BeatSeen): boolean {
+  const incident = open.get(node.name)
   return incident !== undefined && sameBoot(beat.boot, incident.boot)
 }
 
 /** One question of an audit: of a method, or of the kubelet port. */
-interface Turn {
+interface Question {
   readonly node: NodeSeen
   readonly beat: BeatSeen
   readonly method?: Method
   /** When it was last asked in this boot; never: -Infinity. */
   readonly askedAt: Ms
+  /** The record knows it of this boot already. */
+  readonly again: boolean
 }
 
-/** Keeps the first few. What was never asked in its boot goes first, the youngest boot before others; then what was asked
- *  longest ago, so that a device that never answers does not keep the others from being heard. */
-function offer(first: Turn[], most: number, turn: Turn): void {
+/** Keeps the first few. What no record knows goes first, and of that what was never asked in its boot, the youngest boot before others;
+ *  then what was asked longest ago, so that a device that never answers does not keep the others from being heard. */
+function offer(first: Question[], most: number, question: Question): void {
   const last = first.at(-1)
-  if (first.length >= most && (most <= 0 || last === undefined || !goesBefore(turn, last))) return
-  const place = first.findIndex((other) => goesBefore(turn, other))
-  first.splice(place === -1 ? first.length : place, 0, turn)
+  if (first.length >= most && (most <= 0 || last === undefined || !goesBefore(question, last))) return
+  const place = first.findIndex((other) => goesBefore(question, other))
+  first.splice(place === -1 ? first.length : place, 0, question)
   if (first.length > most) first.pop()
 }
 
-function goesBefore(one: Turn, other: Turn): boolean {
+function goesBefore(one: Question, other: Question): boolean {
+  if (one.again !== other.again) return other.again
   return one.askedAt === other.askedAt ? one.beat.since > other.beat.since : one.askedAt < other.askedAt
 }
 
-function lookOf({ node, method }: Turn): Look {
+function lookOf({ node, method }: Question): Look {
   return method === undefined ? { do: 'probe', node: node.name, again: false } : { do: 'askDevice', node: node.name, method, purpose: 'audit' }
 }
 
@@ -116,18 +121,66 @@ function duePort(node: NodeSeen, beat: BeatSeen, now: Ms): Ms | undefined {
   const { probe } = node
   if (node.address === '') return undefined
   if (node.busy.size > 0 && node.busy.has(`probe ${node.name}`)) return undefined
-  return dueAgain(probe?.askedAt, probe?.word === 'answered', beat, now)
+  return dueAgain(probe?.askedAt, probe?.word === 'answered', beat, -Infinity, now)
 }
 
-function dueMethod(node: NodeSeen, beat: BeatSeen, method: Method, now: Ms): Ms | undefined {
+function dueMethod(node: NodeSeen, beat: BeatSeen, method: Method, turnAt: Ms, now: Ms): Ms | undefined {
   if (node.busy.size > 0 && node.busy.has(`askDevice ${node.name} ${method.name}`)) return undefined
-  const last = readingsOf(node, method).at(-1)
-  return dueAgain(last?.startedAt, last?.state === 'on', beat, now)
+  const last = lastReading(node, method)
+  return dueAgain(last?.startedAt, last?.state === 'on', beat, turnAt, now)
 }
 
-function dueAgain(lastAt: Ms | undefined, well: boolean, beat: BeatSeen, now: Ms): Ms | undefined {
+function dueAgain(lastAt: Ms | undefined, well: boolean, beat: BeatSeen, turnAt: Ms, now: Ms): Ms | undefined {
   const askedAt = lastAt === undefined || lastAt < beat.since ? -Infinity : lastAt
-  return askedAt === -Infinity || (!well && now - askedAt >= auditAgain) ? askedAt : undefined
+  return askedAt === -Infinity || askedAt < turnAt || (!well && now - askedAt >= auditAgain) ? askedAt : undefined
+}
+
+/** Nothing is older: there was no turn yet, or it gives way to an incident whose programs run. */
+function turnNow({ seen, running }: Survey): Ms {
+  return running.programs > running.devices ? -Infinity : seen.self.turnAt ?? -Infinity
+}
+
+/** Every path of it was asked in the turn, and said on. */
+function keptUp(node: NodeSeen, turnAt: Ms): boolean {
+  if (turnAt === -Infinity) return true
+  for (const level of node.path.levels) {
+    for (const method of level) {
+      const last = lastReading(node, method)
+      if (last === undefined || last.startedAt < turnAt || last.state !== 'on') return false
+    }
+  }
+  return true
+}
+
+/** How far the turn has come: how many paths were asked in it, and how many of nodes that are heard were not. A node that is silent, or in
+ *  an incident, is missed: what its devices are asked then is no audit. Without an agent none ever is audited. */
+export function turnSoFar(seen: Observed, now: Ms): { readonly asked: number; readonly left: number; readonly missed: readonly NodeName[] } {
+  const turnAt = seen.self.turnAt ?? -Infinity
+  const { open } = openOf(seen)
+  const missed: NodeName[] = []
+  let [asked, left] = [0, 0]
+  for (const node of seen.nodes.values()) {
+    const { beat } = node
+    if (node.gone === true || isWithoutAgent(node)) continue
+    const paths = node.path.levels.flat()
+    if (beat === undefined || now - beat.at >= beatsWithin || inIncident(open, node, beat)) {
+      if (paths.length > 0) missed.push(node.name)
+      continue
+    }
+    const unasked = paths.filter((method) => (lastReading(node, method)?.startedAt ?? -Infinity) < turnAt).length
+    left += unasked
+    asked += paths.length - unasked
+  }
+  return { asked, left, missed }
+}
+
+/** Without leaving anything behind: of five thousand nodes, at each tick of a turn. */
+function lastReading(node: NodeSeen, { name, digest }: Method): Reading | undefined {
+  for (let index = node.readings.length - 1; index >= 0; index -= 1) {
+    const reading = node.readings[index]
+    if (reading?.method === name && reading.digest === digest) return reading
+  }
+  return undefined
 }
 
 /** The record speaks of this boot, this machine and this configuration, and every path of it was verified. */
@@ -220,8 +273,15 @@ function pathAudit(node: NodeSeen, method: Method, boot: Boot, lies: readonly Li
   const identity = identityOf(node, method, last, drill)
   // What strayed is this machine's by its device's own word now.
   if (before?.state === 'marked' && (before.identity !== 'mismatch' || identity !== 'proven')) return { ...before, boot }
+  if (before?.state === 'verified' && sameBoot(before.boot, boot) && !refuted(node, method)) return marked({ ...before, identity, ...(drill === undefined ? {} : { drill }) }, lies)
   const state = last?.state === 'on' ? 'verified' : last?.state === 'off' ? 'mismatch' : 'unreachable'
   return marked({ method: method.name, digest: method.digest, boot, state, identity, at: '', evidence: last?.evidence ?? 'not asked', ...(drill === undefined ? {} : { drill }) }, lies)
+}
+
+/** What said on in this boot is not called otherwise for one answer: a device may be busy, or not be reached in a trouble that is over. */
+function refuted(node: NodeSeen, method: Method): boolean {
+  const [before, last] = readingsOf(node, method).slice(-2)
+  return before !== undefined && last !== undefined && before.state !== 'on' && last.state !== 'on' && last.startedAt - before.startedAt >= auditAgain
 }
 
 function identityOf(node: NodeSeen, method: Method, last: Reading | undefined, drill: Drill | undefined): PathAudit['identity'] {

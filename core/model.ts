@@ -43,6 +43,12 @@ export interface Self {
   readonly replicas: readonly string[]
   /** Pods that may be freed now without passing the rate. */
   readonly podBudget: number
+  /** Fence programs that audits may begin now. */
+  readonly auditBudget: number
+  /** When this replica, leading, began the audit's present or latest turn: each path that was not asked since is asked. */
+  readonly turnAt?: Ms
+  /** The latest turn that came to its end, whoever led it; it stands for the audit of every path that was verified and not missed in it. */
+  readonly lastTurn?: { readonly beganAt: Ms; /** So long after its beginning. */ readonly holds: Ms; readonly missed: ReadonlySet<NodeName> }
   /** CSI drivers that say of themselves that they refuse to detach what is in use. */
   readonly safeDrivers: readonly string[]
   /** The cluster-wide pause, with its reason. */

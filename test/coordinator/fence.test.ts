@@ -181,6 +181,9 @@ test('the wait for the device counts: an order whose time is over is never start
   const late = await fence.runMethod(asked({ action: 'off', method: method({ orderWithin: 30 }) }))
   assert.equal([late.state, late.ran], ['unknown', false])
   assert.match(late.reason, /busy all the while/)
+  assert.is(late.gaveWay, false)
+  const audit = await fence.runMethod(asked({ purpose: 'audit', method: method({ statusWithin: 30 }) }))
+  assert.ok(audit.gaveWay, 'an audit whose turn never came says nothing of the path')
   runs[0]?.end(0)
   await first
   assert.is(runs.length, 1)

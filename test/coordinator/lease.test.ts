@@ -116,6 +116,24 @@ test('a leader renews each second with one write and no reading', async () => {
   await end(clock, { elector, story: [] })
 })
 
+test('what a leader notes stands on the lease with its next renewal, and whoever takes the lease leaves it there', async () => {
+  const clock = virtualClock()
+  const server = leaseServer(clock)
+  server.state.lease = released(4)
+  let note = {}
+  const one = stand(server, clock, 'one', { note: () => note })
+  await clock.runFor(500)
+  note = { turn: '7' }
+  await clock.runFor(1_000)
+  assert.equal(one.elector.annotations(), { kept: 'yes', turn: '7' })
+  await end(clock, one)
+  const two = stand(server, clock, 'two', { note: () => (two.elector.leads() === undefined ? { turn: 'of a time when it led before' } : {}) })
+  await clock.runFor(500)
+  assert.is(two.elector.leads(), 6)
+  assert.equal(server.state.lease.metadata.annotations, { kept: 'yes', turn: '7' })
+  await end(clock, two)
+})
+
 test('a dead leader is followed within five seconds, under the next term', async () => {
   const clock = virtualClock()
   const server = leaseServer(clock)

@@ -26,6 +26,8 @@ interface Small {
   ask: (witness: string) => Promise<{ word: 'hears' | 'deaf'; proven: boolean } | undefined>
   end: Partial<MethodEnd>
   whisperAddress: string | undefined
+  /** What audits may begin. */
+  budget: 0 | 1
   /** What is heard of node-2. */
   beat: BeatSeen | undefined
   look(look: Look): Promise<boolean>
@@ -39,7 +41,7 @@ function small(): Small {
   const observation = createObservation(clock, 'replica-0', { heard: () => world.beat, forget: () => undefined })
   let version = 0
   const world: Omit<Small, 'look'> = {
-    clock, observation, gets: [], checked: [], asked: [], runs: [], whisperAddress: '10.0.0.2:7000', end: {}, beat: undefined,
+    clock, observation, gets: [], checked: [], asked: [], runs: [], whisperAddress: '10.0.0.2:7000', budget: 1, end: {}, beat: undefined,
     answer: () => refused, probe: async () => 'answered', ask: async () => ({ word: 'deaf', proven: false }),
     node(uid = 'uid-1', address = '10.0.0.2') {
       version += 1
@@ -58,7 +60,7 @@ function small(): Small {
     beats, observation, log: silentLog, stopping: new AbortController().signal,
     api: { get: async <T>(path: string) => { world.gets.push(path); return await world.answer(path, world.gets.length) as Answer<T> } },
     fences: { method: (_, wanted) => (wanted.digest === configured.digest ? configured : undefined) },
-    host: { clock, probe: () => world.probe() },
+    host: { clock, probe: () => world.probe() }, audits: { take: () => world.budget },
     runner: {
       runMethod: async (run) => {
         world.runs.push(run)
@@ -286,6 +288,15 @@ test('of a pod is kept what a decision needs: owner, priority, claims, generic e
   assert.ok(readPod(pod({}, { 'kubernetes.io/config.mirror': 'h' })).exempt !== undefined)
   assert.is(readPod(pod(owner('ReplicaSet'))).exempt, undefined)
   assert.ok(readPod(pod({ deletionTimestamp: 'now' })).terminating)
+})
+
+test('an audit begins no program beyond what may be begun, an incident does', async () => {
+  const on = small()
+  on.budget = 0
+  assert.is(await on.look(askDevice), false)
+  assert.is(on.runs.length, 0)
+  assert.ok(await on.look({ ...askDevice, purpose: 'incident' }))
+  assert.is(on.runs.length, 1)
 })
 
 test.run()

@@ -1,10 +1,10 @@
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
-import { audits } from '../../core/audit.ts'
+import { audits, turnSoFar } from '../../core/audit.ts'
 import type { Incident, IncidentStatus, ProofRecord } from '../../core/incident.ts'
 import type { NodeSeen, PathAudit } from '../../core/model.ts'
 import { survey } from '../../core/survey.ts'
-import { attempt, beat, boot, incident, method, newBoot, node, now, policy, proofRecord, reading, record, seen, seenOrder, silent } from './world.ts'
+import { attempt, beat, boot, incident, method, newBoot, node, now, policy, proofRecord, reading, record, seen, seenOrder, self, silent } from './world.ts'
 
 const test = suite('audit')
 
@@ -302,6 +302,66 @@ test('a record that says nothing of the gate is not written for that alone', () 
   for (const gate of ['open', 'absent', undefined] as const) assert.equal(gated(undefined, gate), [])
   const first = fresh('node-2', { beat: beat({ gate: 'absent', gateSince: now }), readings: [reading('on', now - 8_000)] })
   assert.equal(audited([first]).map((one) => (one.do === 'record' ? one.record.gate : one.do)), ['absent'])
+})
+
+// Turns: every path again, while all is well.
+
+const turnAt = now - 60_000
+const inTurn = (nodes: readonly NodeSeen[], incidents: readonly Incident[] = []) => audits(survey(seen(nodes, incidents, self({ turnAt })), now, [policy]))
+const asked = (nodes: readonly NodeSeen[]): string[] => inTurn(nodes).flatMap((one) => (one.do === 'askDevice' ? one.node : []))
+
+test('in a turn each path that was verified before is asked once more', () => {
+  assert.equal(asked([well()]), ['node-2'])
+  assert.equal(asked([well({ readings: [reading('on', turnAt - 1)] })]), ['node-2'])
+  assert.equal(inTurn([well({ readings: [reading('on', turnAt)] })]), [])
+  for (const changes of [silent, { gone: true }] as const) assert.equal(asked([well(changes)]), [])
+})
+
+const turned = (name: string, ago: number) => well({ name, record: record({ nodeUid: `uid-${name}`, machine: `machine-${name.slice(-1)}` }), readings: [reading('on', turnAt - ago, turnAt - ago + 100, { machine: `machine-${name.slice(-1)}` })] })
+
+test('a new boot goes before whatever the turn asks, and the turn goes on with what was asked longest ago', () => {
+  assert.equal(asked([turned('node-1', 5_000), turned('node-3', 9_000), booted('node-4', 9_000)]), ['node-4', 'node-3'])
+})
+
+test('a turn asks nothing while a program of an incident runs; a new boot is asked all the same', () => {
+  const hit = node({ name: 'node-9', ...silent, busy: new Set(['askDevice node-9 bmc-off']) })
+  assert.equal(asked([well(), hit]), [])
+  assert.equal(asked([fresh('node-3'), hit]), ['node-3'])
+})
+
+const recorded = (...said: readonly [NodeSeen['readings'][number]['state'], number][]) => inTurn([well({ readings: said.map(([state, ago]) => reading(state, now - ago)), beat: beat({ answered: { issuedAt: now - 50, boot } }) })])
+  .map((one) => (one.do === 'record' ? one.record.paths.map(({ state }) => state).join() : one.do))
+
+test('one answer otherwise than on is asked again before the record says so', () => {
+  assert.equal(recorded(['unknown', 14_000]), [])
+  assert.equal(recorded(['unknown', 16_000]), ['askDevice'])
+  assert.equal(recorded(['unknown', 16_000], ['unknown', 900]), ['unreachable'])
+  assert.equal(recorded(['off', 16_000], ['off', 900]), ['mismatch'])
+  assert.equal(recorded(['unknown', 3_000], ['unknown', 2_000], ['unknown', 900]), [], 'asked of a suspect, three times in three seconds')
+  assert.equal(recorded(['unknown', 16_000], ['on', 900]), [])
+})
+
+const pressed = (auditBudget: number) => audits(survey(seen([fresh('node-1'), fresh('node-3')], [], self({ auditBudget })), now, [policy])).filter((one) => one.do === 'askDevice').length
+
+test('no more programs begin than may: the first audits of a new boot neither', () => {
+  assert.equal([0, 1, 2, 30].map(pressed), [0, 1, 2, 2])
+})
+
+const soFar = (nodes: readonly NodeSeen[], incidents: readonly Incident[] = []) => {
+  const so = turnSoFar(seen(nodes, incidents, self({ turnAt })), now)
+  return [so.asked, so.left, so.missed.join()]
+}
+
+test('a turn is over when every path of every node that is heard, and in no incident, was asked in it; the others are named', () => {
+  const done = well({ name: 'node-1', readings: [reading('on', turnAt)] })
+  assert.equal(soFar([done, well()]), [1, 1, ''])
+  assert.equal(soFar([done, well({ readings: [reading('unknown', turnAt)] })]), [2, 0, ''], 'it did not answer, and was asked')
+  assert.equal(soFar([done, well({ gone: true })]), [1, 0, ''])
+  assert.equal(soFar([done, well(silent)]), [1, 0, 'node-2'])
+  assert.equal(soFar([done, well({ ...silent, readings: [reading('off', now - 100)] })]), [1, 0, 'node-2'], 'asked because it is silent')
+  assert.equal(soFar([done, well()], [incident({ phase: 'Running' })]), [1, 0, 'node-2'])
+  assert.equal(soFar([done, fresh('node-2', { beat: undefined })]), [1, 0, ''], 'without an agent')
+  assert.equal(soFar([done, well({ busy: new Set(['askDevice node-2 bmc-off']) })]), [1, 1, ''], 'it is being asked')
 })
 
 test.run()
