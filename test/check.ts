@@ -47,12 +47,14 @@ function names(file: string): string[] {
 
 /** What makes uvu silently green. */
 function greens(file: string, text: string): string[] {
-  const suites = text.match(/= suite(<[^>]*>)?\(/g)?.length ?? 0
-  const runs = text.match(/^\w+\.run\(\)/gm)?.length ?? 0
+  const suites = [...text.matchAll(/const (\w+) = suite(?:<[^>]*>)?\(/g)].map(([, name]) => name)
+  // What is registered behind its run is never run, and says nothing.
+  const runs = [.../(?:\w+\.run\(\)\s*)+$/.exec(text)?.[0].matchAll(/(\w+)\.run/g) ?? []].map(([, name]) => name)
+  const elsewhere = (text.match(/\b\w+\.run\(\)/g)?.filter((call) => suites.includes(call.slice(0, -6))).length ?? 0) - runs.length
   // A clock's own `after` arms a timer and hooks nothing.
   const traps = text.match(/(?<!lock)\.(only|skip|before|after)\b(\.each)?\(/g) ?? []
   return [
-    ...(suites === 0 || runs !== suites ? [`greens: ${file} has ${suites} suites and runs ${runs}`] : []),
+    ...(suites.length === 0 || suites.toSorted().join() !== runs.toSorted().join() || elsewhere > 0 ? [`greens: ${file} is to end with one run of each of its suites: ${suites.join(', ') || 'none'}`] : []),
     ...traps.map((trap) => `greens: ${file} uses ${trap}`),
   ]
 }

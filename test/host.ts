@@ -1,6 +1,6 @@
 // Runs test files one after the other in one process, and says before each which it is: test/run.ts counts behind those lines.
 // Files of one part of the product share what costs the most, its modules and the machine code they become.
-import { argv, stdout } from 'node:process'
+import { argv, env, stdout } from 'node:process'
 import { resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'
 
@@ -9,10 +9,15 @@ const uvu = globalThis as typeof globalThis & { UVU_DEFER?: 1; UVU_QUEUE?: unkno
 uvu.UVU_DEFER = 1
 const { exec } = await import('uvu')
 
+/** What one file could leave behind for the next to lean on, or to be silenced by. */
+const surroundings = (): string => JSON.stringify([{ ...env }, ['uncaughtException', 'unhandledRejection'].map((what) => process.listenerCount(what))])
+
 for (const file of argv.slice(2)) {
   uvu.UVU_QUEUE = [[null]]
+  const before = surroundings()
   stdout.write(`\n== ${file}\n`)
   await import(pathToFileURL(resolve(file)).href)
   await exec()
+  if (surroundings() !== before) throw new Error(`${file} leaves the environment or the process's listeners changed`)
 }
 stdout.write('\n== end\n')

@@ -51,6 +51,8 @@ for (const [what, text] of [
 
 for (const [what, text] of [
   ['a file that cannot be loaded', 'throw new Error("planted")\n'],
+  ['a variable left for the next file to lean on', `${head}test('one', () => { process.env['PLANTED'] = '1' })\ntest.run()\n`],
+  ['a listener left that swallows what the next file throws', `${head}test('one', () => { process.on('uncaughtException', () => undefined) })\ntest.run()\n`],
   ['an end in the middle, and well by its code', `${head}test('one', () => undefined)\ntest('two', () => process.exit(0))\ntest.run()\n`],
 ] as const) {
   test(`${what} fails, and with it what its process did not come to`, async () => {
@@ -62,6 +64,11 @@ for (const [what, text] of [
 test('a file that never ends, or whose process never does, fails at the deadline', async () => {
   assert.is((await ran([well, `${head}test('one', () => new Promise(() => setInterval(() => undefined, 1_000)))\ntest.run()\n`], 3_000)).failed, 1)
   assert.equal(await ran([well, `${well}setInterval(() => undefined, 1_000)\n`], 3_000).then(({ failed }) => failed), 1)
+})
+
+test('a child left running, which holds the output, is ended with its file, and the file fails', async () => {
+  const child = `${head}import { spawn } from 'node:child_process'\ntest('one', () => void spawn('sleep', ['100'], { stdio: 'inherit' }).unref())\ntest.run()\n`
+  assert.equal(await ran([well, child], 60_000), { passed: 3, failed: 1, skipped: 0 })
 })
 
 test.run()

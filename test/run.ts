@@ -18,6 +18,8 @@ type Batch = readonly string[]
 const processesAtOnce = availableParallelism() + 2
 /** For each file of a batch. */
 const fileDeadline = 170_000
+/** From the end of a process to that of its output. */
+const letsGoWithin = 2_000
 const host = fileURLToPath(new URL('host.ts', import.meta.url))
 /** A process of its own each, and before all others: those that wait for real timers beside those that reckon. */
 const alone = [
@@ -29,6 +31,12 @@ const shared = ['test/stories/', 'test/coordinator/', 'test/sim/', 'test/core/',
 /** So many of those alone go before the batches. */
 const longest = 4
 const slowTiers = ['test/control-plane/', 'test/devices/', 'test/nodes/', 'test/bench/']
+
+/** What is to be ended or removed when this process ends, whoever ends it. */
+const ends = new Set<() => void>()
+process.once('exit', () => {
+  for (const end of ends) end()
+})
 
 if (import.meta.main) {
   const wanted = argv.slice(2)
@@ -64,8 +72,11 @@ export async function runBatches(batches: readonly Batch[], width: number, deadl
   const tally: Tally = { passed: 0, failed: 0, skipped: 0 }
   const queue = [...batches]
   if (queue.length === 0) return { passed: 0, failed: 1, skipped: 0 }
+  for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => exit(1))
   // Most of what a short process does is to compile the same modules: once is enough for all.
   const compiled = mkdtempSync(join(tmpdir(), 'holdfast-compiled-'))
+  const remove = () => rmSync(compiled, { recursive: true, force: true })
+  ends.add(remove)
   const worker = async () => {
     for (let batch = queue.shift(); batch !== undefined; batch = queue.shift()) {
       for (const { passed, failed, skipped } of await runBatch(batch, deadline, compiled)) {
@@ -76,7 +87,8 @@ export async function runBatches(batches: readonly Batch[], width: number, deadl
     }
   }
   await Promise.all(Array.from({ length: width }, worker))
-  rmSync(compiled, { recursive: true, force: true })
+  remove()
+  ends.delete(remove)
   return tally
 }
 
@@ -101,13 +113,16 @@ interface HostRun { readonly files: ReadonlyMap<string, Said>; readonly ended: n
 
 function runHost(batch: Batch, deadline: number, compiled: string): Promise<HostRun> {
   return new Promise((resolve) => {
-    const child = spawn(execPath, [host, ...batch], { env: { ...process.env, FORCE_COLOR: '0', NO_COLOR: '1', NODE_COMPILE_CACHE: compiled }, stdio: ['ignore', 'pipe', 'pipe'] })
+    // A group of its own, so that what it started ends with it.
+    const child = spawn(execPath, [host, ...batch], { detached: true, env: { ...process.env, FORCE_COLOR: '0', NO_COLOR: '1', NODE_COMPILE_CACHE: compiled }, stdio: ['ignore', 'pipe', 'pipe'] })
     const files = new Map<string, Said>()
-    let [current, late, ended]: [Said | undefined, boolean, boolean] = [undefined, false, false]
+    let [current, late, ended, held, code]: [Said | undefined, boolean, boolean, boolean, number | null] = [undefined, false, false, false, null]
+    const end = () => endGroup(child.pid)
     const kill = () => {
       late = true
-      child.kill('SIGKILL')
+      end()
     }
+    ends.add(end)
     let timer = setTimeout(kill, deadline)
     const take = (line: string) => {
       const file = /^== (.*)$/.exec(line)?.[1]
@@ -122,11 +137,29 @@ function runHost(batch: Batch, deadline: number, compiled: string): Promise<Host
       else files.set(file, current = { began: Date.now(), output: '' })
     }
     for (const stream of [child.stdout, child.stderr]) createInterface({ input: stream }).on('line', take)
-    child.on('close', (code) => {
+    child.on('exit', (exitCode) => {
+      code = exitCode
+      // What it left running may hold its output for ever.
+      setTimeout(() => {
+        held = true
+        end()
+        for (const stream of [child.stdout, child.stderr]) stream.destroy()
+      }, letsGoWithin).unref()
+    })
+    child.on('close', () => {
       clearTimeout(timer)
-      resolve({ files, ended: Date.now(), late, wellEnded: ended && !late && code === 0 })
+      ends.delete(end)
+      resolve({ files, ended: Date.now(), late, wellEnded: ended && !late && !held && code === 0 })
     })
   })
+}
+
+function endGroup(pid: number | undefined): void {
+  try {
+    if (pid !== undefined) process.kill(-pid, 'SIGKILL')
+  } catch {
+    // All of it has ended.
+  }
 }
 
 /** Sums over every suite of the file: uvu prints Total, Passed and Skipped once a process. */

@@ -29,6 +29,8 @@ export interface Outcome {
 const usualPatience: Ms = 1_800_000
 /** What nobody of us switched off, a person switches on after so long. */
 const personComes: Ms = 420_000
+/** A machine that a person switched on boots, and what it lacks still is given back. */
+const settlesWithin: Ms = 120_000
 
 export async function run(schedule: Schedule): Promise<Outcome> {
   const { scene, seed, troubles, reliefAt, shortest, patience = usualPatience } = schedule
@@ -117,26 +119,29 @@ async function quiet(on: Stage, court: Court, patience: Ms): Promise<readonly Vi
   const relieved = on.world.clock.now()
   let ours: readonly Violation[] | undefined
   let left = unfinished(on)
-  while (left.length > 0 && on.world.clock.now() < relieved + patience) {
+  let settles = relieved
+  while ((left.length > 0 || on.world.clock.now() < settles) && on.world.clock.now() < relieved + patience) {
     await on.run(5_000)
     left = unfinished(on)
     if (on.world.clock.now() <= relieved + personComes) continue
     ours ??= court.leftInTheDark()
-    person(on)
+    if (person(on)) settles = on.world.clock.now() + settlesWithin
   }
   return [...ours ?? [], ...left.map((what): Violation => ({ judge: 'liveness', what }))]
 }
 
-/** Somebody comes and switches on what is off, and resets what is frozen and nobody had a word about. */
-function person({ world }: Stage): void {
+/** Somebody comes and switches on what is off, and resets what is frozen and nobody had a word about. Whether there was any. */
+function person({ world }: Stage): boolean {
+  const still = [...world.nodes].filter(([, { machine }]) => machine.state() === 'off' || machine.frozen())
   for (const { plugs, turn, kind } of new Set(world.devices.values())) {
     if (kind === 'port') continue
     for (const [plug, { machine, switched }] of plugs) if (switched === 'off' && machine?.state() === 'off') turn(plug, 'on')
   }
-  for (const [name, { machine }] of world.nodes) {
+  for (const [name, { machine }] of still) {
     if (machine.state() === 'off') world.powerOn(name)
     if (machine.frozen()) world.reboot(name, 1_000)
   }
+  return still.length > 0
 }
 
 /** Which of its own words the product has said: coverage is read off what it writes and logs, not built into it. */

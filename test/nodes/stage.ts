@@ -108,7 +108,11 @@ function rendered({ folder }: Cluster, values: Values): string {
 }
 
 const policy = {
-  apiVersion: 'holdfast.dev/v1alpha1', kind: 'HoldfastPolicy', metadata: { name: 'lab' }, spec: { profile: 'fast', nodeDownPodDeletionPolicy: 'DeleteAllPods' },
+  apiVersion: 'holdfast.dev/v1alpha1', kind: 'HoldfastPolicy', metadata: { name: 'lab' }, spec: {
+    profile: 'fast', nodeDownPodDeletionPolicy: 'DeleteAllPods',
+    // A machine that dies five times in an hour stays off; here they die for a living.
+    brakes: { repeatLimit: 0 },
+  },
 } as KubeObject // a kind of ours, written as a person would
 
 /** The CSI external-attacher is not to be had from the module proxy: the simulated world's, which attaches whatever it is asked to
