@@ -6,6 +6,7 @@ import { policyOf, type Policy } from '../core/policy.ts'
 import { machineKey } from '../core/proof.ts'
 import type { KeptNode } from '../coordinator/kubernetes.ts'
 import type { Cluster, DaemonSet, Part } from './cluster.ts'
+import { agoOf, auditAge } from './audit-age.ts'
 import type { Paint } from './paint.ts'
 
 export interface Category {
@@ -26,15 +27,17 @@ const docs = 'docs/checks.md'
 const ourKinds = ['holdfastpolicies', 'nodefences', 'noderecords']
 const oldest = 34
 const mostNamed = 5
+/** Where turns begin each hour, as they do unless it is set. */
+const firstTurnWithin = 3 * 3_600_000
 
 /** `moves`: whether the coordinator's Lease was seen to move. */
-export function check(cluster: Cluster, moves: boolean): readonly Category[] {
+export function check(cluster: Cluster, moves: boolean, wall: number): readonly Category[] {
   return [
     { name: 'kubernetes', checks: [apiAnswers(cluster), versionKnown(cluster), kindsInstalled(cluster)] },
     { name: 'coordinator', checks: [leads(cluster, moves), notPaused(cluster)] },
     { name: 'policies', checks: [policiesValid(cluster), nodesSelected(cluster), policiesAct(cluster)] },
     { name: 'agents', checks: [agentsRun(cluster), agentsHeard(cluster), gatesAsked(cluster)] },
-    { name: 'fence paths', checks: [pathsConfigured(cluster), pathsVerified(cluster), identityProven(cluster), portsHeard(cluster)] },
+    { name: 'fence paths', checks: [pathsConfigured(cluster), pathsVerified(cluster), auditsCurrent(cluster, wall), identityProven(cluster), portsHeard(cluster)] },
     { name: 'taints', checks: [taintsOwned(cluster)] },
     { name: 'incidents', checks: [fencesReadable(cluster)] },
     { name: 'storage', checks: [pluginsTolerate(cluster), freedByNobodyElse(cluster)] },
@@ -202,6 +205,22 @@ function pathsVerified(cluster: Cluster): Checked {
     const faulty = recorded(cluster).flatMap(({ name, record }) => (record?.paths ?? []).filter(({ state }) => state !== 'verified').map(({ method, state, evidence }) => `${name} ${method} ${state} (${evidence})`))
     return faulty.length === 0 ? undefined : few(faulty)
   })
+}
+
+/** A node that is off is audited no more; that nothing is audited any more is a fault of ours. */
+function auditsCurrent(cluster: Cluster, wall: number): Checked {
+  const { lease, nodes, records } = cluster
+  const turn = lease.ok ? lease.value.turn : undefined
+  const halted = turn !== undefined && wall > Date.parse(turn.stale)
+  const ago = turn === undefined ? 'no turn has come to its end yet' : `turn ${turn.turn} began ${agoOf({ at: Date.parse(turn.began) }, wall)}`
+  const description = `every fence path was audited again lately${turn === undefined ? '' : `: ${ago}`}`
+  return claim('audits-current', description, [lease, nodes, records].filter((part) => part.ok || part.kind !== 'notFound'), () => {
+    const audits = recorded(cluster).flatMap(({ name, record }) => (record?.paths ?? []).map((path) => ({ name, method: path.method, ...auditAge(name, path, turn, wall) })))
+    if (turn === undefined && audits.every(({ at = wall }) => wall - at < firstTurnWithin)) return undefined
+    const stale = audits.filter((audit) => audit.stale || turn === undefined).map((audit) => `${audit.name} ${audit.method} (${agoOf(audit, wall)})`)
+    if (stale.length === 0) return undefined
+    return `${turn === undefined ? `${ago}, and the latest audits are old` : 'stale'}: ${few(stale)}`
+  }, halted || turn === undefined ? 'error' : 'warning')
 }
 
 function identityProven(cluster: Cluster): Checked {

@@ -1,6 +1,8 @@
 // What the CLI knows of a cluster: read from the API server once, part by part. A part that may not be read, or is not there,
 // is a part with a reason, so that a person with few rights still sees the rest.
 import type { Api, ApiError, KubeObject } from '../coordinator/api.ts'
+import { readAuditTurn, type AuditTurn } from '../coordinator/audit-turns.ts'
+import type { Lease } from '../coordinator/lease.ts'
 import { keepNode, paths, type KeptNode } from '../coordinator/kubernetes.ts'
 import { fencesPath, readIncident } from '../coordinator/node-fence.ts'
 import { readRecord, recordsPath } from '../coordinator/node-record.ts'
@@ -57,6 +59,8 @@ export interface LeaseSeen {
   readonly holder: string
   readonly term: number
   readonly renewTime: string
+  /** The latest turn of the audit that came to its end. */
+  readonly turn?: AuditTurn
 }
 
 export interface AgentPod {
@@ -158,8 +162,9 @@ function policySeen(object: KubeObject): PolicySeen {
   return { name: object.metadata.name, faults: read.ok ? '' : showFaults(read.faults), ...(policy === undefined ? {} : { policy }) }
 }
 
-function leaseOf({ spec = {} }: { spec?: { holderIdentity?: string | null; leaseTransitions?: number; renewTime?: string } }): LeaseSeen {
-  return { holder: spec.holderIdentity ?? '', term: spec.leaseTransitions ?? 0, renewTime: spec.renewTime ?? '' }
+function leaseOf({ metadata, spec = {} }: Lease): LeaseSeen {
+  const turn = readAuditTurn(metadata.annotations)
+  return { holder: spec.holderIdentity ?? '', term: spec.leaseTransitions ?? 0, renewTime: spec.renewTime ?? '', ...(turn === undefined ? {} : { turn }) }
 }
 
 async function pauseOf(api: Api, namespace: string): Promise<Cluster['pause']> {

@@ -76,9 +76,10 @@ export async function main(input: readonly string[], terminal: Terminal): Promis
 
 async function status(api: Api, { namespace, json, paint: paints }: Wanted, { print }: Terminal): Promise<number> {
   const cluster = await readCluster(api, namespace)
-  const found = statusOf(cluster)
+  const wall = machineClock.wall()
+  const found = statusOf(cluster, wall)
   if (json) print(JSON.stringify(found))
-  else for (const line of statusLines(found, machineClock.wall(), paints)) print(line)
+  else for (const line of statusLines(found, wall, paints)) print(line)
   return cluster.nodes.ok ? 0 : 1
 }
 
@@ -86,7 +87,7 @@ async function checks(api: Api, { namespace, json, paint: paints }: Wanted, { pr
   const cluster = await readCluster(api, namespace)
   const { lease } = cluster
   const moves = lease.ok && lease.value.holder !== '' && await leaseMoves(api, machineClock, namespace, lease.value, leaseWithin)
-  const categories = check(cluster, moves)
+  const categories = check(cluster, moves, machineClock.wall())
   if (json) print(JSON.stringify({ success: succeeded(categories), categories }))
   else for (const line of checkLines(categories, paints)) print(line)
   return succeeded(categories) ? 0 : 1

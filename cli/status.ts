@@ -1,12 +1,15 @@
 // holdfast status: is it well? One line, then a tree for each open incident: what was done, when, and what it waits for.
 import { outOfServiceKey, quarantineKey } from '../core/clear.ts'
 import type { Hold, Incident, Moment } from '../core/incident.ts'
-import { sameBoot, type NodeRecord } from '../core/model.ts'
+import { sameBoot, type NodeRecord, type PathAudit } from '../core/model.ts'
+import type { AuditTurn } from '../coordinator/audit-turns.ts'
 import type { KeptNode } from '../coordinator/kubernetes.ts'
 import { onlyWatched } from '../coordinator/policies.ts'
 import { partNames, type Cluster, type Parts, type UnreadableFence } from './cluster.ts'
+import { agoOf, auditAge } from './audit-age.ts'
 import { few } from './check.ts'
 import type { Paint } from './paint.ts'
+import { span } from './span.ts'
 
 export interface Status {
   readonly well: boolean
@@ -17,7 +20,10 @@ export interface Status {
   readonly pathless: readonly string[]
   /** Nodes whose gate is wanted and not asked by their runtime: pods start there unasked. */
   readonly gateless: readonly string[]
-  readonly paths: { readonly verified: number; readonly all: number }
+  /** `turn`: when the latest turn of the audit that came to its end began. */
+  readonly paths: { readonly verified: number; readonly all: number; readonly turn?: string }
+  /** Paths whose latest audit is too old, each with its node and when that was. */
+  readonly stale: readonly { readonly node: string; readonly method: string; readonly at?: string }[]
   /** Sentences: for which nodes nothing would be done, and why. */
   readonly watched: readonly string[]
   readonly pausedPolicies: readonly { readonly policy: string; readonly reason: string; readonly by: string }[]
@@ -31,14 +37,16 @@ export interface Status {
 
 const mostClosed = 5
 
-export function statusOf(cluster: Cluster): Status {
+export function statusOf(cluster: Cluster, wall: number): Status {
   const { nodes, incidents, records, lease, pause, policies } = cluster
   const known = nodes.ok ? nodes.value : []
   const told = (incidents.ok ? incidents.value : []).toSorted((one, other) => begun(other) - begun(one))
   const open = told.filter(({ status }) => status.phase !== 'Final')
   const notReady = known.filter(({ ready }) => ready.status !== 'True').map(name)
   const quarantined = known.filter((node) => tainted(node, quarantineKey) || tainted(node, outOfServiceKey)).map(name)
-  const audits = records.ok ? known.flatMap((node) => pathsOf(node, records.value)) : []
+  const turn = lease.ok ? lease.value.turn : undefined
+  const audits = records.ok ? known.flatMap((node) => pathsOf(node, records.value, turn, wall)) : []
+  const stale = audits.flatMap(({ node, method, state, at }) => (state === 'stale' && method !== undefined ? [{ node, method, ...(at === undefined ? {} : { at: new Date(at).toISOString() }) }] : []))
   const pathless = records.ok ? known.filter((node) => recordOf(node, records.value)?.paths.length === 0).map(name) : []
   const inForce = (policies.ok ? policies.value : []).flatMap(({ policy }) => (policy === undefined ? [] : [policy]))
   const watched = policies.ok ? onlyWatched(known.map((node) => ({ name: name(node), labels: node.metadata.labels ?? {} })), inForce) : []
@@ -46,12 +54,12 @@ export function statusOf(cluster: Cluster): Status {
   const troubled = new Set([...notReady, ...quarantined, ...open.map(({ nodeName }) => nodeName), ...cluster.unreadable.map(({ node }) => node)])
   return {
     well: troubled.size === 0 && known.length > 0 && lease.ok && lease.value.holder !== '' && (!pause.ok || pause.value === undefined)
-      && pathless.length === 0 && watched.length === 0 && pausedPolicies.length === 0,
+      && pathless.length === 0 && stale.length === 0 && watched.length === 0 && pausedPolicies.length === 0,
     ...(lease.ok && lease.value.holder !== '' ? { leader: lease.value.holder } : {}),
     ...(pause.ok && pause.value !== undefined ? { pause: pause.value } : {}),
     nodes: { all: known.length, well: known.filter((node) => !troubled.has(name(node))).length, notReady, quarantined },
     pathless, gateless: records.ok ? known.filter((node) => recordOf(node, records.value)?.gate === 'absent').map(name) : [],
-    paths: { verified: audits.filter((state) => state === 'verified').length, all: audits.length },
+    paths: { verified: audits.filter(({ state }) => state === 'verified').length, all: audits.length, ...(turn === undefined ? {} : { turn: turn.began }) }, stale,
     watched, pausedPolicies,
     open, closed: told.filter(({ status }) => status.phase === 'Final').slice(0, mostClosed),
     unreadable: cluster.unreadable, unread: unread(cluster),
@@ -83,13 +91,24 @@ function recordOf(node: KeptNode, records: ReadonlyMap<string, NodeRecord>): Nod
   return record?.nodeUid === node.metadata.uid ? record : undefined
 }
 
+interface PathSeen {
+  readonly node: string
+  readonly method?: string
+  readonly state: PathAudit['state'] | 'unaudited' | 'missing' | 'another boot' | 'stale'
+  readonly at?: number
+}
+
 /** One for each path that the node ought to have, and it ought to have one. */
-function pathsOf(node: KeptNode, records: ReadonlyMap<string, NodeRecord>): string[] {
+function pathsOf(node: KeptNode, records: ReadonlyMap<string, NodeRecord>, turn: AuditTurn | undefined, wall: number): PathSeen[] {
   const record = recordOf(node, records)
-  if (record === undefined) return ['unaudited']
-  if (record.paths.length === 0) return ['missing']
+  const of = { node: name(node) }
+  if (record === undefined) return [{ ...of, state: 'unaudited' }]
+  if (record.paths.length === 0) return [{ ...of, state: 'missing' }]
   const present = sameBoot(record.boot, node.bootId)
-  return record.paths.map(({ state }) => (present ? state : 'stale'))
+  return record.paths.map((path) => {
+    const { at, stale } = auditAge(of.node, path, turn, wall)
+    return { ...of, method: path.method, state: !present ? 'another boot' : stale && path.state === 'verified' ? 'stale' : path.state, ...(at === undefined ? {} : { at }) }
+  })
 }
 
 export function statusLines(status: Status, wall: number, paint: Paint): string[] {
@@ -104,7 +123,7 @@ export function statusLines(status: Status, wall: number, paint: Paint): string[
     nodes.notReady.length > 0 && paint.bad(`${glyphs.bad} ${nodes.notReady.length} not ready`),
     nodes.quarantined.length > 0 && paint.warn(`${glyphs.warn} ${nodes.quarantined.length} quarantined`),
     nodes.all === 0 && paint.warn(`${glyphs.warn} no nodes`),
-    pathWords(status, paint),
+    pathWords(status, wall, paint),
     leader === undefined ? paint.bad(`${glyphs.bad} no replica leads`) : `leader ${leader}`,
   ].filter((word) => word !== false)
   return [
@@ -113,6 +132,7 @@ export function statusLines(status: Status, wall: number, paint: Paint): string[
     ...status.pausedPolicies.map(({ policy, by, reason }) => paint.warn(`${glyphs.warn} policy ${policy} is paused by ${by}: ${reason}`)),
     ...status.watched.map((sentence) => paint.warn(`${glyphs.warn} ${sentence}`)),
     ...(status.pathless.length === 0 ? [] : [paint.warn(`${glyphs.warn} no fence path: ${few(status.pathless)}`)]),
+    ...(status.stale.length === 0 ? [] : [paint.warn(`${glyphs.warn} audited too long ago: ${few(status.stale.map(({ node, method, at }) => `${node} ${method} (${agoOf(at === undefined ? {} : { at: Date.parse(at) }, wall)})`))}`)]),
     ...(status.gateless.length === 0 ? [] : [paint.warn(`${glyphs.warn} no gate, taints alone hold pods: ${few(status.gateless)}`)]),
     ...(status.unreadable.length === 0 ? [] : ['', ...status.unreadable.flatMap((fence) => leftAlone(fence, paint))]),
     ...open.flatMap((incident) => ['', ...tree(incident, wall, paint)]),
@@ -121,10 +141,10 @@ export function statusLines(status: Status, wall: number, paint: Paint): string[
   ]
 }
 
-function pathWords({ paths, pathless }: Status, paint: Paint): string {
-  const words = `paths ${paths.verified}/${paths.all} verified`
+function pathWords({ paths, pathless, stale }: Status, wall: number, paint: Paint): string {
+  const words = `paths ${paths.verified}/${paths.all} verified${paths.turn === undefined ? '' : `, audited ${agoOf({ at: Date.parse(paths.turn) }, wall)}`}`
   if (paths.all === 0) return paint.warn('no fence path')
-  return pathless.length === 0 ? words : paint.warn(`${paint.glyphs.warn} ${words}`)
+  return pathless.length + stale.length === 0 ? words : paint.warn(`${paint.glyphs.warn} ${words}`)
 }
 
 function leftAlone({ name: fence, node, faults }: UnreadableFence, paint: Paint): string[] {
@@ -191,14 +211,6 @@ function begun({ status }: Incident): number {
 
 function offset(at: string | undefined, began: number): string {
   return `+${((Date.parse(at ?? '') - began) / 1_000).toFixed(1)} s`.padStart(9)
-}
-
-export function span(milliseconds: number): string {
-  const seconds = Math.max(0, milliseconds / 1_000)
-  if (!Number.isFinite(seconds)) return 'an unknown time'
-  if (seconds < 60) return `${seconds.toFixed(1)} s`
-  if (seconds < 3_600) return `${Math.floor(seconds / 60)} min ${Math.floor(seconds % 60)} s`
-  return `${Math.floor(seconds / 3_600)} h ${Math.floor((seconds % 3_600) / 60)} min`
 }
 
 function shortened(text: string): string {

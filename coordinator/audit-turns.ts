@@ -82,13 +82,12 @@ export function auditTurns({ clock, log, observation, leads }: AuditTurnsOptions
     },
     led(annotations) {
       last = readAuditTurn(annotations)
-      show()
+      if (last !== undefined) show(last, last.missed)
     },
     lost() {
       open = undefined
       last = undefined
       delete self.turnAt
-      delete self.lastTurn
     },
     now() {
       if (open === undefined || leads() === undefined || clock.now() - lookedAt < lookEvery) return
@@ -105,17 +104,15 @@ export function auditTurns({ clock, log, observation, leads }: AuditTurnsOptions
     const took = clock.now() - beganAt
     const began = clock.wall() - took
     // The next one begins at the first beginning of a period after this end, and may take as long; one period more is grace.
-    const holds = (Math.ceil(took / period) + 1) * period + took
+    const holds = (Math.floor(took / period) + 2) * period + took
     last = { turn: (last?.turn ?? 0) + 1, began: written(began), ended: written(clock.wall()), stale: written(began + holds), missed: missed.toSorted().slice(0, mostMissed) }
     open = undefined
-    show()
+    show(last, missed)
     log.info({ turn: last.turn, took, missed: missed.length }, 'every fence path was audited again')
   }
 
   /** Its times become instants of ours as soon as they are seen. */
-  function show(): void {
-    if (last === undefined) return void delete self.lastTurn
-    const [began, stale] = [Date.parse(last.began), Date.parse(last.stale)]
-    self.lastTurn = { beganAt: clock.now() - (clock.wall() - began), holds: stale - began, missed: new Set(last.missed) }
+  function show({ began, stale }: AuditTurn, missed: readonly string[]): void {
+    observation.audited({ beganAt: clock.now() - (clock.wall() - Date.parse(began)), holds: Date.parse(stale) - Date.parse(began), missed: new Set(missed) })
   }
 }

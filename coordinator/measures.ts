@@ -1,6 +1,7 @@
 // What a replica measures of itself, by name. The names are a promise to whoever alerts on them.
 import type { Coordinator } from './coordinator.ts'
 import { shownFalse } from '../core/incident.ts'
+import { pathState } from '../core/proof.ts'
 import type { Clock } from '../edge/clock.ts'
 import { metrics, type Histogram, type Metrics } from './metrics.ts'
 
@@ -29,11 +30,21 @@ export function measures(version: string): Measures {
       registry.gaugeOf('holdfast_node_runtimes', 'Nodes that were heard, by whether their container runtime answers.', ['state'], () => [...count(beats().flatMap(({ runtime }) => runtime ?? []))].map(([state, value]) => [{ state }, value] as const))
       registry.gaugeOf('holdfast_node_storage', 'Nodes whose agents probe their storage, by whether they reach it.', ['state'], () => [...count(beats().flatMap(({ storage }) => storage ?? []))].map(([state, value]) => [{ state }, value] as const))
       registry.gaugeOf('holdfast_watch_age_seconds', 'Since when the oldest watch that decisions rely on was last known fresh.', [], () => [[{}, Math.min(86_400, (clock.now() - coordinator.freshAt()) / 1000)]])
+      // Of the leader alone: nobody else knows what is stale.
+      registry.gaugeOf('holdfast_paths', 'Fence paths of all nodes, as the leader has it, by what their audits found: verified, mismatch, unreachable, marked, stale or unaudited.', ['state'], () => (coordinator.leads() === undefined ? [] : [...count(pathStates(coordinator))].map(([state, value]) => [{ state }, value] as const)))
+      registry.gaugeOf('holdfast_audit_age_seconds', 'Since the beginning of the latest turn of the audit that came to its end, as the leader has it.', [], () => {
+        const turn = coordinator.audited()
+        return turn === undefined ? [] : [[{}, Math.max(0, (clock.wall() - Date.parse(turn.began)) / 1000)]]
+      })
       registry.gaugeOf('holdfast_incidents', 'Incidents kept, by phase.', ['phase'], () => [...count(incidents().map((one) => one.status.phase))].map(([phase, value]) => [{ phase }, value] as const))
       registry.gaugeOf('holdfast_holds', 'Decisions not to act that stand now, by reason.', ['because'], () => [...count(coordinator.holds().map((hold) => hold.because))].map(([because, value]) => [{ because }, value] as const))
       registry.gaugeOf('holdfast_proofs_void', 'Proofs that were shown false, of all incidents kept.', [], () => [[{}, incidents().reduce((sum, one) => sum + shownFalse(one.status).length, 0)]])
     },
   }
+}
+
+function pathStates({ seen }: Coordinator): string[] {
+  return [...seen.nodes.values()].flatMap((node) => (node.gone === true ? [] : node.path.levels.flat().map((method) => pathState(node, method))))
 }
 
 function count<T extends string>(values: Iterable<T>): Map<T, number> {

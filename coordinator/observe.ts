@@ -73,6 +73,15 @@ export interface Observation {
   leased(node: NodeName, askedAt: Ms, renewTime: string): void
   listed(node: NodeName, pods: PodsSeen | undefined): void
   read(node: NodeName, reading: Reading): void
+  /** A turn of the audit came to its end, here or before this replica led. */
+  audited(turn: TurnSeen): void
+}
+
+export interface TurnSeen {
+  readonly beganAt: Ms
+  /** What it found holds so long after its beginning. */
+  readonly holds: Ms
+  readonly missed: ReadonlySet<NodeName>
 }
 
 export function createObservation(clock: Clock, replica: string, beats: Pick<Beats, 'heard' | 'forget'>): Observation {
@@ -84,6 +93,9 @@ export function createObservation(clock: Clock, replica: string, beats: Pick<Bea
   const records = new Map<NodeName, NodeRecord>()
   const paths = new Map<NodeName, FencePath>()
   const machines = new Map<string, Set<NodeName>>()
+  let turn: TurnSeen | undefined
+  /** When its record was written, or the latest turn began that did not miss it, where that is not the latest of all. */
+  const auditedAt = new Map<NodeName, Ms>()
   const aheads = { nodes: ahead(clock), incidents: ahead(clock), records: ahead(clock) }
   let highestTerm = 0
   const self: Changing<Self> = {
@@ -130,6 +142,7 @@ export function createObservation(clock: Clock, replica: string, beats: Pick<Bea
       if (record !== undefined && aheads.records.outdated(name, records.get(name)?.resourceVersion, record.resourceVersion, from)) return
       if (record === undefined) records.delete(name)
       else records.set(name, record)
+      if (record !== undefined) noteAudit(name, Math.max(...record.paths.map(({ at }) => clock.now() - (clock.wall() - (Date.parse(at) || 0)))))
       const row = rows.get(name)
       if (row === undefined) return
       if (record === undefined) delete row.record
@@ -212,6 +225,19 @@ export function createObservation(clock: Clock, replica: string, beats: Pick<Bea
       if (reading.state !== 'unknown') row.firstSeen.delete(key)
       else if (!row.firstSeen.has(key)) row.firstSeen.set(key, reading.endedAt)
     },
+    audited(latest) {
+      if (turn !== undefined) for (const name of latest.missed) if (!turn.missed.has(name)) noteAudit(name, turn.beganAt)
+      turn = latest
+    },
+  }
+
+  function noteAudit(name: NodeName, at: Ms): void {
+    auditedAt.set(name, Math.max(at, auditedAt.get(name) ?? -Infinity))
+  }
+
+  function auditedUntil(name: NodeName): Ms | undefined {
+    if (turn === undefined) return undefined
+    return Math.max(auditedAt.get(name) ?? -Infinity, turn.missed.has(name) ? -Infinity : turn.beganAt) + turn.holds
   }
 
   /** A Node that only its open incident tells of: deleted before this process began, or not listed yet. What the incident sent
@@ -230,6 +256,7 @@ export function createObservation(clock: Clock, replica: string, beats: Pick<Bea
       name, uid: kept.metadata.uid ?? '', machine: '', bootId: '', address: '', kubeletPort: 0, heartbeat: kept.ready.heartbeat, zone: '', controlPlane: false,
       labels: {}, annotations: {}, taints: [], inUse: noVolumes, resourceVersion: '', ready: { status: 'Unknown', postedAt: -Infinity, since: now, bootId: kept.bootId },
       get beat() { return beats.heard(name) },
+      get auditedUntil() { return auditedUntil(name) },
       seenAt: now, witnesses: [], readings: [], path: paths.get(name) ?? { levels: [], faults: [] },
       volumes: [...(volumes.get(name)?.values() ?? [])], busy: before?.busy ?? new Set(), firstSeen: new Map(),
       ...(record === undefined ? {} : { record }),
@@ -295,6 +322,7 @@ export function createObservation(clock: Clock, replica: string, beats: Pick<Bea
     if (rows.get(name)?.gone !== true || ofNode(name).some((incident) => incident.status.phase !== 'Final')) return
     rows.delete(name)
     records.delete(name)
+    auditedAt.delete(name)
     paths.delete(name)
     aheads.nodes.forget(name)
     aheads.records.forget(name)

@@ -9,7 +9,7 @@ import type { Verdict } from '../core/judge.ts'
 import { sameBoot, type Method, type Ms, type NodeSeen, type Observed } from '../core/model.ts'
 import { policyOf, type Policy } from '../core/policy.ts'
 import { onlyWatched } from './policies.ts'
-import { auditOf, isIdentified, unidentified, untrusted } from '../core/proof.ts'
+import { auditOf, isIdentified, pathState, unidentified, untrusted } from '../core/proof.ts'
 import { survey, type Survey } from '../core/survey.ts'
 import type { Clock } from '../edge/clock.ts'
 
@@ -83,7 +83,7 @@ export interface PathCard {
   readonly method: string
   readonly agent: string
   readonly level: number
-  readonly state: 'verified' | 'mismatch' | 'unreachable' | 'marked' | 'unaudited'
+  readonly state: ReturnType<typeof pathState>
   readonly identity: 'proven' | 'unproven' | 'mismatch'
   readonly evidence: string
 }
@@ -267,7 +267,7 @@ function names(list: readonly string[]): string {
 
 function counts(source: PageSource, on: Survey, nodes: readonly NodeSeen[]): Counts {
   const verdicts = [...on.verdicts.values()]
-  const paths = nodes.flatMap((node) => node.path.levels.flat().map((method) => auditOf(node, method, bootOf(node))?.state))
+  const paths = nodes.flatMap((node) => node.path.levels.flat().map((method) => pathState(node, method)))
   // A node without a path lacks one: it must not make the rest look whole.
   const without = nodes.filter((node) => node.path.levels.every((level) => level.length === 0)).length
   const held = new Set([...on.open.values()].filter(({ status }) => status.holds.some(stuck)).map((incident) => incident.nodeName))
@@ -306,7 +306,7 @@ function nodeCard(source: PageSource, on: Survey, node: NodeSeen, wallOf: (at: M
     paths: node.path.levels.flatMap((methods, level) => methods.map((method): PathCard => {
       const audit = auditOf(node, method, bootOf(node))
       return {
-        method: method.name, agent: method.agent, level: level + 1, state: audit?.state ?? 'unaudited', identity: audit?.identity ?? 'unproven',
+        method: method.name, agent: method.agent, level: level + 1, state: pathState(node, method), identity: audit?.identity ?? 'unproven',
         evidence: audit?.evidence ?? '',
       }
     })),

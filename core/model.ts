@@ -47,8 +47,6 @@ export interface Self {
   readonly auditBudget: number
   /** When this replica, leading, began the audit's present or latest turn: each path that was not asked since is asked. */
   readonly turnAt?: Ms
-  /** The latest turn that came to its end, whoever led it; it stands for the audit of every path that was verified and not missed in it. */
-  readonly lastTurn?: { readonly beganAt: Ms; /** So long after its beginning. */ readonly holds: Ms; readonly missed: ReadonlySet<NodeName> }
   /** CSI drivers that say of themselves that they refuse to detach what is in use. */
   readonly safeDrivers: readonly string[]
   /** The cluster-wide pause, with its reason. */
@@ -89,6 +87,8 @@ export interface NodeSeen {
   /** A crash kernel's word from its address: the first one since it last beat. */
   readonly dump?: { readonly since: Ms }
   readonly record?: NodeRecord
+  /** So long what the record says of its paths holds, by the audit's turns. Undefined: no turn came to its end yet. */
+  readonly auditedUntil?: Ms | undefined
   /** The newest readings of each method, oldest first, this process's own. */
   readonly readings: readonly Reading[]
   /** Methods configured for the node, level by level, those that isolate first; with the faults that keep a path out. */

@@ -103,6 +103,7 @@ export function foundOff(boot: Boot, node: NodeSeen, level: number, now: Ms): Pr
   for (const method of methods) {
     const audit = auditOf(node, method, boot)
     if (audit?.state !== 'verified') return { lacks: `${method.name} was not read on at an audit while this boot was beating` }
+    if (isStale(node)) return { lacks: `the audit of ${method.name} is stale: two turns went by without it before the node was last heard` }
     if (audit.identity !== 'proven') return { lacks: `the identity of ${method.name} is not proven: ${unidentified(node, method)}` }
     const pair = twoOffs(readingsOf(node, method), node.beat?.at ?? -Infinity, now)
     if (pair === undefined) return { lacks: `${method.name} was not yet read off twice` }
@@ -246,6 +247,17 @@ export function auditOf(node: NodeSeen, method: Method, boot: Boot): PathAudit |
   const audit = node.record?.paths.find((path) => path.method === method.name && path.digest === method.digest && sameBoot(path.boot, boot))
   // A twin that came after the audit takes away what it proved.
   return audit?.identity === 'proven' && node.twin !== undefined ? { ...audit, identity: 'unproven' } : audit
+}
+
+/** What its audits said was too old already when the node was last heard: since then none can have been made. */
+export function isStale({ auditedUntil = Infinity, beat, seenAt }: NodeSeen): boolean {
+  return (beat?.at ?? seenAt) > auditedUntil
+}
+
+/** How a path stands, by its audit in the present boot. */
+export function pathState(node: NodeSeen, method: Method): PathAudit['state'] | 'stale' | 'unaudited' {
+  const audit = auditOf(node, method, node.beat?.boot ?? node.record?.boot ?? '')
+  return audit?.state === 'verified' && isStale(node) ? 'stale' : audit?.state ?? 'unaudited'
 }
 
 /** Whether the path is known to lead to this machine: by its audit or, where nobody has one of this boot any more, by what its device

@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
+import type { AuditTurn } from '../../coordinator/audit-turns.ts'
 import { check, checkLines, succeeded, type Checked } from '../../cli/check.ts'
 import type { Cluster, DaemonSet } from '../../cli/cluster.ts'
 import { paint } from '../../cli/paint.ts'
@@ -11,7 +12,8 @@ import { cluster, kept, part, refused } from './cluster-seen.ts'
 const test = suite('check')
 
 const plain = paint({ colours: false, unicode: true })
-const all = (seen: Cluster, moves = true): readonly Checked[] => check(seen, moves).flatMap(({ checks }) => checks)
+const wall = Date.parse('2026-01-02T12:00:00Z')
+const all = (seen: Cluster, moves = true): readonly Checked[] => check(seen, moves, wall).flatMap(({ checks }) => checks)
 const one = (id: string, seen: Cluster, moves = true): Checked | undefined => all(seen, moves).find((checked) => checked.id === id)
 const records = (name: string, changes: Parameters<typeof record>[0]): Cluster['records'] =>
   part(new Map([['node-1', record({ nodeUid: 'uid-node-1' })], ['node-2', record({ nodeUid: 'uid-node-2' })], [name, record({ nodeUid: `uid-${name}`, ...changes })]]))
@@ -20,8 +22,8 @@ const plugin = (tolerations: DaemonSet['tolerations']) => one('plugins-tolerate'
 
 test('a cluster in which all is well passes every check', () => {
   assert.equal(all(cluster()).filter(({ result }) => result !== 'success'), [])
-  assert.ok(succeeded(check(cluster(), true)))
-  assert.is(checkLines(check(cluster(), true), plain).at(-1), 'Status check results are √')
+  assert.ok(succeeded(check(cluster(), true, wall)))
+  assert.is(checkLines(check(cluster(), true, wall), plain).at(-1), 'Status check results are √')
 })
 
 test('each failure names its reason and a heading that stands in the docs', () => {
@@ -37,7 +39,7 @@ test('each failure names its reason and a heading that stands in the docs', () =
     assert.ok(headings.has(checked.id), `docs/checks.md has no heading ${checked.id}`)
   }
   assert.is(headings.size, all(blind, false).length, 'a heading without a check')
-  assert.not(succeeded(check(blind, false)))
+  assert.not(succeeded(check(blind, false, wall)))
 })
 
 test('a Lease that is held and not renewed is no leader', () => {
@@ -61,7 +63,7 @@ test('a policy with faults fails with all of them, one that does nothing only wa
   assert.is(one('policies-valid', cluster({ policies: part([{ name: 'p', faults: 'spec.profile: no such word' }]) }))?.error, 'p: spec.profile: no such word')
   const idle = cluster({ policies: part([{ name: 'p', policy: { ...policy, name: 'p', nodeDownPodDeletionPolicy: 'DoNothing' }, faults: '' }]) })
   assert.is(one('policies-act', idle)?.result, 'warning')
-  assert.ok(succeeded(check(idle, true)))
+  assert.ok(succeeded(check(idle, true, wall)))
 })
 
 test('a node that no policy selects, or two of one priority, is told', () => {
@@ -89,6 +91,24 @@ test('a path that did not say on, is not this node\'s, or is missing fails', () 
   const doubled = one('identity-proven', cluster({ nodes: twins, records: records('node-2', { paths: [{ ...path, identity: 'unproven' }] }) }))
   assert.is(doubled?.error, 'nothing proves node-2 bmc-off (node-1 bears the same machine id)')
   assert.match(one('identity-proven', cluster({ records: records('node-2', { paths: [{ ...path, identity: 'mismatch' }] }) }))?.error ?? '', /another machine's/)
+})
+
+const hour = 3_600_000
+const written = (ago: number): string => new Date(wall - ago).toISOString()
+const audited = (ago: number, changes: Partial<AuditTurn> = {}): Cluster['lease'] =>
+  part({ holder: 'replica-0', term: 3, renewTime: 'then', turn: { turn: 12, began: written(ago), ended: written(ago - 60_000), stale: written(ago - 2 * hour), missed: [], ...changes } })
+const current = (changes: Partial<Cluster>): readonly [string | undefined, string | undefined] => {
+  const found = one('audits-current', cluster({ records: records('node-2', { paths: record().paths.map((path) => ({ ...path, at: written(9 * hour) })) }), ...changes }))
+  return [found?.result, found?.error]
+}
+
+test('a path is as old as the latest turn that asked it, or as its record; a turn too old is an error, a node that it missed a warning', () => {
+  assert.equal(current({ lease: audited(hour / 2) }), ['success', undefined])
+  assert.is(one('audits-current', cluster({ lease: audited(hour / 2) }))?.description, 'every fence path was audited again lately: turn 12 began 30 min 0 s ago')
+  assert.equal(current({ lease: audited(hour / 2, { missed: ['node-2'] }) }), ['warning', 'stale: node-2 bmc-off (9 h 0 min ago)'])
+  assert.equal(current({ lease: audited(3 * hour) }), ['error', 'stale: node-1 bmc-off (3 h 0 min ago), node-2 bmc-off (3 h 0 min ago)'])
+  assert.is(current({})[0], 'error')
+  assert.match(current({})[1] ?? '', /^no turn has come to its end yet, and the latest audits are old: /)
 })
 
 test('a kubelet port that never answered is told from one that nobody can ask', () => {

@@ -50,7 +50,7 @@ test('a turn ends once every node that is heard was asked, with its number, its 
   const told = { turn: 1, began: at(began), ended: at(began + 10_000), stale: at(began + 2 * hour + 10_000), missed: ['node-2'] }
   assert.equal(on.turns.last(), told)
   assert.equal(readAuditTurn(on.turns.note()), told)
-  assert.equal(on.observation.seen.self.lastTurn, { beganAt: 100_000, holds: 2 * hour + 10_000, missed: new Set(['node-2']) })
+  assert.is(on.observation.row('node-1')?.auditedUntil, 100_000 + 2 * hour + 10_000)
 })
 
 test('whoever hears nobody ends no turn', async () => {
@@ -79,14 +79,27 @@ test('the next leader counts on from what stands on the Lease, and writes nothin
   assert.equal(second.turns.note(), {})
   await second.clock.runFor(7_000)
   second.turns.led(first.turns.note())
-  assert.is(second.observation.seen.self.lastTurn?.beganAt, 100_000)
+  assert.is(second.observation.row('node-1')?.auditedUntil, 100_000 + 2 * hour)
   second.hear('node-1', 'node-2')
   second.turns.begin(hour)
   second.asked('node-1', 'node-2')
   second.turns.now()
   assert.is(second.turns.last()?.turn, 2)
   second.turns.lost()
-  assert.equal([second.turns.note(), second.observation.seen.self.lastTurn], [{}, undefined])
+  assert.equal(second.turns.note(), {})
+})
+
+test('what a turn found holds for two periods; who is missed has only what was found before', async () => {
+  const on = replica()
+  const [wall, at0] = [on.clock.wall(), on.clock.now()]
+  on.observation.record('node-2', record({ nodeUid: 'node-2', paths: record().paths.map((path) => ({ ...path, at: at(wall - 9 * hour) })) }))
+  const until = (name: string): number => ((on.observation.row(name)?.auditedUntil ?? 0) - at0) / hour
+  assert.is(on.observation.row('node-2')?.auditedUntil, undefined, 'no turn yet: nothing is too old')
+  for (const [missed, one, two] of [[['node-2'], 2, -7], [[], 3, 3], [['node-2'], 4, 3], [['node-1', 'node-2'], 4, 3]] as const) {
+    on.observation.audited({ beganAt: on.clock.now(), holds: 2 * hour, missed: new Set(missed) })
+    assert.equal([until('node-1'), until('node-2')], [one, two])
+    await on.clock.runFor(hour)
+  }
 })
 
 test('what stands there and is no turn is as good as none', () => {

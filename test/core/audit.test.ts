@@ -321,6 +321,8 @@ const turned = (name: string, ago: number) => well({ name, record: record({ node
 
 test('a new boot goes before whatever the turn asks, and the turn goes on with what was asked longest ago', () => {
   assert.equal(asked([turned('node-1', 5_000), turned('node-3', 9_000), booted('node-4', 9_000)]), ['node-4', 'node-3'])
+  const inherited = well({ name: 'node-1', record: record({ nodeUid: 'uid-node-1', machine: 'machine-1' }), beat: beat({ since: now - 500 }) })
+  assert.equal(asked([inherited, booted('node-4', 9_000), booted('node-5', 9_500)]), ['node-4', 'node-5'], 'a new leader has asked nobody yet')
 })
 
 test('a turn asks nothing while a program of an incident runs; a new boot is asked all the same', () => {

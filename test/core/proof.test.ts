@@ -321,6 +321,10 @@ test('three offs in a row: a port asked after the first of them counts', () => {
   proves(found({ readings: [...(foundOffNode.readings ?? []), reading('off', now - 600)] }), 'found-off')
 })
 
+test('an audit that became stale after the node was last heard: no turn could ask it any more', () => {
+  proves(found({ auditedUntil: now - 3_999 }), 'found-off')
+})
+
 const pathTwo = { levels: [[method], [feedA]], faults: [] }
 const foundBut: [string, Partial<NodeSeen>, RegExp][] = [
   ['one reading', { readings: [reading('off', now - 1_800)] }, /twice/],
@@ -336,6 +340,7 @@ const foundBut: [string, Partial<NodeSeen>, RegExp][] = [
   ['an audit that found it off', audited({ state: 'mismatch' }), /not read on at an audit/],
   ['an audit without an answer', audited({ state: 'unreachable' }), /not read on at an audit/],
   ['a path marked as wrong', audited({ state: 'marked' }), /not read on at an audit/],
+  ['an audit that was stale before the node was last heard', { auditedUntil: now - 4_001 }, /stale/],
   ['an identity that nothing proves', audited({ identity: 'unproven' }), /identity/],
   ['an identity that is another machine\'s', audited({ identity: 'mismatch' }), /identity/],
   ['another path that says on', { path: pathTwo, readings: [...(foundOffNode.readings ?? []), reading('on', now - 1_000, now - 900, { method: 'feed-a', digest: 'da' })] }, /feed-a says on/],

@@ -247,6 +247,18 @@ test('each fence program that switches power has an example', () => {
   assert.equal(shipped.filter((name) => !named.has(name)), [])
 })
 
+test('the example alerts ask for what is measured, and send people to headings that are there', () => {
+  const measured = readFileSync('coordinator/measures.ts', 'utf8')
+  const checks = readFileSync('docs/checks.md', 'utf8')
+  const text = readFileSync('deploy/examples/alerts.yaml', 'utf8')
+  const rules = objects('deploy/examples/alerts.yaml').flatMap((object) => Object(object['spec']).groups).flatMap((group: { rules: { alert: string; expr: string }[] }) => group.rules)
+  assert.is(rules.length, 3)
+  for (const { expr } of rules) for (const [name] of expr.matchAll(/holdfast_[a-z_]+/g)) assert.ok(measured.includes(`'${name}'`), name)
+  const help = measured.split('\n').find((line) => line.includes("'holdfast_paths'")) ?? ''
+  for (const [, states = ''] of text.matchAll(/state=~?"([a-z|]+)"/g)) for (const state of states.split('|')) assert.ok(help.includes(state), state)
+  for (const [, heading = ''] of text.matchAll(/docs\/checks\.md#([a-z-]+)/g)) assert.ok(checks.includes(`## ${heading}\n`), heading)
+})
+
 test('the example Secrets bear the label without which they are not read', () => {
   const secrets = examples.flatMap(objects).filter(({ kind }) => kind === 'Secret')
   assert.ok(secrets.length > 0)
