@@ -27,7 +27,7 @@ export interface DeedOptions {
   readonly observation: Observation
   readonly incidents: IncidentWriter
   readonly fences: Pick<FencePaths, 'method'>
-  readonly runner: FenceRunner
+  readonly runner: Pick<FenceRunner, 'runMethod'>
   readonly recorder: Recorder
   readonly rate: PodRate
   readonly log: Log

@@ -2,7 +2,7 @@
 // a run and nowhere kept; of a value only a keyed hash stands in a method's digest, so that a changed password is a
 // changed method and asks for a new audit.
 import { createHmac } from 'node:crypto'
-import type { AgentParameters } from '../core/contract.ts'
+import { sameKey, type AgentParameters } from '../core/contract.ts'
 
 export interface SecretReference {
   readonly secret: string
@@ -38,6 +38,19 @@ function plainSecrets(parameters: AgentParameters): string[] {
 }
 
 const secretKey = /pass|secret|token|community|private|credential|^key$/i
+
+const outletKeys: ReadonlySet<string> = new Set(['plug', 'port'])
+
+/** The parameters by which the device is asked, whichever of its outlets is meant. */
+export function beyondOutlet(configured: ConfiguredParameters): ConfiguredParameters {
+  return Object.fromEntries(Object.entries(configured).filter(([key]) => !outletKeys.has(sameKey(key))))
+}
+
+/** Undefined: it names none in plain text. */
+export function outletOf(configured: ConfiguredParameters): string | undefined {
+  const value = Object.entries(configured).find(([key]) => outletKeys.has(sameKey(key)))?.[1]
+  return typeof value === 'string' ? value : undefined
+}
 
 export function missingSecrets(configured: ConfiguredParameters, lookup: SecretLookup): readonly string[] {
   const resolved = resolveParameters(configured, lookup)

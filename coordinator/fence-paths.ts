@@ -7,11 +7,13 @@ import type { Log } from '../edge/log.ts'
 import type { KubeObject } from './api.ts'
 import { isFenceConfigMap, readFenceConfigs, sentenceOf, type ConfigFault, type ConfiguredMethod, type FenceConfigMap, type NodeFenceConfig } from './fence-config.ts'
 import type { Claim } from './fence-config-instance.ts'
-import type { SecretLookup } from './fence-config-secret.ts'
+import { beyondOutlet, type SecretLookup } from './fence-config-secret.ts'
 
 export interface FencePaths {
   /** Undefined: the configuration has changed since the core saw this method. */
   method(node: NodeName, method: Method): ConfiguredMethod | undefined
+  /** What asks the same device by the same words, but for the outlet, of this and other nodes; it among them. */
+  sharing(method: ConfiguredMethod): readonly { readonly node: NodeName; readonly method: ConfiguredMethod }[]
   configMap(object: KubeObject): void
   configMapGone(name: string): void
   secret(object: KubeObject): void
@@ -69,6 +71,12 @@ export function fencePaths(options: FencePathsOptions): FencePaths {
     method(node, method) {
       const configured = configs.get(node)?.methods[method.name]
       return configured?.digest === method.digest ? configured : undefined
+    },
+    sharing(method) {
+      const asked = JSON.stringify(beyondOutlet(method.parameters))
+      return [...configs].flatMap(([node, { methods }]) => Object.values(methods)
+        .filter((other) => other.device === method.device && other.agent === method.agent && JSON.stringify(beyondOutlet(other.parameters)) === asked)
+        .map((other) => ({ node, method: other })))
     },
     configMap(object) {
       const { name } = object.metadata

@@ -1,18 +1,27 @@
 // Runs one method: one program, one plug, one action. Whoever calls has written the attempt down before; here it is only
 // carried out, and what comes back is a word, not a proof. One run at a time for each device address, because devices mix
 // up two sessions; an audit gives way to an incident, at once, since it only looks.
-import { inputOf, readEnd, type AgentWord, type MethodAction } from '../core/contract.ts'
-import type { Boot, Ms, NodeName, Reading } from '../core/model.ts'
+import { inputOf, offersOutlets, readEnd, readOutlets, type AgentWord, type MethodAction } from '../core/contract.ts'
+import type { Boot, Ms, NodeName, PowerState, Reading } from '../core/model.ts'
 import type { Clock } from '../edge/clock.ts'
 import type { Log } from '../edge/log.ts'
 import type { ConfiguredMethod } from './fence-config.ts'
-import { resolveParameters, type SecretLookup } from './fence-config-secret.ts'
+import { beyondOutlet, resolveParameters, type SecretLookup } from './fence-config-secret.ts'
 import { deviceQueue, gaveWay } from './fence-queue.ts'
 import type { ProgramEnd, Programs } from './host.ts'
 import { redactor } from './redact.ts'
 
 export interface FenceRunner {
   runMethod(run: MethodRun): Promise<MethodEnd>
+  /** For an audit: what the method's device says of all its outlets, in one run. Undefined: its program tells of one at a time. */
+  listOutlets(run: Pick<MethodRun, 'node' | 'method' | 'signal'>): Promise<OutletsSeen | undefined>
+}
+
+export interface OutletsSeen {
+  /** Empty: it was not told. */
+  readonly states: ReadonlyMap<string, PowerState>
+  readonly startedAt: Ms
+  readonly endedAt: Ms
 }
 
 export interface MethodRun {
@@ -45,9 +54,25 @@ export interface FenceHost {
   readonly log: Log
 }
 
+/** A program that is asked what it is asks nobody. */
+const metadataWithin: Ms = 10_000
+
 export function fenceRunner(host: FenceHost): FenceRunner {
   const devices = deviceQueue(host.clock)
+  /** By program, asked once. */
+  const offers = new Map<string, Promise<boolean>>()
   return {
+    async listOutlets({ node, method, signal }) {
+      const offered = offers.get(method.agent) ?? host.programs.run({ agent: method.agent, stdin: 'action=metadata\n', environment: {}, within: metadataWithin }).then(({ exitCode, stdout }) => exitCode === 0 && offersOutlets(stdout))
+      offers.set(method.agent, offered)
+      if (!await offered) return undefined
+      const startedAt = host.clock.now()
+      const within = method.orderWithin
+      const end = await devices.inTurn(method.device, 'audit', within, signal, (ending) => listNow(node, method, startedAt + within, ending, host))
+      const states = end !== undefined && 'stdout' in end ? readOutlets(end) : new Map<string, PowerState>()
+      host.log.debug({ node, method: method.name, agent: method.agent, device: method.device, outlets: states.size }, 'device asked for all its outlets')
+      return { states, startedAt, endedAt: host.clock.now() }
+    },
     async runMethod(run) {
       const within = run.action === 'status' ? run.method.statusWithin : run.method.orderWithin
       const deadlineAt = host.clock.now() + within
@@ -67,6 +92,16 @@ export function readingOf(run: Pick<MethodRun, 'method'>, end: MethodEnd): Readi
   const told = reason === '' ? evidence : `${reason}; ${evidence}`
   const of = { ...(machine === undefined ? {} : { machine }), ...(addresses === undefined ? {} : { addresses }) }
   return { method: run.method.name, state: state === 'failed' ? 'unknown' : state, startedAt, endedAt, evidence: told, digest: run.method.digest, ...of }
+}
+
+/** Undefined: nothing was asked. */
+async function listNow(node: NodeName, method: ConfiguredMethod, deadlineAt: Ms, signal: AbortSignal, { programs, clock, secrets }: FenceHost): Promise<ProgramEnd | undefined> {
+  const resolved = resolveParameters(beyondOutlet(method.parameters), secrets)
+  const input = 'missing' in resolved ? undefined : inputOf('list-status', resolved.parameters, node)
+  const within = deadlineAt - clock.now()
+  if (input === undefined || 'refused' in input || 'missing' in resolved || within <= 0) return undefined
+  // Of what it prints only outlets and states are kept, and no log line bears them.
+  return await programs.run({ agent: method.agent, stdin: input.text, environment: { HOLDFAST_NODE: node, HOLDFAST_DEADLINE: String(Math.floor(within)) }, within, signal })
 }
 
 async function runNow(run: MethodRun, deadlineAt: Ms, signal: AbortSignal, host: FenceHost): Promise<MethodEnd> {

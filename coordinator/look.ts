@@ -5,6 +5,7 @@ import { isOver } from '../core/clear.ts'
 import { sameBoot, type Ms, type NodeName, type PodSeen, type WitnessSeen } from '../core/model.ts'
 import type { Log } from '../edge/log.ts'
 import type { Allowance } from './allowance.ts'
+import { auditLists } from './audit-list.ts'
 import type { Api, KubeList, KubeObject } from './api.ts'
 import type { Beats } from './beats.ts'
 import type { FenceRunner } from './fence.ts'
@@ -18,7 +19,7 @@ import { podVolumes } from './pod-volumes.ts'
 export interface LookOptions {
   readonly api: Pick<Api, 'get'>
   readonly beats: Pick<Beats, 'agent' | 'ask' | 'askReplica' | 'challenge' | 'check' | 'nonce'>
-  readonly fences: Pick<FencePaths, 'method'>
+  readonly fences: Pick<FencePaths, 'method' | 'sharing'>
   readonly runner: FenceRunner
   /** How many programs audits may begin. */
   readonly audits: Pick<Allowance, 'take'>
@@ -41,6 +42,7 @@ export function looker(options: LookOptions): (look: Look) => Promise<boolean> {
   const { api, beats, fences, runner, host, observation, stopping } = options
   const { clock } = host
   const volumes = podVolumes(api)
+  const listed = auditLists({ fences, runner, observation, clock, stopping })
 
   return async (look) => {
     switch (look.do) {
@@ -128,6 +130,7 @@ export function looker(options: LookOptions): (look: Look) => Promise<boolean> {
     const method = fences.method(look.node, look.method)
     if (method === undefined) return false
     if (look.purpose === 'audit' && options.audits.take(1) === 0) return false
+    if (look.purpose === 'audit' && await listed(look.node, method)) return true
     const run = { node: look.node, method, action: 'status', purpose: look.purpose, signal: stopping } as const
     const end = await runner.runMethod(run)
     // An audit that an incident ended says nothing of the device.

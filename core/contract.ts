@@ -4,7 +4,7 @@
 import type { PowerState } from './model.ts'
 
 export type MethodAction = 'off' | 'on' | 'status'
-export type AgentAction = MethodAction | 'monitor' | 'metadata' | 'validate-all' | 'list'
+export type AgentAction = MethodAction | 'monitor' | 'metadata' | 'validate-all' | 'list' | 'list-status'
 
 export type AgentParameters = Readonly<Record<string, string>>
 
@@ -66,6 +66,33 @@ export function readEnd(action: MethodAction, end: AgentEnd): AgentWord {
     return unknown(`contradicts itself: exit ${end.exitCode} says ${state}, its last line says ${line.state}`)
   }
   return { state, reason: '', evidence, ...of }
+}
+
+/** Whether a program tells of all outlets of its device at once, with their states; a plain `list` tells none. */
+export function offersOutlets(metadata: string): boolean {
+  return /<action\s+name="list-status"/.test(metadata)
+}
+
+const mostOutlets = 4_096
+
+function stateNamed(word = ''): PowerState {
+  switch (word.toUpperCase()) {
+    case 'ON': return 'on'
+    case 'OFF': return 'off'
+    default: return 'unknown'
+  }
+}
+
+/** The end of a run of `list-status`: `outlet,name,ON` line by line, in capitals or, as ClusterLabs programs print it, without. What stands there twice, or in no such line, is not known. */
+export function readOutlets(end: AgentEnd): ReadonlyMap<string, PowerState> {
+  const states = new Map<string, PowerState>()
+  if (end.refused !== undefined || !end.gone || end.late || end.exitCode !== 0) return states
+  for (const line of end.stdout.split('\n').slice(0, mostOutlets)) {
+    const [, outlet = '', word] = /^([^,]+),.*,(ON|OFF|UNKNOWN)\s*$/i.exec(line) ?? []
+    if (outlet === '') continue
+    states.set(outlet, states.has(outlet) ? 'unknown' : stateNamed(word))
+  }
+  return states
 }
 
 function stateOf(action: MethodAction, exitCode: number): PowerState | 'failed' {

@@ -16,6 +16,8 @@ export interface AgentDescription {
   on(given: Given): Promise<DeviceWord>
   /** Outlets of the device and their names. Without it the device has one outlet. */
   list?(given: Given): Promise<readonly { readonly plug: string; readonly name: string }[]>
+  /** Its outlets are few, and a status of each costs little: all are told in one run, `list-status`. */
+  readonly tellsAll?: true
   /** Throws a Failure where the form of the parameters is wrong beyond what is required of each. Asks nothing of the device. */
   check?(given: Given): void
 }
@@ -74,7 +76,7 @@ export interface Given {
   left(): number
 }
 
-const actions = ['on', 'off', 'status', 'monitor', 'metadata', 'validate-all', 'list'] as const
+const actions = ['on', 'off', 'status', 'monitor', 'metadata', 'validate-all', 'list', 'list-status'] as const
 type Action = (typeof actions)[number]
 
 /** Time that the program leaves itself to say why, before its runner ends it without a word. */
@@ -153,12 +155,14 @@ async function answered(agent: AgentDescription, call: Call, endsAt: number, war
 async function act(agent: AgentDescription, action: Action, given: Given): Promise<CallAnswer> {
   switch (action) {
     case 'metadata':
-      return well(metadataOf(agent, agent.list === undefined ? actions.filter((known) => known !== 'list') : actions))
+      return well(metadataOf(agent, actions.filter((known) => (known !== 'list' || agent.list !== undefined) && (known !== 'list-status' || agent.tellsAll === true))))
     case 'validate-all':
       agent.check?.(needRequired(agent.parameters, given))
       return well('')
     case 'list':
       return well((await listed(agent, given)).map((outlet) => `${outlet.plug},${outlet.name}\n`).join(''))
+    case 'list-status':
+      return well(await told(agent, given))
     case 'monitor':
       if (agent.list !== undefined) {
         await listed(agent, given)
@@ -182,6 +186,21 @@ async function listed(agent: AgentDescription, given: Given): Promise<readonly {
   if (agent.list === undefined) throw new Failure('config', `${agent.name} has one outlet and no list`)
   return agent.list(needRequired(agent.parameters.filter((parameter) => parameter.name !== 'plug'), given))
 }
+
+/** As ClusterLabs programs print it. An outlet whose status fails, or for which no time is left, is unknown. */
+async function told(agent: AgentDescription, given: Given): Promise<string> {
+  if (agent.tellsAll !== true) throw new Failure('config', `${agent.name} tells of one outlet at a time`)
+  let lines = ''
+  for (const { plug, name } of await listed(agent, given)) {
+    const optional = (key: string): string | undefined => (key === 'plug' ? plug : given.optional(key))
+    const own: Given = { ...given, optional, text: (key) => (key === 'plug' ? plug : given.text(key)) }
+    const state = given.left() < leastForOne ? 'unknown' : await agent.status(own).then((word) => word.state, () => 'unknown' as const)
+    lines += `${plug},${name.replaceAll(/[\p{Cc},]/gu, ' ')},${state.toUpperCase()}\n`
+  }
+  return lines
+}
+
+const leastForOne = 1_000
 
 /** The environment of the call: the process's own is not looked at. */
 export function environment(): Environment {

@@ -68,6 +68,7 @@ async function execute(
     case 'status': return statusWords(await device.read(plug))
     case 'monitor': return { exitCode: 0, stdout: '', stderr: '' }
     case 'list': return { exitCode: 0, stdout: [...device.plugs.keys()].map((name) => `${name},${name}\n`).join(''), stderr: '' }
+    case 'list-status': return { exitCode: 0, stdout: (await Promise.all([...device.plugs.keys()].map(async (name) => `${name},${name},${listedAs(await device.read(name))}\n`))).join(''), stderr: '' }
     case 'off': case 'on': return await order(network, device, plug, action, Number(input.get('power_timeout') ?? usualPowerTimeout / 1_000) * 1_000, signal)
     default: return fails(`Failed: unknown action ${action}`)
   }
@@ -97,6 +98,10 @@ async function reached(network: Network, from: Host, { host }: PowerDevice, sign
   if (!ways.includes('silent') && host.kernel === 'up') return true
   await network.clock.wait(5_000, signal)
   return false
+}
+
+function listedAs({ says }: DeviceAnswer): string {
+  return says === 'on' || says === 'off' ? says.toUpperCase() : 'UNKNOWN'
 }
 
 function statusWords(answer: DeviceAnswer): Words {
@@ -136,4 +141,4 @@ function readInput(stdin: string): ReadonlyMap<string, string> {
   return input
 }
 
-const metadata = '<?xml version="1.0" ?><resource-agent name="simulated" shortdesc="A device of the simulated world"><parameters/><actions/></resource-agent>\n'
+const metadata = '<?xml version="1.0" ?><resource-agent name="simulated" shortdesc="A device of the simulated world"><parameters/><actions><action name="list-status" /></actions></resource-agent>\n'

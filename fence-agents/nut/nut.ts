@@ -25,6 +25,7 @@ export const agent: AgentDescription = {
   off: (given) => overUpsd(given, (upsd) => order(upsd, given, 'off')),
   on: (given) => overUpsd(given, (upsd) => order(upsd, given, 'on')),
   list: (given) => overUpsd(given, list),
+  tellsAll: true,
 }
 
 /** `outlet.3`, or all of it. */

@@ -32,6 +32,7 @@ export const agent: AgentDescription = {
   off: (given) => overSnmp(given, (device) => order(device, given, 'off')),
   on: (given) => overSnmp(given, (device) => order(device, given, 'on')),
   list: (given) => overSnmp(given, (device) => list(device, given)),
+  tellsAll: true,
 }
 
 const sysObjectID = '1.3.6.1.2.1.1.2.0'

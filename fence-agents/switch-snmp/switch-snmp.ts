@@ -19,6 +19,7 @@ export const agent: AgentDescription = {
   off: (given) => overSnmp(given, (device) => order(device, given, 'off')),
   on: (given) => overSnmp(given, (device) => order(device, given, 'on')),
   list: (given) => overSnmp(given, list),
+  tellsAll: true,
 }
 
 const interfaces = '1.3.6.1.2.1.2.2.1'

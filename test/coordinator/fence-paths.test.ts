@@ -254,4 +254,16 @@ test('after the stop nothing is read and no timer is left', async () => {
   assert.equal(changed, [])
 })
 
+test('who shares a device is told: by the same words but for the outlet, and by no others', async () => {
+  const { clock, paths, inForce } = small('node-1', 'node-2', 'node-3', 'node-4')
+  const other = map('fence-config-node-4', { 'config.properties': 'node_name=node-4\npower_management=bmc-off\n', 'fence-method-bmc-off': 'template=fence-method-template-bmc\nip=10.2.0.9\nplug=1\naction=off\n' })
+  const loud = map('fence-config-node-3', { 'config.properties': 'node_name=node-3\npower_management=bmc-off\n', 'fence-method-bmc-off': 'template=fence-method-template-bmc\nip=10.2.0.1\nplug=3\nusername=other\naction=off\n' })
+  for (const object of [template(), own('node-1', '1'), own('node-2', '2'), loud, other]) paths.configMap(object)
+  paths.secret(secret('x'))
+  await clock.runFor(1_000)
+  const first = paths.method('node-1', only(inForce.get('node-1')))
+  assert.ok(first)
+  assert.equal(paths.sharing(first).map(({ node, method: { name } }) => [node, name]), [['node-1', 'bmc-off'], ['node-2', 'bmc-off']])
+})
+
 test.run()

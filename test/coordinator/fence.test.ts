@@ -256,4 +256,48 @@ test('a real program, for real: status, off, status, on; a hang; a liar', async 
   }
 })
 
+const offering = '<action name="list-status" />'
+
+test('all outlets of a device are asked for without naming one, if the program says that it can; that is asked once', async () => {
+  const { programs, runs } = held()
+  const fence = runner(programs, () => 'tops3cret')
+  const strip = method({ parameters: { ip: '10.0.0.1', plug: '1', password: { secret: 'pdu', key: 'password' } } })
+  const first = fence.listOutlets({ node: 'n1', method: strip })
+  await settled()
+  assert.is(runs[0]?.run.stdin, 'action=metadata\n')
+  runs[0]?.end(0, { stdout: offering })
+  while (runs.length < 2) await settled()
+  assert.is(runs[1]?.run.stdin, 'action=list-status\nip=10.0.0.1\npassword=tops3cret\nnodename=n1\n')
+  runs[1]?.end(0, { stdout: '1,a,ON\n2,b,OFF\n' })
+  assert.equal([...(await first)?.states ?? []], [['1', 'on'], ['2', 'off']])
+  const second = fence.listOutlets({ node: 'n2', method: strip })
+  while (runs.length < 3) await settled()
+  assert.match(runs[2]?.run.stdin ?? '', /^action=list-status/)
+  runs[2]?.end(1, { stdout: '1,a,ON\n' })
+  assert.equal([...(await second)?.states ?? []], [])
+})
+
+test('a program that tells of one outlet at a time is asked for no list', async () => {
+  const { programs, runs } = held()
+  const work = runner(programs).listOutlets({ node: 'n1', method: method() })
+  await settled()
+  runs[0]?.end(0, { stdout: '<action name="list" />' })
+  assert.is(await work, undefined)
+  assert.is(runs.length, 1)
+})
+
+test('a list gives way to an incident at its device, and then tells nothing', async () => {
+  const { programs, runs } = held()
+  const fence = runner(programs)
+  const list = fence.listOutlets({ node: 'n1', method: method() })
+  await settled()
+  runs[0]?.end(0, { stdout: offering })
+  while (runs.length < 2) await settled()
+  const order = fence.runMethod(asked({ action: 'off' }))
+  assert.equal([...(await list)?.states ?? []], [])
+  while (runs.length < 3) await settled()
+  runs[2]?.end(0)
+  assert.is((await order).state, 'off')
+})
+
 test.run()

@@ -59,9 +59,10 @@ function small(): Small {
   const look = looker({
     beats, observation, log: silentLog, stopping: new AbortController().signal,
     api: { get: async <T>(path: string) => { world.gets.push(path); return await world.answer(path, world.gets.length) as Answer<T> } },
-    fences: { method: (_, wanted) => (wanted.digest === configured.digest ? configured : undefined) },
+    fences: { method: (_, wanted) => (wanted.digest === configured.digest ? configured : undefined), sharing: () => [] },
     host: { clock, probe: () => world.probe() }, audits: { take: () => world.budget },
     runner: {
+      listOutlets: async () => undefined,
       runMethod: async (run) => {
         world.runs.push(run)
         return { state: 'on', reason: '', evidence: 'e', startedAt: clock.now(), endedAt: clock.now(), ran: true, gone: true, gaveWay: false, ...world.end }

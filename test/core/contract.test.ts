@@ -1,6 +1,6 @@
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
-import { inputOf, readEnd, type AgentEnd, type AgentParameters } from '../../core/contract.ts'
+import { inputOf, offersOutlets, readEnd, readOutlets, type AgentEnd, type AgentParameters } from '../../core/contract.ts'
 
 const test = suite('contract')
 
@@ -154,6 +154,20 @@ test('an excerpt is short and has no control characters', () => {
   const word = readEnd('off', ended({ exitCode: 1, stderr: `\u001b[31m${'x'.repeat(2_000)}` }))
   assert.ok(word.reason.length < 400)
   assert.not.match(word.reason, /\p{Cc}/u)
+})
+
+const outlets = (over: Partial<AgentEnd>): string => [...readOutlets(ended({ exitCode: 0, stdout: '1,web,ON\n2,db,OFF\n', ...over }))].map((pair) => pair.join(' ')).join(', ')
+
+test('a list of outlets with their states is read line by line, and what is doubtful is not known', () => {
+  assert.is(outlets({}), '1 on, 2 off')
+  assert.is(outlets({ stdout: '1,a, b,ON\r\n2,,UNKNOWN\n3,c,on\n4,d\nNOTICE: List option is not working on this device yet\nN/A\n' }), '1 on, 2 unknown, 3 on')
+  assert.is(outlets({ stdout: '1,a,ON\n1,a,ON\n' }), '1 unknown', 'told twice')
+  for (const over of [{ exitCode: 1 }, { late: true }, { gone: false }, { refused: 'no such program' }] as const) assert.is(outlets(over), '', JSON.stringify(over))
+  assert.is([...readOutlets(ended({ exitCode: 0, stdout: Array.from({ length: 5_000 }, (_, index) => `${index},n,ON`).join('\n') }))].length, 4_096)
+})
+
+test('only who says so tells the states of all outlets: a plain list has none', () => {
+  assert.equal(['list', 'list-status'].map((name) => offersOutlets(`<actions><action name="status" /><action name="${name}" /></actions>`)), [false, true])
 })
 
 test.run()

@@ -226,6 +226,11 @@ test('list names every outlet; monitor fails where there are none', () => inWorl
   const { plug: _, ...rest } = at()
   const stdin = Object.entries(rest).map(([key, value]) => `${key}=${value}\n`).join('')
   assert.is((await place.raw('pdu-snmp', `action=list\n${stdin}`)).stdout, '1,node-1\n2,node-2\n3,node-3\n4,node-4\n')
+  assert.match((await place.raw('pdu-snmp', 'action=metadata\n')).stdout, /<action name="list-status" \/>/)
+  const states = async (): Promise<string> => (await place.raw('pdu-snmp', `action=list-status\n${stdin}`)).stdout
+  assert.is(await states(), '1,node-1,ON\n2,node-2,ON\n3,node-3,ON\n4,node-4,ON\n')
+  await place.ask('pdu-snmp', 'off', at({ plug: '3' }))
+  assert.is(await states(), '1,node-1,ON\n2,node-2,ON\n3,node-3,OFF\n4,node-4,ON\n')
   assert.is((await place.raw('pdu-snmp', `action=monitor\n${stdin}`)).exitCode, 0)
   for (const oid of strip.values.keys()) if (oid !== sysObjectID) strip.values.delete(oid)
   assert.is((await place.raw('pdu-snmp', `action=monitor\n${stdin}`)).exitCode, 1)

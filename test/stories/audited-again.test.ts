@@ -75,4 +75,23 @@ test('a node that dies in the middle of a turn is fenced as ever, and the turn s
   assert.equal(findings(on), [])
 })
 
+test('a strip is asked once for all its outlets; one that is off while its machine runs is asked by itself, and told', async () => {
+  const on = await peace({ seed: 45, power: 'two feeds on two strips', nodes: 4, zones: 1 })
+  turn(on)
+  await on.until('the first turn', () => latest(on)?.turn === 1, 20_000)
+  assert.equal([programs(on, 'list-status'), programs(on, 'status')], [2, 0])
+  // The cable was put into another socket, and this one is dark.
+  const strip = on.world.devices.get('pdu-a-1')
+  assert.ok(strip)
+  strip.wire(on.victim, undefined)
+  const dark = strip.order(on.victim, 'off')
+  await on.run(5_000)
+  await dark
+  turn(on)
+  await on.until('the second turn', () => latest(on)?.turn === 2, 20_000)
+  assert.is(programs(on, 'list-status'), 4)
+  await on.until('the record says so', () => stateOf(on, on.victim) === 'mismatch,verified', 60_000)
+  assert.equal([findings(on), await on.incidents()], [[], []])
+})
+
 test.run()
