@@ -127,18 +127,19 @@ test('while the API server is away a replica lives, is not ready and says why, a
   })
 })
 
-test('a replica leads, is measured, and asked to end gives up its lease and its address', async () => {
+test('a replica leads, begins the turns of the audit at their time, is measured, and asked to end gives up its lease and its address', async () => {
   const server = createApiServer({ clock: machineClock, chance: Math.random })
   for (const definition of customResourceDefinitions()) server.plant(definition as unknown as KubeObject) // as a person would apply it
   server.plant({ apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'holdfast-system' } })
   const served = await serve(server, { tokens: { 'the-token': admin }, wall: Date.now() })
   try {
     await withKubeconfig(served.url, served.ca, async (file) => {
-      const replica = start({ ...settings, KUBECONFIG: file })
+      const replica = start({ ...settings, HOLDFAST_AUDIT_AT: '* * * * * *', KUBECONFIG: file })
       const address = String((await replica.line('replica runs'))['http'])
       await replica.line('this replica leads')
+      await replica.line('every fence path was audited again')
       const metrics = (await ask(address, '/metrics')).text
-      for (const line of ['holdfast_leader 1', 'holdfast_nodes 0', 'holdfast_build_info{version=']) assert.ok(metrics.includes(line), line)
+      for (const line of ['holdfast_leader 1', 'holdfast_nodes 0', 'holdfast_audit_age_seconds ', 'holdfast_build_info{version=']) assert.ok(metrics.includes(line), line)
       replica.child.kill('SIGTERM')
       replica.child.kill('SIGTERM')
       assert.is(await replica.ended, 0)
