@@ -128,11 +128,11 @@ export async function startCoordinator(host: CoordinatorHost, settings: Coordina
       observation.path(node, config.path)
       wake()
     },
-    faults(sentences, map) {
-      if (leads() === undefined) return
+    leads,
+    faults(sentences, map, holds) {
       recorder.say({
         regarding: { apiVersion: 'v1', kind: 'ConfigMap', name: map, namespace, uid: '' }, reason: 'FenceConfigInvalid', action: 'Read',
-        note: `the last good configuration stays in force: ${sentences.join('; ')}`, type: 'Warning',
+        note: `${holds}: ${sentences.join('; ')}`, type: 'Warning',
       })
     },
   })
@@ -196,7 +196,9 @@ export async function startCoordinator(host: CoordinatorHost, settings: Coordina
     self.auditBudget = audits.available()
     if (paused === undefined) delete self.pause
     else self.pause = paused
-    if (term !== undefined) policies.settle()
+    if (term === undefined) return
+    policies.settle()
+    fences.settle()
   }
 
   /** Whoever has not read the records once takes every boot for one that he has never heard of. */

@@ -22,6 +22,8 @@ export interface FencePaths {
   nodeSeen(node: NodeName, providerID: string): void
   nodeGone(node: NodeName): void
   readonly secrets: SecretLookup
+  /** The leader says what it has not said yet. Cheap when there is nothing. */
+  settle(): void
   /** Nothing is read any more. */
   stop(): void
 }
@@ -33,14 +35,17 @@ export interface FencePathsOptions {
   /** Keys the digests; a secret of the cluster. */
   readonly salt: string
   changed(node: NodeName, config: NodeFenceConfig): void
-  /** All faults of the present text, once, whenever they change. */
-  faults(sentences: readonly string[], map: string): void
+  leads(): number | undefined
+  /** All faults of the present text, while this replica leads: once a term, and whenever they change. `holds`: what is in force
+   *  meanwhile. */
+  faults(sentences: readonly string[], map: string, holds: string): void
 }
 
 const settleFor: Ms = 200
 /** A few milliseconds of work. */
 const nodesAtOnce = 50
 const goOnAfter: Ms = 1
+const mostNamed = 3
 const ownPrefix = 'fence-config-'
 const sharedMap = `${ownPrefix}default`
 /** No node is called so. */
@@ -61,6 +66,8 @@ export function fencePaths(options: FencePathsOptions): FencePaths {
   const left = new Set<NodeName>()
   let all = false
   const due = new Set<NodeName>()
+  let logged = ''
+  /** Faults, with the term in which they were said. */
   let told = ''
   let cancel: (() => void) | undefined
   let stopped = false
@@ -102,6 +109,7 @@ export function fencePaths(options: FencePathsOptions): FencePaths {
       left.add(node)
       concernNode(node)
     },
+    settle: say,
     stop() {
       stopped = true
       cancel?.()
@@ -198,15 +206,42 @@ export function fencePaths(options: FencePathsOptions): FencePaths {
   }
 
   function tell(): void {
-    const sentenceMaps = new Map([...faults.values()].flatMap((found) => [...found]))
-    const sentences = [...sentenceMaps.keys()].toSorted()
+    const sentences = sentencesNow()
     const text = sentences.join('\n')
-    if (text === told) return
-    told = text
-    if (sentences.length === 0) options.log.info({}, 'the fence configuration is without faults')
-    else options.log.warn({ faults: sentences }, 'the fence configuration has faults; the last good one stays in force')
-    if (sentences.length > 0) options.faults(sentences, sentenceMaps.get(sentences[0] ?? '') ?? '')
+    if (text !== logged) {
+      logged = text
+      if (sentences.length === 0) options.log.info({}, 'the fence configuration is without faults')
+      else options.log.warn({ faults: sentences, holds: holding() }, 'the fence configuration has faults')
+    }
+    say()
   }
+
+  function say(): void {
+    const term = options.leads()
+    const text = `${term} ${logged}`
+    if (term === undefined || text === told) return
+    told = text
+    const [first, ...more] = sentencesNow()
+    if (first === undefined) return
+    const map = [...faults.values()].find((found) => found.has(first))?.get(first) ?? ''
+    options.faults([first, ...more], map, holding())
+  }
+
+  function sentencesNow(): readonly string[] {
+    return [...new Set([...faults.values()].flatMap((found) => [...found.keys()]))].toSorted()
+  }
+
+  function holding(): string {
+    const blocked = [...configs].filter(([, config]) => config.path.faults.length > 0)
+    const without = blocked.filter(([, { outdated }]) => !outdated).map(([node]) => node).toSorted()
+    const last = blocked.length === without.length ? [] : ['the last good one stays in force']
+    const none = without.length === 0 ? [] : [`there is no good one for ${named(without)}`]
+    return [...last, ...none].join(', and ') || 'they keep no node from its fence path'
+  }
+}
+
+function named(nodes: readonly NodeName[]): string {
+  return nodes.length > mostNamed ? `${nodes.slice(0, mostNamed).join(', ')} and ${nodes.length - mostNamed} more` : nodes.join(', ')
 }
 
 /** Only text is configuration; what else stands there is not read. */

@@ -13,7 +13,8 @@ export interface Policies {
   inForce(): readonly Policy[]
   seen(object: KubeObject): void
   gone(name: string): void
-  /** The leader writes what is in force onto the objects, where it does not stand there yet. Cheap when it does. */
+  /** The leader says faults that it has not said yet, and writes what is in force onto the objects, where it does not stand there
+   *  yet. Cheap when it does. */
   settle(): void
 }
 
@@ -32,6 +33,8 @@ const againAfter: Ms = 5_000
 export function keepPolicies({ api, clock, log, recorder, leads, changed }: PoliciesOptions): Policies {
   const good = new Map<string, Policy>()
   const objects = new Map<string, KubeObject>()
+  const logged = new Map<string, string>()
+  /** Faults, with the term in which they were said. */
   const told = new Map<string, string>()
   const settled = new Map<string, number>()
   const notBefore = new Map<string, Ms>()
@@ -56,26 +59,45 @@ export function keepPolicies({ api, clock, log, recorder, leads, changed }: Poli
     gone(name) {
       objects.delete(name)
       good.delete(name)
+      logged.delete(name)
       told.delete(name)
       settled.delete(name)
       notBefore.delete(name)
       list = [...good.values()]
       changed()
     },
-    settle: () => objects.forEach(settle),
+    settle() {
+      objects.forEach(say)
+      objects.forEach(settle)
+    },
   }
 
   function tell(object: KubeObject, faults: string): void {
+    const { name } = object.metadata
+    if ((logged.get(name) ?? '') !== faults) {
+      logged.set(name, faults)
+      if (faults === '') log.info({ policy: name }, 'the policy is without faults again')
+      else log.warn({ policy: name, faults, holds: holding(name) }, 'the policy has faults')
+    }
+    say(object)
+  }
+
+  /** Whoever leads next says it once more: the one before may have said nothing. */
+  function say(object: KubeObject): void {
     const { name, uid } = object.metadata
-    if ((told.get(name) ?? '') === faults) return
-    told.set(name, faults)
-    if (faults === '') return log.info({ policy: name }, 'the policy is without faults again')
-    log.warn({ policy: name, faults, lastGood: good.has(name) }, 'the policy has faults; the last good one stays in force')
-    if (leads() === undefined) return
+    const faults = logged.get(name) ?? ''
+    const term = leads()
+    if (term === undefined || told.get(name) === `${term} ${faults}`) return
+    told.set(name, `${term} ${faults}`)
+    if (faults === '') return
     recorder.say({
       regarding: { apiVersion: 'holdfast.dev/v1alpha1', kind: 'HoldfastPolicy', name, uid: uid ?? '' }, reason: 'PolicyInvalid', action: 'Read',
-      note: `${good.has(name) ? 'the last good policy stays in force' : 'this policy is not in force'}: ${faults}`, type: 'Warning',
+      note: `${holding(name)}: ${faults}`, type: 'Warning',
     })
+  }
+
+  function holding(name: string): string {
+    return good.has(name) ? 'the last good policy stays in force' : 'this policy is not in force'
   }
 
   /** Once for each generation. What is in force must outlive us: after a restart a faulty text has nothing else behind it. */

@@ -14,23 +14,26 @@ interface Small {
   readonly nodes: Set<string>
   readonly inForce: Map<string, FencePath>
   readonly changed: string[]
-  readonly told: { sentences: readonly string[]; map: string }[]
+  readonly told: { sentences: readonly string[]; map: string; holds: string }[]
   readonly logged: string[]
+  term: number | undefined
 }
 
 function small(...nodes: readonly string[]): Small {
   const clock = virtualClock()
-  const on: Omit<Small, 'paths'> = { clock, nodes: new Set(nodes), inForce: new Map(), changed: [], told: [], logged: [] }
-  const note = (_facts: object, message: string): void => void on.logged.push(message)
+  const on: Omit<Small, 'paths'> = { clock, nodes: new Set(nodes), inForce: new Map(), changed: [], told: [], logged: [], term: 3 }
+  const note = (facts: { holds?: string }, message: string): void => void on.logged.push(facts.holds === undefined ? message : `${message}: ${facts.holds}`)
   const paths = fencePaths({
     clock, log: { ...silentLog, info: note, warn: note }, salt: 'salt', nodes: () => on.nodes,
     changed(node, config) {
       on.inForce.set(node, config.path)
       on.changed.push(node)
     },
-    faults: (sentences, map) => on.told.push({ sentences, map }),
+    leads: () => world.term,
+    faults: (sentences, map, holds) => on.told.push({ sentences, map, holds }),
   })
-  return { ...on, paths }
+  const world: Small = { ...on, paths }
+  return world
 }
 
 const map = (name: string, data: Record<string, string>): KubeObject => ({ apiVersion: 'v1', kind: 'ConfigMap', metadata: { name }, data } as KubeObject) // a ConfigMap has data
@@ -208,6 +211,41 @@ test('the faults of all maps are told at once and once, the last good path stays
   for (const node of ['node-1', 'node-2']) paths.configMap(own(node))
   await clock.runFor(1_000)
   assert.is(logged.at(-1), 'the fence configuration is without faults')
+})
+
+test('faults that were read while another led are said once in each term of our own', async () => {
+  const world = small('node-1', 'node-2')
+  const { clock, paths, told } = world
+  world.term = undefined
+  for (const object of [template('plain'), own('node-1')]) paths.configMap(object)
+  await clock.runFor(1_000)
+  for (const node of ['node-1', 'node-2']) paths.configMap(map(`fence-config-${node}`, { 'config.properties': 'oops' }))
+  await clock.runFor(1_000)
+  paths.settle()
+  assert.equal(told, [])
+  for (const term of [4, undefined, 6]) {
+    world.term = term
+    for (let times = 0; times < 2; times += 1) paths.settle()
+  }
+  assert.is(told.length, 2)
+  for (const { sentences } of told) assert.match(sentences.join(), /fence-config-node-1, config.properties, line 1/)
+})
+
+test('that a last good one stays in force is said only where there is one', async () => {
+  const { clock, paths, told, logged } = small('node-1', 'node-2')
+  paths.configMap(map('fence-config-node-2', { 'config.properties': 'oops' }))
+  await clock.runFor(1_000)
+  assert.is(told.at(-1)?.holds, 'there is no good one for node-2')
+  assert.match(logged.join(), /has faults: there is no good one for node-2$/)
+  for (const object of [template('plain'), own('node-1')]) paths.configMap(object)
+  await clock.runFor(1_000)
+  paths.configMap(map('fence-config-node-1', { 'config.properties': 'oops' }))
+  await clock.runFor(1_000)
+  assert.is(told.at(-1)?.holds, 'the last good one stays in force, and there is no good one for node-2')
+  paths.configMap(own('node-1'))
+  paths.configMap(map('fence-config-node-2', { 'note.txt': 'x' }))
+  await clock.runFor(1_000)
+  assert.is(told.at(-1)?.holds, 'they keep no node from its fence path')
 })
 
 test('a faulty map of no node, and a faulty template in a cluster without nodes, are told all the same', async () => {

@@ -16,14 +16,14 @@ function policy(spec: object, status: object = {}, generation = 1): KubeObject {
 
 const faulty = { profile: 'quick', brakes: { stormPercent: 140 }, selektor: {} }
 
-function keeper() {
+function keeper(leads: () => number | undefined = () => 3) {
   const said: Occasion[] = []
   const written: unknown[] = []
   const warned: object[] = []
   const api = { replace: async (_path: string, body: unknown) => { written.push(body); return { ok: true, value: body } } } as unknown as Api // only this call is made
   const policies = keepPolicies({
     api, clock: machineClock, log: { ...silentLog, warn: (facts) => warned.push(facts) }, recorder: { say: (occasion) => said.push(occasion), close: async () => undefined },
-    leads: () => 3, changed: () => undefined,
+    leads, changed: () => undefined,
   })
   return { policies, said, written, warned }
 }
@@ -43,6 +43,29 @@ test('seen again unchanged, its faults are not told again', () => {
   policies.seen(policy(faulty))
   policies.seen(policy(faulty))
   assert.is(said.length, 1)
+})
+
+test('faults that were read while another led are said once in each term of our own', () => {
+  let term: number | undefined
+  const { policies, said, warned } = keeper(() => term)
+  policies.seen(policy(faulty))
+  assert.equal([said.length, warned.length], [0, 1])
+  for (const next of [4, undefined, 6]) {
+    term = next
+    for (let times = 0; times < 2; times += 1) policies.settle()
+  }
+  assert.equal([said.length, warned.length], [2, 1])
+})
+
+test('that the last good one stays in force is said only where there is one', () => {
+  const { policies, said, warned } = keeper()
+  policies.seen(policy(faulty))
+  policies.gone('all')
+  policies.seen(policy({ profile: 'fast' }))
+  policies.seen(policy(faulty, {}, 2))
+  const holds = ['this policy is not in force', 'the last good policy stays in force']
+  assert.equal(warned.map((facts) => Object(facts).holds), holds)
+  assert.equal(said.map(({ note }) => note.split(':')[0]), holds)
 })
 
 test('after a restart the last good one is taken from status.inForce', () => {
