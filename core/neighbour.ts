@@ -33,7 +33,8 @@ export function mayBeStruck(at: Situation): Brake | undefined {
     if (other === undefined || other.name === node.name || incident.nodeUid !== other.uid) continue
     const method = struckBy(at, incident, other)
     if (method !== undefined) {
-      const detail = `${other.name} is being fenced by ${method.name}, and that may be what silenced ${node.name}: nothing proves which of them it feeds`
+      const verb = incident.status.phase === 'Running' ? 'is being fenced' : 'was ordered off'
+      const detail = `${other.name} ${verb} by ${method.name}, and that may be what silenced ${node.name}: nothing proves which of them it feeds`
       return { because: 'concurrency', detail, lifts: `a proof that ${other.name} is off, or its next boot, or time enough for ${node.name} to boot` }
     }
   }

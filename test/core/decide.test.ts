@@ -382,6 +382,7 @@ test('what fell silent with a neighbour\'s off of which no proof came is not ord
   const orders = (one: Observed) => decide(one, now, [wide]).filter((action) => action.node === 'node-2').map(said).filter((wish) => wish.startsWith('fence'))
   assert.equal(orders(observed(given)), [])
   assert.match(held(observed(given), 'concurrency', [wide]), /^node-1 is being fenced by bmc-off, and that may be what silenced node-2/)
+  assert.match(held(observed({ ...given, phase: 'Final' }), 'concurrency', [wide]), /^node-1 was ordered off by bmc-off, and that may be what silenced node-2/)
   for (const [what, one] of [
     ['proven since', observed({ ...given, proof: proofRecord({ nodeUid: 'uid-node-1' }) })], ['its own node has booted', observed(given, { beat: beat({ boot: newBoot }) })],
     ['silent long before', observed(given, {}, { beat: beat({ at: now - 50_000 }) })], ['heard after it', observed(given, {}, { beat: beat({ at: now - 40_000 }) })],

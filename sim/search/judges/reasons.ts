@@ -43,6 +43,8 @@ export const truths: Readonly<Record<string, Truth>> = {
   storage: ({ detail }, sight) => (sight.nodes().some(({ status }) => status?.conditions?.some(({ type, status: word }) => word === 'True' && detail.includes(` ${type}`)) === true) ? undefined : 'no node bears that condition'),
   concurrency({ detail, node, fence }, sight) {
     if (detail.includes('of the same node is open')) return sight.openOf(node).length > 1 ? undefined : `no other incident of ${node} is open`
+    const struck = / was ordered off by /.test(detail) ? detail.split(' was ordered off by ')[0] : undefined
+    if (struck !== undefined) return sight.now - Math.max(lastOrder(struck, 'off', sight), lastOrder(struck, 'on', sight)) <= spanOf(fence?.spec.policy.bootWithin ?? '600s') + longestOrder(fence) ? undefined : `nothing was ordered of ${struck} for long`
     const named = (detail.split(/ (?:is|are) being fenced/)[0] ?? '').split(', ')
     const idle = named.find((name) => !sight.openOf(name).some(({ metadata, status }) => metadata.name !== fence?.metadata.name && status?.phase !== 'Done' && status?.step !== 'recovery'))
     return idle === undefined ? undefined : `nothing is being done about ${idle}`

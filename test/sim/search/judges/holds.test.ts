@@ -15,6 +15,7 @@ const sentences: readonly (readonly [string, string])[] = [
   ['storm', '2 of 3 nodes in all fell silent within 60.0 s, more than 40 %'],
   ['storm', '2 of 3 nodes in zone zone-1 fell silent within 60.0 s, more than 40 %'],
   ['storage', '2 of 3 nodes say StorageUnreachable, more than 40 %'],
+  ['concurrency', 'node-1 was ordered off by bmc-off, and that may be what silenced VICTIM'],
   ['concurrency', 'node-1, node-2 are being fenced, 1 at once is allowed'],
   ['concurrency', 'node-1-a-1 of the same node is open'],
   ['control-plane', '1 of 3 control-plane nodes would stand: no majority'],
@@ -121,6 +122,7 @@ const programRuns = (world: World, node: string) => world.truth.note('program ru
 const makings: readonly (readonly [string, string, (quiet: Quiet) => Promise<void> | void])[] = [
   ['storm', '2 of 3 nodes in all fell silent within 60.0 s', ({ world }) => { for (const name of ['node-1', 'node-2']) world.freeze(name) }],
   ['concurrency', 'node-1 is being fenced, 1 at once is allowed', ({ plantFence }) => void plantFence('b-1', 'node-1', { phase: 'Running' })],
+  ['concurrency', 'node-1 was ordered off by bmc-off, and that may be what silenced VICTIM', ({ world }) => programRuns(world, 'node-1')],
   ['concurrency', 'x of the same node is open', ({ plantFence, victim }) => { for (const name of ['b-1', 'b-2']) plantFence(name, victim, { phase: 'Running' }) }],
   ['path-unverified', 'level 1: bmc-off is marked', async (quiet) => {
     const device = quiet.world.devices.get(`bmc-${quiet.victim}`)
