@@ -8,6 +8,7 @@ import { auditRate, auditTurns, type AuditTurn } from './audit-turns.ts'
 import { serveBeats, type Beats } from './beats.ts'
 import { doer } from './deed.ts'
 import { recorder as createRecorder } from './events.ts'
+import { fencesKept } from './fence-kept.ts'
 import { fencePaths } from './fence-paths.ts'
 import { fenceRunner } from './fence.ts'
 import { tellGates } from './gates.ts'
@@ -128,7 +129,7 @@ export async function startCoordinator(host: CoordinatorHost, settings: Coordina
       observation.path(node, config.path)
       wake()
     },
-    leads,
+    leads, kept: fencesKept({ api: endingApi, clock, log, namespace }), ready: () => ready(),
     faults(sentences, map, holds) {
       recorder.say({
         regarding: { apiVersion: 'v1', kind: 'ConfigMap', name: map, namespace, uid: '' }, reason: 'FenceConfigInvalid', action: 'Read',

@@ -36,6 +36,8 @@ export interface NodeFenceConfig {
 export interface FenceConfigs {
   /** What is in force for the node, given what was in force before, and what its Node says of its instance. */
   forNode(node: NodeName, before?: NodeFenceConfig, claim?: Claim): NodeFenceConfig
+  /** The ConfigMaps that make it, templates too. */
+  sources(node: NodeName): readonly FenceConfigMap[]
   /** Faults of templates and maps as such, whichever nodes use them. */
   readonly faults: readonly ConfigFault[]
 }
@@ -55,9 +57,14 @@ export function readFenceConfigs(maps: readonly FenceConfigMap[], secrets: Secre
   const broken = new Map([...read.values()].map((map) => [map.name, map.faults.filter((fault) => fault.blocks)]))
   return {
     faults: [...read.values()].flatMap((map) => map.faults),
+    sources(node) {
+      const layers = layersOf(node)
+      const names = new Set([...layers.map(({ name }) => name), ...layers.flatMap(templatesOf)])
+      return maps.filter(({ name }) => names.has(name))
+    },
     forNode(node, before, claim) {
       const instance = instanceOf(claim)
-      const layers = [read.get(defaultName), node === 'default' ? undefined : read.get(`${nodePrefix}${node}`)].filter((map) => map !== undefined)
+      const layers = layersOf(node)
       if (layers.length === 0 && instance === undefined) return { path: { levels: [], faults: [] }, methods: {}, marks: [], faults: [], outdated: false }
       const { arranged, faults } = parseNode(node, layers, templates, broken, instance)
       // What two Nodes name is nobody's any more: the last good one would go on striking one of them.
@@ -65,6 +72,14 @@ export function readFenceConfigs(maps: readonly FenceConfigMap[], secrets: Secre
       return sealed(inForce(arranged, faults, kept), secrets, salt, maps)
     },
   }
+
+  function layersOf(node: NodeName): readonly ReadMap[] {
+    return [read.get(defaultName), node === 'default' ? undefined : read.get(`${nodePrefix}${node}`)].filter((map) => map !== undefined)
+  }
+}
+
+function templatesOf(map: ReadMap): readonly string[] {
+  return [...map.methods.values()].flatMap((placed) => placed.filter(({ key }) => key === 'template').map(({ value }) => value))
 }
 
 function hasClaimed(config: NodeFenceConfig | undefined): boolean {

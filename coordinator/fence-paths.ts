@@ -8,6 +8,7 @@ import type { KubeObject } from './api.ts'
 import { isFenceConfigMap, readFenceConfigs, sentenceOf, type ConfigFault, type ConfiguredMethod, type FenceConfigMap, type NodeFenceConfig } from './fence-config.ts'
 import type { Claim } from './fence-config-instance.ts'
 import { beyondOutlet, type SecretLookup } from './fence-config-secret.ts'
+import { keptName, type FencesKept } from './fence-kept.ts'
 
 export interface FencePaths {
   /** Undefined: the configuration has changed since the core saw this method. */
@@ -22,7 +23,7 @@ export interface FencePaths {
   nodeSeen(node: NodeName, providerID: string): void
   nodeGone(node: NodeName): void
   readonly secrets: SecretLookup
-  /** The leader says what it has not said yet. Cheap when there is nothing. */
+  /** The leader says what it has not said yet, and keeps what must outlive it. Cheap when there is nothing. */
   settle(): void
   /** Nothing is read any more. */
   stop(): void
@@ -36,6 +37,9 @@ export interface FencePathsOptions {
   readonly salt: string
   changed(node: NodeName, config: NodeFenceConfig): void
   leads(): number | undefined
+  readonly kept: FencesKept
+  /** Everything has been read once: until then a leader does not know what need not be kept any more. */
+  ready(): boolean
   /** All faults of the present text, while this replica leads: once a term, and whenever they change. `holds`: what is in force
    *  meanwhile. */
   faults(sentences: readonly string[], map: string, holds: string): void
@@ -58,6 +62,8 @@ export function fencePaths(options: FencePathsOptions): FencePaths {
   const maps = new Map<string, FenceConfigMap>()
   const secrets = new Map<string, ReadonlyMap<string, string>>()
   const configs = new Map<NodeName, NodeFenceConfig>()
+  /** What the configuration of each node was made of when it had no faults that block. */
+  const good = new Map<NodeName, readonly FenceConfigMap[]>()
   /** Sentences, and the ConfigMap of each, by the name of the node they concern, or of all. */
   const faults = new Map<string, Faults>()
   const claims = new Map<NodeName, string>()
@@ -66,6 +72,7 @@ export function fencePaths(options: FencePathsOptions): FencePaths {
   const left = new Set<NodeName>()
   let all = false
   const due = new Set<NodeName>()
+  let unkept = true
   let logged = ''
   /** Faults, with the term in which they were said. */
   let told = ''
@@ -87,11 +94,19 @@ export function fencePaths(options: FencePathsOptions): FencePaths {
     },
     configMap(object) {
       const { name } = object.metadata
+      if (name === keptName) {
+        options.kept.seen(object)
+        return concernKept()
+      }
       if (!isFenceConfigMap(name)) return
       maps.set(name, { name, data: textData(object) })
       concern(name)
     },
     configMapGone(name) {
+      if (name === keptName) {
+        options.kept.gone()
+        return concernKept()
+      }
       if (maps.delete(name)) concern(name)
     },
     secret(object) {
@@ -109,7 +124,10 @@ export function fencePaths(options: FencePathsOptions): FencePaths {
       left.add(node)
       concernNode(node)
     },
-    settle: say,
+    settle() {
+      say()
+      keep()
+    },
     stop() {
       stopped = true
       cancel?.()
@@ -151,6 +169,12 @@ export function fencePaths(options: FencePathsOptions): FencePaths {
     arm(settleFor)
   }
 
+  function concernKept(): void {
+    unkept = true
+    for (const node of options.kept.nodes()) if (!good.has(node)) due.add(node)
+    if (due.size > 0) arm(settleFor)
+  }
+
   function arm(span: Ms): void {
     if (cancel !== undefined || stopped) return
     cancel = clock.after(span, () => {
@@ -166,7 +190,8 @@ export function fencePaths(options: FencePathsOptions): FencePaths {
     const known = new Set(options.nodes())
     read(some, known)
     if (due.size > 0) return arm(goOnAfter)
-    for (const node of configs.keys()) if (!known.has(node)) configs.delete(node)
+    for (const node of configs.keys()) if (!known.has(node)) forget(node)
+    unkept = true
     tell()
   }
 
@@ -189,11 +214,37 @@ export function fencePaths(options: FencePathsOptions): FencePaths {
         note(name, wrong)
         continue
       }
-      const config = from.forNode(name, configs.get(name), claimOf(name, known))
+      const claimed = claimOf(name, known)
+      const config = from.forNode(name, lastGood(name, claimed), claimed)
       configs.set(name, config)
+      if (config.path.faults.length === 0) good.set(name, from.sources(name))
+      else if (!config.outdated) good.delete(name)
       options.changed(name, config)
       note(name, [...wrong, ...config.faults])
     }
+  }
+
+  /** Our own memory, or what a leader before us kept. A ConfigMap that somebody deleted takes its last good text with it. */
+  function lastGood(node: NodeName, claimed: Claim | undefined): NodeFenceConfig | undefined {
+    const mine = good.get(node)
+    const sources = mine ?? options.kept.of(node, maps)
+    if (sources?.every(({ name }) => maps.has(name)) !== true) return undefined
+    if (mine !== undefined) return configs.get(node)
+    const before = readFenceConfigs(sources, lookup, options.salt).forNode(node, undefined, claimed)
+    if (before.path.faults.length > 0) return undefined
+    good.set(node, sources)
+    return before
+  }
+
+  function forget(node: NodeName): void {
+    configs.delete(node)
+    good.delete(node)
+  }
+
+  function keep(): void {
+    if (!unkept || options.leads() === undefined || cancel !== undefined || !options.ready()) return
+    const outdated = [...good].filter(([node]) => configs.get(node)?.outdated === true)
+    unkept = !options.kept.keep(new Map(outdated), maps)
   }
 
   function shared(): FenceConfigMap[] {

@@ -6,6 +6,7 @@
 // write the same resource as we do, the first condition lets their writes pass unexamined: of nodes/status, every write but our own.
 import { evictedByKey, forceEvictionKey } from '../core/acknowledge.ts'
 import { outOfServiceKey, ownValue, quarantineKey } from '../core/clear.ts'
+import { keptName } from '../coordinator/fence-kept.ts'
 import { group } from '../coordinator/schema-kind.ts'
 import type { Manifest } from './manifest.ts'
 import { names, type Values } from './values.ts'
@@ -44,7 +45,7 @@ export function admissionManifests(values: Values): readonly Manifest[] {
 
 function guards(values: Values): readonly Guard[] {
   const coordinator = `request.userInfo.username == 'system:serviceaccount:${values.namespace}:${names.coordinator}'`
-  return [taints(coordinator), coordinatorOnNodes(coordinator), nodeStatus(coordinator), podStatus(coordinator), podDeletion(coordinator), fences(coordinator), fenceDeletion(coordinator), records(coordinator), fencePaths(values)]
+  return [taints(coordinator), coordinatorOnNodes(coordinator), nodeStatus(coordinator), podStatus(coordinator), podDeletion(coordinator), fences(coordinator), fenceDeletion(coordinator), records(coordinator), fencePaths(values, coordinator)]
 }
 
 function may(permission: Permission, node?: string): string {
@@ -207,14 +208,15 @@ function records(coordinator: string): Guard {
 }
 
 /** A namespace that is being deleted must be able to lose them. */
-function fencePaths({ namespace }: Values): Guard {
+function fencePaths({ namespace }: Values, coordinator: string): Guard {
+  const name = '(object == null ? oldObject : object).metadata.name'
   return {
     name: 'holdfast-fence-paths',
     on: [{ group: '', resources: ['configmaps'], operations: ['CREATE', 'UPDATE', 'DELETE'] }],
     namespace,
-    when: { 'a-fence-path': `['fence-config-', 'fence-method-'].exists(start, (object == null ? oldObject : object).metadata.name.startsWith(start))` },
+    when: { 'a-fence-path': `${name} == '${keptName}' || ['fence-config-', 'fence-method-'].exists(start, ${name}.startsWith(start))` },
     rules: [
-      [`(request.operation == 'DELETE' && has(namespaceObject.metadata.deletionTimestamp)) || ${may('configure')}`,
+      [`(request.operation == 'DELETE' && has(namespaceObject.metadata.deletionTimestamp)) || (${coordinator} && ${name} == '${keptName}') || ${may('configure')}`,
         `this ConfigMap says which device switches off which machine; with a wrong one a healthy machine is cut and a dead one is taken for off. Only ${onlyWho('configure')} may change it`],
     ],
   }

@@ -1,5 +1,6 @@
 // What each of our accounts may do, and why: a right that no call needs is not here. Rights of one name only (our Lease, our
 // certificate authority) are given by that name, except `create`, of which the API server does not know the name yet.
+import { keptName } from '../coordinator/fence-kept.ts'
 import { group } from '../coordinator/schema-kind.ts'
 import type { Manifest } from './manifest.ts'
 import { names, type Values } from './values.ts'
@@ -54,6 +55,8 @@ export function grants(values: Values): readonly Grant[] {
         { group: 'coordination.k8s.io', resources: ['leases'], verbs: ['create'], because: 'the Lease of the leader, once' },
         { group: 'coordination.k8s.io', resources: ['leases'], verbs: ['get', 'update'], only: [names.coordinator], because: 'who leads' },
         { group: '', resources: ['configmaps'], verbs: ['list', 'watch'], because: 'fence paths, and the pause' },
+        { group: '', resources: ['configmaps'], verbs: ['create'], because: 'the last good fence paths of nodes whose present ones have faults, once' },
+        { group: '', resources: ['configmaps'], verbs: ['update'], only: [keptName], because: 'to keep them for the next replica' },
         { group: '', resources: ['secrets'], verbs: ['list', 'watch'], because: 'what devices ask for' },
         { group: '', resources: ['secrets'], verbs: ['create'], because: 'the keys of our own certificate authority, once' },
         { group: '', resources: ['secrets'], verbs: ['get', 'update'], only: [names.authority], because: 'to use and renew them' },

@@ -173,6 +173,7 @@ const rows: readonly Row[] = [
   ['somebody writes a template', 'writer', (api) => api.create(dry(maps(system)), configMap('fence-method-template-bmc')), /Only whoever may "configure"/],
   ['somebody lets the API server choose such a name', 'writer', (api) => api.create(dry(maps(system)), { apiVersion: 'v1', kind: 'ConfigMap', metadata: { generateName: 'fence-config-' } }), /Only whoever may "configure"/],
   ['somebody changes a fence path', 'writer', (api) => api.patch(dry(maps(system, '/fence-config-kept')), 'merge', { data: { plug: '2' } }), /Only whoever may "configure"/],
+  ['somebody writes what the coordinator keeps of fence paths', 'writer', (api) => api.create(dry(maps(system)), configMap('holdfast-fence-in-force')), /Only whoever may "configure"/],
   ['somebody deletes a fence path', 'writer', (api) => api.remove(maps(system, '/fence-config-kept'), dryDelete), /Only whoever may "configure"/],
   ['somebody writes another ConfigMap', 'writer', (api) => api.create(dry(maps(system)), configMap('other'))],
   ['somebody writes one of that name elsewhere', 'writer', (api) => api.create(dry(maps('people')), configMap('fence-config-well'))],

@@ -199,6 +199,36 @@ test('a replica that cannot listen does not begin: it stands for no election and
   assert.equal([world.requests, world.watches(), world.clock.pending()], [[], 0, 0])
 })
 
+const digest = (replica: Coordinator | undefined): string | undefined => replica?.seen.nodes.get('node-1')?.path.levels[0]?.[0]?.digest
+
+test('a fence ConfigMap that became faulty stays in force in its last good form when every replica is another', async () => {
+  const world = cluster()
+  const { clock, server } = world
+  const person = createApi({ clock, transport: server.transportFor(admin) })
+  const olds = [await world.start('replica-1'), await world.start('replica-2')]
+  await clock.runFor(10_000)
+  const good = digest(olds[0])
+  assert.ok(good !== undefined)
+  const map = `/api/v1/namespaces/${namespace}/configmaps/fence-config-node-1`
+  const faulty = await turned(clock, person.patch(map, 'merge', { data: { 'config.properties': 'node_name=node-1\npower_managment=bmc\n' } }))
+  assert.ok(faulty.ok)
+  await clock.runFor(5_000)
+  for (const old of olds) await turned(clock, old.stop())
+  const news = [await world.start('replica-3'), await world.start('replica-4')]
+  await clock.runFor(30_000)
+  assert.ok(news.some((replica) => replica.leads() !== undefined))
+  for (const replica of news) {
+    assert.is(digest(replica), good)
+    assert.match(replica.seen.nodes.get('node-1')?.path.faults.join() ?? '', /power_managment/)
+  }
+  assert.equal(server.peek('events').filter((event) => Object(event).reason === 'FenceConfigInvalid').map((event) => Object(event).message.split(':')[0]), ['the last good one stays in force', 'the last good one stays in force'])
+  const removed = await turned(clock, person.remove(map))
+  assert.ok(removed.ok)
+  await clock.runFor(5_000)
+  for (const replica of news) assert.equal(replica.seen.nodes.get('node-1')?.path.levels, [])
+  for (const replica of news) await turned(clock, replica.stop())
+})
+
 test('a leader that stops gives up its lease, and the other one leads at once, warm', async () => {
   const world = cluster()
   const { clock } = world
