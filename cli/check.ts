@@ -7,6 +7,7 @@ import { machineKey } from '../core/proof.ts'
 import type { KeptNode } from '../coordinator/kubernetes.ts'
 import type { Cluster, DaemonSet, Part } from './cluster.ts'
 import { agoOf, auditAge } from './audit-age.ts'
+import { fenceFaults } from './fence-maps.ts'
 import type { Paint } from './paint.ts'
 
 export interface Category {
@@ -37,7 +38,7 @@ export function check(cluster: Cluster, moves: boolean, wall: number): readonly 
     { name: 'coordinator', checks: [leads(cluster, moves), notPaused(cluster)] },
     { name: 'policies', checks: [policiesValid(cluster), nodesSelected(cluster), policiesAct(cluster)] },
     { name: 'agents', checks: [agentsRun(cluster), agentsHeard(cluster), gatesAsked(cluster)] },
-    { name: 'fence paths', checks: [pathsConfigured(cluster), pathsVerified(cluster), auditsCurrent(cluster, wall), identityProven(cluster), portsHeard(cluster)] },
+    { name: 'fence paths', checks: [pathsValid(cluster), pathsConfigured(cluster), pathsVerified(cluster), auditsCurrent(cluster, wall), identityProven(cluster), portsHeard(cluster)] },
     { name: 'taints', checks: [taintsOwned(cluster)] },
     { name: 'incidents', checks: [fencesReadable(cluster)] },
     { name: 'storage', checks: [pluginsTolerate(cluster), freedByNobodyElse(cluster)] },
@@ -190,6 +191,18 @@ function gatesAsked(cluster: Cluster): Checked {
   return claim('gates-asked', 'every container runtime asks the gate of its node, where one is wanted', [cluster.nodes, cluster.records], () => {
     const absent = recorded(cluster).filter(({ record }) => record?.gate === 'absent').map(({ name }) => name)
     return absent.length === 0 ? undefined : `not on ${few(absent)}: taints alone hold pods there`
+  }, 'warning')
+}
+
+function pathsValid({ nodes, fenceMaps }: Cluster): Checked {
+  return claim('paths-valid', 'every fence ConfigMap is without faults', [nodes, fenceMaps], () => {
+    const { sentences, outdated, without } = fenceFaults(valueOf(fenceMaps, []), valueOf(nodes, []))
+    if (sentences.length === 0) return undefined
+    return [
+      few(sentences),
+      ...(outdated.length === 0 ? [] : [`the last good one stays in force for ${few(outdated)}`]),
+      ...(without.length === 0 ? [] : [`none is kept for ${few(without)}`]),
+    ].join('; ')
   }, 'warning')
 }
 

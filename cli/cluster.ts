@@ -2,6 +2,8 @@
 // is a part with a reason, so that a person with few rights still sees the rest.
 import type { Api, ApiError, KubeObject } from '../coordinator/api.ts'
 import { readAuditTurn, type AuditTurn } from '../coordinator/audit-turns.ts'
+import { isFenceConfigMap, textData, type FenceConfigMap } from '../coordinator/fence-config.ts'
+import { keptName } from '../coordinator/fence-kept.ts'
 import type { Lease } from '../coordinator/lease.ts'
 import { keepNode, paths, type KeptNode } from '../coordinator/kubernetes.ts'
 import { fencesPath, readIncident } from '../coordinator/node-fence.ts'
@@ -31,6 +33,8 @@ export interface Parts {
   readonly policies: Part<readonly PolicySeen[]>
   readonly lease: Part<LeaseSeen>
   readonly pause: Part<{ readonly reason: string; readonly by: string } | undefined>
+  /** Those of fence paths, and what the leader keeps of them. */
+  readonly fenceMaps: Part<readonly FenceConfigMap[]>
   readonly agents: Part<readonly AgentPod[]>
   readonly daemonSets: Part<readonly DaemonSet[]>
   /** Longhorn's `node-down-pod-deletion-policy`; undefined: there is no Longhorn. */
@@ -39,7 +43,7 @@ export interface Parts {
   readonly storks: Part<readonly string[]>
 }
 
-export const partNames = ['version', 'kinds', 'nodes', 'incidents', 'records', 'policies', 'lease', 'pause', 'agents', 'daemonSets', 'longhorn', 'storks'] as const satisfies readonly (keyof Parts)[]
+export const partNames = ['version', 'kinds', 'nodes', 'incidents', 'records', 'policies', 'lease', 'pause', 'fenceMaps', 'agents', 'daemonSets', 'longhorn', 'storks'] as const satisfies readonly (keyof Parts)[]
 
 export interface UnreadableFence {
   readonly name: string
@@ -80,7 +84,7 @@ const pageSize = 500
 const mostPages = 60
 
 export async function readCluster(api: Api, namespace: string): Promise<Cluster> {
-  const [version, kinds, nodes, incidents, records, policies, lease, pause, agents, daemonSets, settings, deployments] = await Promise.all([
+  const [version, kinds, nodes, incidents, records, policies, lease, pause, fenceMaps, agents, daemonSets, settings, deployments] = await Promise.all([
     one(api, '/version', (found: { gitVersion?: string }) => found.gitVersion ?? ''),
     one(api, `/apis/${apiVersion}`, (found: { resources?: { name: string }[] }) => (found.resources ?? []).map(({ name }) => name).filter((name) => !name.includes('/'))),
     all(api, paths.nodes, keepNode),
@@ -89,13 +93,14 @@ export async function readCluster(api: Api, namespace: string): Promise<Cluster>
     all(api, policiesPath, policySeen),
     one(api, leasePath(namespace), leaseOf),
     pauseOf(api, namespace),
+    all(api, paths.configMaps(namespace), fenceMapOf),
     all(api, '/api/v1/pods?labelSelector=app.kubernetes.io%2Fname%3Dholdfast-agent', agentOf),
     all(api, '/apis/apps/v1/daemonsets', daemonSetOf),
     all(api, '/apis/longhorn.io/v1beta2/settings', longhornPolicyOf),
     all(api, '/apis/apps/v1/deployments', storkOf),
   ])
   return {
-    version, kinds, nodes: defined(nodes), policies: defined(policies), lease, pause, agents: defined(agents), daemonSets: defined(daemonSets), storks: defined(deployments),
+    version, kinds, nodes: defined(nodes), policies: defined(policies), lease, pause, fenceMaps: defined(fenceMaps), agents: defined(agents), daemonSets: defined(daemonSets), storks: defined(deployments),
     longhorn: settings.ok ? { ok: true, value: settings.value.find((policy) => policy !== undefined) } : settings.kind === 'notFound' ? { ok: true, value: undefined } : settings,
     incidents: incidents.ok ? { ok: true, value: incidents.value.flatMap((read) => ('incident' in read ? read.incident : [])) } : incidents,
     unreadable: incidents.ok ? incidents.value.flatMap((read) => ('incident' in read ? [] : read)) : [],
@@ -171,6 +176,11 @@ async function pauseOf(api: Api, namespace: string): Promise<Cluster['pause']> {
   const answer = await api.get<{ data?: Record<string, string> }>(`${paths.configMaps(namespace)}/holdfast-pause`)
   if (answer.ok) return { ok: true, value: { reason: answer.value.data?.['reason'] ?? 'no reason given', by: answer.value.data?.['by'] ?? 'somebody' } }
   return answer.error.kind === 'notFound' ? { ok: true, value: undefined } : part(answer.error)
+}
+
+function fenceMapOf(object: KubeObject): FenceConfigMap | undefined {
+  const { name } = object.metadata
+  return isFenceConfigMap(name) || name === keptName ? { name, data: textData(object) } : undefined
 }
 
 interface PodObject extends KubeObject {

@@ -8,6 +8,7 @@ import { onlyWatched } from '../coordinator/policies.ts'
 import { partNames, type Cluster, type Parts, type UnreadableFence } from './cluster.ts'
 import { agoOf, auditAge } from './audit-age.ts'
 import { few } from './check.ts'
+import { fenceFaults } from './fence-maps.ts'
 import type { Paint } from './paint.ts'
 import { span } from './span.ts'
 
@@ -24,6 +25,8 @@ export interface Status {
   readonly paths: { readonly verified: number; readonly all: number; readonly turn?: string }
   /** Paths whose latest audit is too old, each with its node and when that was. */
   readonly stale: readonly { readonly node: string; readonly method: string; readonly at?: string }[]
+  /** Of the fence ConfigMaps. */
+  readonly configFaults: readonly string[]
   /** Sentences: for which nodes nothing would be done, and why. */
   readonly watched: readonly string[]
   readonly pausedPolicies: readonly { readonly policy: string; readonly reason: string; readonly by: string }[]
@@ -51,16 +54,17 @@ export function statusOf(cluster: Cluster, wall: number): Status {
   const inForce = (policies.ok ? policies.value : []).flatMap(({ policy }) => (policy === undefined ? [] : [policy]))
   const watched = policies.ok ? onlyWatched(known.map((node) => ({ name: name(node), labels: node.metadata.labels ?? {} })), inForce) : []
   const pausedPolicies = inForce.flatMap(({ name: policy, pause: own }) => (own === undefined ? [] : [{ policy, ...own }]))
+  const configFaults = nodes.ok && cluster.fenceMaps.ok ? fenceFaults(cluster.fenceMaps.value, known).sentences : []
   const troubled = new Set([...notReady, ...quarantined, ...open.map(({ nodeName }) => nodeName), ...cluster.unreadable.map(({ node }) => node)])
   return {
     well: troubled.size === 0 && known.length > 0 && lease.ok && lease.value.holder !== '' && (!pause.ok || pause.value === undefined)
-      && pathless.length === 0 && stale.length === 0 && watched.length === 0 && pausedPolicies.length === 0,
+      && pathless.length === 0 && stale.length === 0 && watched.length === 0 && pausedPolicies.length === 0 && configFaults.length === 0,
     ...(lease.ok && lease.value.holder !== '' ? { leader: lease.value.holder } : {}),
     ...(pause.ok && pause.value !== undefined ? { pause: pause.value } : {}),
     nodes: { all: known.length, well: known.filter((node) => !troubled.has(name(node))).length, notReady, quarantined },
     pathless, gateless: records.ok ? known.filter((node) => recordOf(node, records.value)?.gate === 'absent').map(name) : [],
     paths: { verified: audits.filter(({ state }) => state === 'verified').length, all: audits.length, ...(turn === undefined ? {} : { turn: turn.began }) }, stale,
-    watched, pausedPolicies,
+    configFaults, watched, pausedPolicies,
     open, closed: told.filter(({ status }) => status.phase === 'Final').slice(0, mostClosed),
     unreadable: cluster.unreadable, unread: unread(cluster),
   }
@@ -133,6 +137,7 @@ export function statusLines(status: Status, wall: number, paint: Paint): string[
     ...status.watched.map((sentence) => paint.warn(`${glyphs.warn} ${sentence}`)),
     ...(status.pathless.length === 0 ? [] : [paint.warn(`${glyphs.warn} no fence path: ${few(status.pathless)}`)]),
     ...(status.stale.length === 0 ? [] : [paint.warn(`${glyphs.warn} audited too long ago: ${few(status.stale.map(({ node, method, at }) => `${node} ${method} (${agoOf(at === undefined ? {} : { at: Date.parse(at) }, wall)})`))}`)]),
+    ...(status.configFaults.length === 0 ? [] : [paint.warn(`${glyphs.warn} faults in fence ConfigMaps: ${few(status.configFaults)}`)]),
     ...(status.gateless.length === 0 ? [] : [paint.warn(`${glyphs.warn} no gate, taints alone hold pods: ${few(status.gateless)}`)]),
     ...(status.unreadable.length === 0 ? [] : ['', ...status.unreadable.flatMap((fence) => leftAlone(fence, paint))]),
     ...open.flatMap((incident) => ['', ...tree(incident, wall, paint)]),

@@ -2,6 +2,7 @@
 // that take their device from `fence-method-template-*`. Nothing here throws: what is wrong is a fault with its ConfigMap,
 // key and line, all of them at once, and the last good configuration of the node stays in force meanwhile.
 import type { FencePath, Method, Ms, NodeName } from '../core/model.ts'
+import type { KubeObject } from './api.ts'
 import { digestOf, missingSecrets, type ConfiguredParameters, type SecretLookup } from './fence-config-secret.ts'
 import { instanceOf, restartInstance, type Claim, type Instance } from './fence-config-instance.ts'
 import { layered, methodSpec, withNode, type ConfigFault, type MethodSpec, type Placed } from './fence-config-method.ts'
@@ -31,6 +32,12 @@ export interface NodeFenceConfig {
   readonly faults: readonly ConfigFault[]
   /** The last good one, because the present text has faults that block. */
   readonly outdated: boolean
+}
+
+/** Only text is configuration; what else stands there is not read. */
+export function textData(object: KubeObject): Readonly<Record<string, string>> {
+  const { data } = object as KubeObject & { data?: Record<string, unknown> } // ConfigMaps and Secrets both have it, or leave it out
+  return Object.fromEntries(Object.entries(data ?? {}).filter((entry): entry is [string, string] => typeof entry[1] === 'string'))
 }
 
 export interface FenceConfigs {

@@ -8,7 +8,7 @@ import type { Ms, NodeName } from '../core/model.ts'
 import type { Clock } from '../edge/clock.ts'
 import type { Log } from '../edge/log.ts'
 import type { Api, KubeObject } from './api.ts'
-import type { FenceConfigMap } from './fence-config.ts'
+import { textData, type FenceConfigMap } from './fence-config.ts'
 import { paths } from './kubernetes.ts'
 
 export const keptName = 'holdfast-fence-in-force'
@@ -16,7 +16,7 @@ export const keptName = 'holdfast-fence-in-force'
 export type Good = ReadonlyMap<NodeName, readonly FenceConfigMap[]>
 type Present = ReadonlyMap<string, FenceConfigMap>
 
-const keptKey = 'in-force.json'
+export const keptKey = 'in-force.json'
 /** In bytes: a ConfigMap holds a MiB. */
 const longestKept = 900_000
 /** What could not be written is written again. */
@@ -126,9 +126,7 @@ export function fencesKept({ api, clock, log, namespace }: FencesKeptOptions): F
     nodes: () => held.nodes(),
     of: (node, present) => held.of(node, present),
     seen(object) {
-      const { data } = object as KubeObject & { data?: Record<string, unknown> } // a ConfigMap has it, or leaves it out
-      const found = data?.[keptKey]
-      text = typeof found === 'string' ? found : ''
+      text = textData(object)[keptKey] ?? ''
       version = object.metadata.resourceVersion
       held = unpack(text)
     },

@@ -5,7 +5,7 @@ import type { Method, Ms, NodeName } from '../core/model.ts'
 import type { Clock } from '../edge/clock.ts'
 import type { Log } from '../edge/log.ts'
 import type { KubeObject } from './api.ts'
-import { isFenceConfigMap, readFenceConfigs, sentenceOf, type ConfigFault, type ConfiguredMethod, type FenceConfigMap, type NodeFenceConfig } from './fence-config.ts'
+import { isFenceConfigMap, readFenceConfigs, sentenceOf, textData, type ConfigFault, type ConfiguredMethod, type FenceConfigMap, type NodeFenceConfig } from './fence-config.ts'
 import type { Claim } from './fence-config-instance.ts'
 import { beyondOutlet, type SecretLookup } from './fence-config-secret.ts'
 import { keptName, type FencesKept } from './fence-kept.ts'
@@ -293,12 +293,6 @@ export function fencePaths(options: FencePathsOptions): FencePaths {
 
 function named(nodes: readonly NodeName[]): string {
   return nodes.length > mostNamed ? `${nodes.slice(0, mostNamed).join(', ')} and ${nodes.length - mostNamed} more` : nodes.join(', ')
-}
-
-/** Only text is configuration; what else stands there is not read. */
-function textData(object: KubeObject): Readonly<Record<string, string>> {
-  const { data } = object as KubeObject & { data?: Record<string, unknown> } // ConfigMaps and Secrets both have it, or leave it out
-  return Object.fromEntries(Object.entries(data ?? {}).filter((entry): entry is [string, string] => typeof entry[1] === 'string'))
 }
 
 function decoded(base64: string): string {

@@ -5,6 +5,7 @@ import type { AuditTurn } from '../../coordinator/audit-turns.ts'
 import { check, checkLines, succeeded, type Checked } from '../../cli/check.ts'
 import type { Cluster, DaemonSet } from '../../cli/cluster.ts'
 import { paint } from '../../cli/paint.ts'
+import { keptKey, keptName, pack } from '../../coordinator/fence-kept.ts'
 import { outOfServiceKey, quarantineKey } from '../../core/clear.ts'
 import { incident, policy, record } from '../core/world.ts'
 import { cluster, kept, part, refused } from './cluster-seen.ts'
@@ -30,7 +31,7 @@ test('each failure names its reason and a heading that stands in the docs', () =
   const headings = new Set([...readFileSync('docs/checks.md', 'utf8').matchAll(/^## (\S+)$/gm)].map((match) => match[1]))
   const nothing = refused()
   const blind = cluster({
-    version: nothing, kinds: nothing, nodes: nothing, incidents: nothing, records: nothing, policies: nothing, lease: nothing, pause: nothing, agents: nothing, daemonSets: nothing, longhorn: nothing, storks: nothing,
+    version: nothing, kinds: nothing, nodes: nothing, incidents: nothing, records: nothing, policies: nothing, lease: nothing, pause: nothing, fenceMaps: nothing, agents: nothing, daemonSets: nothing, longhorn: nothing, storks: nothing,
   })
   for (const checked of all(blind, false)) {
     assert.is(checked.result, 'error', checked.id)
@@ -40,6 +41,25 @@ test('each failure names its reason and a heading that stands in the docs', () =
   }
   assert.is(headings.size, all(blind, false).length, 'a heading without a check')
   assert.not(succeeded(check(blind, false, wall)))
+})
+
+const own = (node: string, steps: string) => ({ name: `fence-config-${node}`, data: { 'config.properties': steps, 'fence-method-bmc': 'agent_name=redfish\nip=10.2.0.1\npassword=secret:bmc/password\naction=off\n' } })
+
+test('a fence ConfigMap with faults warns with each of them, and says of which node the last good one holds', () => {
+  const [good, other] = [own('node-1', 'power_management=bmc'), own('node-2', 'power_management=bmc')]
+  assert.is(one('paths-valid', cluster({ fenceMaps: part([good, other]) }))?.result, 'success')
+  const faulty = [own('node-1', 'power_managment=bmc'), own('node-2', 'oops')]
+  const text = pack(new Map([['node-1', [good]]]), new Map(faulty.map((map) => [map.name, map]))).text
+  const found = one('paths-valid', cluster({ fenceMaps: part([...faulty, { name: keptName, data: { [keptKey]: text } }]) }))
+  assert.is(found?.result, 'warning')
+  assert.match(found?.error ?? '', /ConfigMap fence-config-node-1, config.properties, line 1: .*ConfigMap fence-config-node-2, config.properties, line 1: is not of the form key=value/)
+  assert.match(found?.error ?? '', /; the last good one stays in force for node-1; none is kept for node-2$/)
+})
+
+test('two nodes that name one instance, and a faulty map of no node, are faults there, too', () => {
+  const nodes = part(['node-1', 'node-2'].map((name) => kept(name, { providerID: 'aws:///eu-west-1a/i-0123456789abcdef0' })))
+  assert.match(one('paths-valid', cluster({ nodes }))?.error ?? '', /is named by node-2 too/)
+  assert.match(one('paths-valid', cluster({ fenceMaps: part([{ name: 'fence-config-node-9', data: { 'config.properties': 'oops' } }]) }))?.error ?? '', /fence-config-node-9/)
 })
 
 test('a Lease that is held and not renewed is no leader', () => {

@@ -23,7 +23,7 @@ export function cluster(changes: Partial<Cluster> = {}): Cluster {
   return {
     version: part('v1.36.4'), kinds: part(['holdfastpolicies', 'nodefences', 'noderecords']), nodes: part(names.map((name) => kept(name))), incidents: part([]), unreadable: [],
     records: part(new Map(names.map((name) => [name, record({ nodeUid: `uid-${name}` })]))), policies: part([{ name: 'all', policy, faults: '' }]),
-    lease: part({ holder: 'replica-0', term: 3, renewTime: 'then' }), pause: part(undefined),
+    lease: part({ holder: 'replica-0', term: 3, renewTime: 'then' }), pause: part(undefined), fenceMaps: part([]),
     agents: part(names.map((node) => ({ name: `holdfast-agents/agent-${node}`, node, ready: true }))),
     daemonSets: part([{ name: 'csi/node', csi: true, tolerations: [{ operator: 'Exists' }] }]), longhorn: part(undefined), storks: part([]), ...changes,
   }

@@ -89,9 +89,15 @@ test('a NodeFence that cannot be read is told with its node and with what lifts 
   assert.match(lines(seen)[0] ?? '', /^√ 1 well /)
 })
 
+test('faults of fence ConfigMaps are told, and then it is not well', () => {
+  const seen = cluster({ fenceMaps: part([{ name: 'fence-config-node-1', data: { 'config.properties': 'oops' } }]) })
+  assert.not(statusOf(seen, began).well)
+  assert.equal(lines(seen).slice(1), ['‼ faults in fence ConfigMaps: ConfigMap fence-config-node-1, config.properties, line 1: is not of the form key=value'])
+})
+
 test('a cluster that cannot be read at all is one line', () => {
   const nothing = refused('connection refused')
-  const blind = cluster({ version: nothing, kinds: nothing, nodes: nothing, incidents: nothing, records: nothing, policies: nothing, lease: nothing, pause: nothing, agents: nothing, daemonSets: nothing, longhorn: nothing, storks: nothing })
+  const blind = cluster({ version: nothing, kinds: nothing, nodes: nothing, incidents: nothing, records: nothing, policies: nothing, lease: nothing, pause: nothing, fenceMaps: nothing, agents: nothing, daemonSets: nothing, longhorn: nothing, storks: nothing })
   assert.equal(lines(blind), ['× the cluster cannot be read: connection refused'])
 })
 

@@ -1,0 +1,38 @@
+// What is wrong with the fence ConfigMaps, found by the coordinator's own reader, and what is in force of them meanwhile, by what the
+// leader keeps. Secrets are not read here: whether one is missing the audit of its path tells.
+import { readFenceConfigs, sentenceOf, type FenceConfigMap } from '../coordinator/fence-config.ts'
+import type { Claim } from '../coordinator/fence-config-instance.ts'
+import { keptKey, keptName, unpack } from '../coordinator/fence-kept.ts'
+import type { KeptNode } from '../coordinator/kubernetes.ts'
+
+export interface FenceFaults {
+  readonly sentences: readonly string[]
+  /** Nodes whose present text cannot be in force: those of which the last good one is, and those that have none. */
+  readonly outdated: readonly string[]
+  readonly without: readonly string[]
+}
+
+export function fenceFaults(maps: readonly FenceConfigMap[], nodes: readonly KeptNode[]): FenceFaults {
+  const present = new Map(maps.map((map) => [map.name, map]))
+  const kept = unpack(present.get(keptName)?.data[keptKey] ?? '')
+  const read = readFenceConfigs(maps, () => '', '')
+  const claims = claimsOf(nodes)
+  const sentences = new Set(read.faults.map(sentenceOf))
+  const outdated: string[] = []
+  const without: string[] = []
+  for (const { metadata: { name } } of nodes) {
+    const { path, faults } = read.forNode(name, undefined, claims(name))
+    for (const fault of faults) sentences.add(sentenceOf(fault))
+    if (path.faults.length > 0) (kept.of(name, present)?.every((map) => present.has(map.name)) === true ? outdated : without).push(name)
+  }
+  return { sentences: [...sentences].toSorted(), outdated, without }
+}
+
+function claimsOf(nodes: readonly KeptNode[]): (node: string) => Claim | undefined {
+  const ids = new Map(nodes.map(({ metadata, providerID = '' }) => [metadata.name, providerID]))
+  const claimants = Map.groupBy(ids.keys(), (name) => ids.get(name) ?? '')
+  return (node) => {
+    const providerID = ids.get(node) ?? ''
+    return providerID === '' ? undefined : { providerID, twins: (claimants.get(providerID) ?? []).filter((other) => other !== node) }
+  }
+}
