@@ -43,14 +43,14 @@ export function pack(good: Good, present: Present, longest = longestKept): Packe
   for (const [node, maps] of [...good].toSorted(([a], [b]) => (a < b ? -1 : 1))) {
     const changed = maps.filter((map) => !stands(map, present))
     const fresh = changed.filter((map) => !places.has(map))
-    const refs = (): (number | string)[] => maps.map((map) => (changed.includes(map) ? places.get(map) ?? kept.texts.length + fresh.indexOf(map) : reference(map)))
-    const more = bytes({ [node]: refs() }) + fresh.reduce((sum, map) => sum + bytes(map) + 1, 0)
+    const refs = maps.map((map) => (changed.includes(map) ? places.get(map) ?? kept.texts.length + fresh.indexOf(map) : reference(map)))
+    const more = bytes({ [node]: refs }) + fresh.reduce((sum, map) => sum + bytes(map) + 1, 0)
     if (size + more > longest) {
       left.push(node)
       continue
     }
     size += more
-    kept.nodes[node] = refs()
+    kept.nodes[node] = refs
     for (const map of fresh) places.set(map, kept.texts.push({ name: map.name, data: map.data }) - 1)
   }
   return { text: JSON.stringify(kept), left }
@@ -83,9 +83,16 @@ function stands(map: FenceConfigMap, present: Present): boolean {
   return now === map || (now !== undefined && reference(now) === reference(map))
 }
 
+/** Thousands are asked for in one go, and a ConfigMap that was seen is never changed in place. */
+const references = new WeakMap<FenceConfigMap, string>()
+
 function reference(map: FenceConfigMap): string {
+  const known = references.get(map)
+  if (known !== undefined) return known
   const entries = Object.entries(map.data).toSorted(([a], [b]) => (a < b ? -1 : 1))
-  return `${map.name} ${createHash('sha256').update(JSON.stringify(entries)).digest('hex').slice(0, 32)}`
+  const made = `${map.name} ${createHash('sha256').update(JSON.stringify(entries)).digest('hex').slice(0, 32)}`
+  references.set(map, made)
+  return made
 }
 
 function referred(ref: string, present: Present): FenceConfigMap | undefined {
