@@ -150,7 +150,7 @@ function firstAfter(zone: readonly { readonly place: number }[], place: number):
   return low
 }
 
-/** Its place on a ring: any even spread will do, the same in each replica. */
+/** Its place on a ring, spread evenly and the same in each replica. */
 function placeOf(name: string): number {
   let hash = 0x811c9dc5
   for (let at = 0; at < name.length; at += 1) hash = Math.imul(hash ^ name.charCodeAt(at), 0x01000193)

@@ -57,7 +57,7 @@ test('what can be ended now, by what is left', () => {
     ['a loop device that the pod\'s block volume held', { loops: [{ name: 'loop7', file: `${root}/pods/${gone}/volumeDevices/kubernetes.io~csi/pvc-1` }] }, [`detach loop7 ${root}/pods/${gone}/volumeDevices/kubernetes.io~csi/pvc-1`]],
     ['one whose block volume is there still', { loops: [{ name: 'loop7', file: `${csi}/volumeDevices/publish/pvc-1/${gone}` }], mounts: [['0:5', `${csi}/volumeDevices/publish/pvc-1/${gone}`]] }, [`unmount ${csi}/volumeDevices/publish/pvc-1/${gone}`]],
     ['one of a pod that belongs', { loops: [{ name: 'loop7', file: `${csi}/volumeDevices/publish/pvc-1/${mine}` }] }, []],
-    ['another\'s loop device', { loops: [{ name: 'loop7', file: '/root/disk.img' }] }, []],
+    ['another\'s loop device', { loops: [{ name: 'loop7', file: '/srv/disk.img' }] }, []],
   ]
   for (const [what, found, wanted] of cases) assert.equal(steps(found), wanted, what)
 })
