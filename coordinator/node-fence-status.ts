@@ -28,7 +28,7 @@ const reasons: Record<HoldReason, string> = {
   'config-invalid': 'the fence configuration has faults', 'not-dead': 'the node is not judged dead', blind: 'our own view is stale', pause: 'a person paused',
   'dry-run': 'the policy only shows', unselected: 'no policy selects the node', 'policy-conflict': 'two policies of one priority do', 'do-nothing': 'the policy says so',
   'order-may-land': 'an order that was sent may still land', resting: 'between two rounds', 'waiting-for-boot': 'switched on, no new boot yet', 'still-cut': 'ordered off, and not on again so far',
-  'waiting-for-clean': 'not clean yet', 'waiting-for-volumes': 'volumes are not released yet', 'waiting-for-kubelet': 'kubelet has not posted yet',
+  'waiting-for-clean': 'not clean yet', 'waiting-for-volumes': 'volumes are not released yet', 'waiting-for-kubelet': 'kubelet has not posted yet', 'waiting-for-controllers': 'Kubernetes\' controllers may not have noticed yet',
   'proof-void': 'the fenced boot was heard', 'proof-doubted': 'a device reads otherwise now', 'out-of-levels': 'no level is left', finalizer: 'a finalizer keeps a pod',
   'sent-back': 'the scheduler keeps sending pods back', rate: 'the rate of deletions is reached', unreadable: 'a NodeFence of the node cannot be read',
   'foreign-taint': 'somebody else\'s out-of-service is on the node', aborted: 'a person aborted it, and the node is silent still',

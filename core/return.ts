@@ -54,13 +54,13 @@ function controllers(incident: Incident | undefined, node: NodeSeen, now: Ms): B
   const held = node.volumes.filter((volume) => volume.deleting && incident?.status.volumes.some((freed) => freed.attachment === volume.attachment))
   if (held.length > 0) return { because: 'waiting-for-volumes', detail: `${held.length} freed volumes are still being detached from ${node.name}`, lifts: 'their VolumeAttachments gone' }
   const kubernetes = node.taints.find((taint) => taint.key === 'node.kubernetes.io/not-ready' || taint.key === 'node.kubernetes.io/unreachable')
-  if (kubernetes !== undefined) return { because: 'waiting-for-kubelet', detail: `Kubernetes' own ${kubernetes.key} is still on ${node.name}`, lifts: 'its removal by the node controller' }
+  if (kubernetes !== undefined) return { because: 'waiting-for-controllers', detail: `Kubernetes' own ${kubernetes.key} is still on ${node.name}`, lifts: 'its removal by the node controller' }
   const foreign = foreignTaint(node)
   if (foreign !== undefined) return foreign
   const gone = hasTaint(node, outOfServiceKey) ? undefined : node.firstSeen.get(`gone ${outOfServiceKey}`)
   if (freedByForce(incident) && (gone === undefined || now - gone < cachesOutlive)) {
     const since = gone === undefined ? 'still on' : `off for ${seconds(now - gone)} of ${seconds(cachesOutlive)}`
-    return { because: 'waiting-for-kubelet', detail: `out-of-service is ${since}: controllers' caches outlive a taint`, lifts: `${seconds(cachesOutlive)} without it` }
+    return { because: 'waiting-for-controllers', detail: `out-of-service is ${since}: controllers' caches outlive a taint`, lifts: `${seconds(cachesOutlive)} without it` }
   }
   return undefined
 }

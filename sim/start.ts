@@ -25,7 +25,7 @@ async function main(): Promise<void> {
     process.exit(wanted === usage ? 0 : 2)
   }
   // Before anything is loaded: a person who waits is told at once.
-  if (!wanted.json) console.log('Holdfast: three simulated machines, an API server, two replicas and three agents, all in this process')
+  console.log('Holdfast: three simulated machines, an API server, two replicas and three agents, all in this process')
   const folder = mkdtempSync(join(tmpdir(), 'holdfast-'))
   process.on('exit', () => rmSync(folder, { recursive: true, force: true }))
   let world: Promise<Embedded> | undefined

@@ -3,7 +3,7 @@
 import { spawnSync } from 'node:child_process'
 import { globSync } from 'node:fs'
 import { argv, env, exit } from 'node:process'
-import { runFiles } from '../run.ts'
+import { filesNamed, runFiles } from '../run.ts'
 
 const fileDeadline = 1_800_000
 const noGo = 3
@@ -11,6 +11,7 @@ const noGo = 3
 const wanted = argv.slice(2)
 const at = wanted.indexOf('--kubernetes')
 if (at !== -1) env['HOLDFAST_KUBERNETES'] = wanted.splice(at, 2)[1] ?? ''
+const named = filesNamed(wanted)
 
 const built = spawnSync('bash', ['test/control-plane/build.sh'], { stdio: ['ignore', 'inherit', 'inherit'] })
 if (built.status !== 0) {
@@ -18,7 +19,7 @@ if (built.status !== 0) {
   console.log(`0 passed, ${built.status === noGo ? '0 failed, 1 skipped' : '1 failed'}`)
   exit(1)
 }
-const files = wanted.length > 0 ? wanted.flatMap((pattern) => globSync(pattern)) : globSync('test/control-plane/*.test.ts').toSorted()
+const files = named.length > 0 ? named : globSync('test/control-plane/*.test.ts').toSorted()
 const tally = await runFiles(files, 1, fileDeadline)
 console.log(`${tally.passed} passed, ${tally.failed} failed${tally.skipped > 0 ? `, ${tally.skipped} skipped` : ''}`)
 exit(tally.failed > 0 || tally.passed === 0 ? 1 : 0)

@@ -41,10 +41,10 @@ const conditions: [string, string, RegExp, Partial<NodeSeen>][] = [
   ['has a mount left over', 'waiting-for-clean', /1 left over.*\/var\/lib\/x/, { beat: booted({ clean: { at: now - 2_000, report: { state: 'dirty', leftovers: [{ kind: 'mount', path: '/var/lib/x' }] } } }) }],
   ['has a freed volume still being detached', 'waiting-for-volumes', /1 freed/, { volumes: [volume('pv-1', { deleting: true })] }],
   ['bears another\'s out-of-service', 'foreign-taint', /nodeshutdown/, { taints: [quarantine, { key: outOfServiceKey, value: 'nodeshutdown', effect: 'NoExecute' }] }],
-  ['bears Kubernetes\' own not-ready', 'waiting-for-kubelet', /not-ready/, { taints: [quarantine, { key: 'node.kubernetes.io/not-ready', effect: 'NoExecute' }] }],
-  ['bears Kubernetes\' own unreachable', 'waiting-for-kubelet', /unreachable/, { taints: [quarantine, { key: 'node.kubernetes.io/unreachable', effect: 'NoSchedule' }] }],
-  ['is out of service', 'waiting-for-kubelet', /still on/, { taints: [quarantine, { key: outOfServiceKey, value: 'holdfast', effect: 'NoSchedule' }] }],
-  ['was out of service until less than thirty seconds ago', 'waiting-for-kubelet', /29\.0 s of 30\.0 s/, { firstSeen: new Map([...firstSeen, [`gone ${outOfServiceKey}`, now - 29_000]]) }],
+  ['bears Kubernetes\' own not-ready', 'waiting-for-controllers', /not-ready/, { taints: [quarantine, { key: 'node.kubernetes.io/not-ready', effect: 'NoExecute' }] }],
+  ['bears Kubernetes\' own unreachable', 'waiting-for-controllers', /unreachable/, { taints: [quarantine, { key: 'node.kubernetes.io/unreachable', effect: 'NoSchedule' }] }],
+  ['is out of service', 'waiting-for-controllers', /still on/, { taints: [quarantine, { key: outOfServiceKey, value: 'holdfast', effect: 'NoSchedule' }] }],
+  ['was out of service until less than thirty seconds ago', 'waiting-for-controllers', /29\.0 s of 30\.0 s/, { firstSeen: new Map([...firstSeen, [`gone ${outOfServiceKey}`, now - 29_000]]) }],
 ]
 for (const [how, because, what, changes] of conditions) test(`a node that ${how} keeps its quarantine`, () => waitsFor(because, what, changes))
 
@@ -71,7 +71,7 @@ test('a node without an agent comes back by its kubelet\'s word, in a new boot',
     [{ ready: { ...bare.ready, since: now - 60_000 } }, 'waiting-for-boot', /for another 60\.0 s one may come/],
     [{ volumes: [volume('pv-1', { deleting: true })] }, 'waiting-for-volumes', /1 freed/],
     [{ inUse: new Set(['csi-pv-1']) }, 'waiting-for-volumes', /uses 1 volumes that were freed/],
-    [{ taints: [quarantine, { key: 'node.kubernetes.io/unreachable', effect: 'NoSchedule' }] }, 'waiting-for-kubelet', /unreachable/],
+    [{ taints: [quarantine, { key: 'node.kubernetes.io/unreachable', effect: 'NoSchedule' }] }, 'waiting-for-controllers', /unreachable/],
     [{ bootId: 'boot-1', ready: { ...bare.ready, bootId: 'boot-1' } }, 'waiting-for-boot', /in its old boot nobody can tell/],
   ]
   for (const [changes, because, what] of lacking) {
@@ -127,7 +127,7 @@ test('a clean report from before the end of the last order says nothing', () => 
 })
 
 test('a node whose proof was shown false waits for controllers\' caches as well', () => {
-  waitsFor('waiting-for-kubelet', /29\.0 s/, { ...same, firstSeen: new Map([...firstSeen, [`gone ${outOfServiceKey}`, now - 29_000]]) }, voided)
+  waitsFor('waiting-for-controllers', /29\.0 s/, { ...same, firstSeen: new Map([...firstSeen, [`gone ${outOfServiceKey}`, now - 29_000]]) }, voided)
 })
 
 // No incident is known any more.

@@ -4,15 +4,15 @@
 import { spawnSync } from 'node:child_process'
 import { globSync } from 'node:fs'
 import { argv, env, exit } from 'node:process'
-import { runFiles } from '../run.ts'
+import { filesNamed, runFiles } from '../run.ts'
 
 const fileDeadline = 900_000
 const filesAtOnce = 2
 /** Run where time is no matter (HOLDFAST_ALL), or by name. */
 const longOnes = ['test/devices/aws.test.ts', 'test/devices/conformance.test.ts']
 
-const wanted = argv.slice(2)
-const files = wanted.length > 0 ? wanted.flatMap((pattern) => globSync(pattern)) : globSync('test/devices/*.test.ts').filter((file) => env['HOLDFAST_ALL'] !== undefined || !isLong(file)).toSorted()
+const named = filesNamed(argv.slice(2))
+const files = named.length > 0 ? named : globSync('test/devices/*.test.ts').filter((file) => env['HOLDFAST_ALL'] !== undefined || !isLong(file)).toSorted()
 const installed = spawnSync('bash', ['test/devices/install.sh', ...(files.some(isLong) ? ['all'] : [])], { encoding: 'utf8', stdio: ['ignore', 'inherit', 'pipe'] })
 if (installed.status !== 0) {
   // It may be this machine, or the packages are out of reach: in one line, whatever apt and pip had to say.

@@ -107,6 +107,7 @@ test('the script plays the story to its end, tells each step, and leaves nothing
   const started = story
   const code = await started.ended
   const lines = started.text().trimEnd().split('\n')
+  assert.match(lines[0] ?? '', /^Holdfast: /, 'told at once what this is')
   const last = JSON.parse(lines.at(-1) ?? '{}') as { [key: string]: unknown; times: Record<string, number> }
   assert.is(code, 0, `${started.text()}${started.errors()}`)
   assert.is(started.errors(), '')

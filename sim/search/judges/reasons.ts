@@ -135,14 +135,16 @@ export const truths: Readonly<Record<string, Truth>> = {
     return leftovers(node, sight).length > 0 ? undefined : `nothing is left over on ${node}`
   },
   'waiting-for-volumes': ({ node }, sight) => (sight.attachments(node).length > 0 ? undefined : `no VolumeAttachment names ${node}`),
-  'waiting-for-kubelet'({ node, detail }, sight) {
-    const there = sight.node(node)
+  'waiting-for-controllers'({ node, detail }, sight) {
     if (detail.startsWith('out-of-service is')) {
       const gone = Math.max(sight.outOfServiceAt(node) ?? -Infinity, sight.leaderSince())
       return sight.now - gone <= cachesOutlive ? undefined : `out-of-service has been gone for ${seconds(sight.now - gone)}`
     }
     const [, own] = /own (\S+) is still on/.exec(detail) ?? []
-    if (own !== undefined) return there?.spec?.taints?.some(({ key }) => key === own) === true ? undefined : `${node} does not bear ${own}`
+    return sight.node(node)?.spec?.taints?.some(({ key }) => key === own) === true ? undefined : `${node} does not bear ${own}`
+  },
+  'waiting-for-kubelet'({ node }, sight) {
+    const there = sight.node(node)
     const ready = there?.status?.conditions?.find(({ type }) => type === 'Ready')?.status === 'True'
     const posted = ready && there?.status?.nodeInfo?.bootID === sight.world.nodes.get(node)?.machine.boot()?.id
     return posted && sight.world.nodes.get(node)?.kubelet()?.healthy() === true ? `kubelet on ${node} runs, and Ready stands in the store for this boot` : undefined

@@ -50,8 +50,8 @@ const sentences: readonly (readonly [string, string])[] = [
   ['waiting-for-clean', 'VICTIM cannot tell yet whether it is clean'],
   ['waiting-for-clean', '1 left over on VICTIM: mount /x'],
   ['waiting-for-kubelet', 'kubelet on VICTIM has not posted Ready since this boot'],
-  ['waiting-for-kubelet', 'Kubernetes\' own node.kubernetes.io/not-ready is still on VICTIM'],
-  ['waiting-for-kubelet', 'out-of-service is still on: controllers\' caches outlive a taint'],
+  ['waiting-for-controllers', 'Kubernetes\' own node.kubernetes.io/not-ready is still on VICTIM'],
+  ['waiting-for-controllers', 'out-of-service is still on: controllers\' caches outlive a taint'],
   ['proof-void', 'shown false'],
   ['proof-doubted', 'the proof on record is of another boot on another'],
   ['aborted', 'a person aborted it'],
@@ -168,7 +168,7 @@ const makings: readonly (readonly [string, string, (quiet: Quiet) => Promise<voi
   ['waiting-for-boot', 'ordered on, no new boot is heard yet', ({ world, victim }) => world.cutPower(victim)],
   ['waiting-for-boot', 'it was found off, and nobody here switched it off', ({ world, victim }) => world.cutPower(victim)],
   ['waiting-for-kubelet', 'kubelet on VICTIM has not posted Ready since this boot', ({ world, victim }) => world.killKubelet(victim)],
-  ['waiting-for-kubelet', 'Kubernetes\' own node.kubernetes.io/unreachable is still on VICTIM', ({ world, victim, run }) => {
+  ['waiting-for-controllers', 'Kubernetes\' own node.kubernetes.io/unreachable is still on VICTIM', ({ world, victim, run }) => {
     world.freeze(victim)
     return run(70_000)
   }],
