@@ -229,8 +229,12 @@ export function createDevice(world: Clock, host: Host, feeds: Feeds, plan: Devic
   }
 
   function silent(plug: string, there: Plug | undefined): boolean {
-    if (!fed || faultOf(plug)?.does === 'hang') return true
-    return plan.feed === 'machine' && there?.machine !== undefined && !(feeds.hasMains(there.machine) && feeds.live(there.machine))
+    return faultOf(plug)?.does === 'hang' || !isFed(there)
+  }
+
+  function isFed(there: Plug | undefined): boolean {
+    if (!fed) return false
+    return plan.feed === 'own' || there?.machine === undefined || (feeds.hasMains(there.machine) && feeds.live(there.machine))
   }
 
   function told(plug: string, there: Plug): 'on' | 'off' {
@@ -254,7 +258,8 @@ export function createDevice(world: Clock, host: Host, feeds: Feeds, plan: Devic
 
   function act(plug: string, to: 'on' | 'off'): void {
     const there = plugs.get(plug)
-    if (there === undefined || !fed) return
+    // One without power starts no machine: what ran so would have a dead controller for ever.
+    if (there === undefined || !isFed(there)) return
     there.switched = to
     const { machine } = there
     note(kind === 'port' ? 'port switched' : 'device switched', { device: name, plug, to, machine: machine?.name ?? 'nothing' })

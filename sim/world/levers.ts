@@ -92,6 +92,8 @@ export function createLevers({ clock, network, truth, nodes, replicas, feeds }: 
   }
   const machine = (name: string) => node(name).machine
   const start = (name: string, bootTime?: Ms) => {
+    // Nothing runs without its mains, and a controller that hangs on them is there with the machine.
+    feeds.mains(machine(name), true)
     if (feeds.live(machine(name))) machine(name).powerOn(bootTime)
   }
   const until = (end: () => void): (() => void) => {
@@ -107,10 +109,7 @@ export function createLevers({ clock, network, truth, nodes, replicas, feeds }: 
       feeds.mains(machine(name), false)
       machine(name).powerOff()
     },
-    powerOn(name) {
-      feeds.mains(machine(name), true)
-      start(name)
-    },
+    powerOn: (name) => start(name),
     pressPowerButton(name) {
       truth.note('power button pressed', { node: name })
       if (machine(name).state() === 'off') levers.powerOn(name)

@@ -181,6 +181,22 @@ test('a device on the machine\'s own feed is gone with that, and answers on when
   assert.is((await run('status', '1', 2_000)).late, true)
 })
 
+test('without that feed it does nothing: not what it was ordered before, nor when somebody presses its button', async () => {
+  const { run, start, clock, machine, feeds, device } = await world({ feed: 'machine' })
+  assert.is((await run('off')).exitCode, 0)
+  start('on')
+  await clock.runFor(500)
+  feeds.mains(machine, false)
+  await clock.runFor(5_000)
+  device.turn('1', 'on')
+  await clock.runFor(5_000)
+  assert.is(machine.state(), 'off')
+  feeds.mains(machine, true)
+  device.turn('1', 'on')
+  await clock.runFor(5_000)
+  assert.equal([machine.state(), (await run('status')).exitCode], ['running', 0])
+})
+
 test('one of two feeds keeps a machine running', async () => {
   const { device, run, machine } = await world({ kind: 'outlet' })
   device.wire('2', machine)

@@ -66,4 +66,18 @@ test('a strip that is fed again brings back what hangs on it: the machine, and t
   world.stop()
 })
 
+test('a machine that is rebooted where its power was gone has its mains again, and its controller with it', async () => {
+  const device = { kind: 'chassis', feed: 'machine', timing: { off: 1_000, on: 1_000, status: 100 } } as const
+  const world = await createWorld({ seed: 4, nodes: ['node-1'], device, withWorkload: false })
+  await world.turn().runFor(1_000)
+  world.cutPower('node-1')
+  world.reboot('node-1', 1_000)
+  let says: string | undefined
+  await world.turn().runFor(60_000)
+  void world.devices.get('bmc-node-1')?.read('1').then((answer) => { says = answer.says })
+  await world.turn().runFor(5_000)
+  assert.is(says, 'on')
+  world.stop()
+})
+
 test.run()
