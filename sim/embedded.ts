@@ -74,7 +74,7 @@ export async function startEmbedded(settings: EmbeddedSettings): Promise<Embedde
 
   const world = await createWorld({
     seed: settings.seed ?? randomInt(2 ** 32), clock, nodes, bootTime: settings.bootTime, replicas: 2,
-    namespace: workNamespace, systemNamespace, driver, agentAudience: audience, withWorkload: false,
+    namespace: workNamespace, systemNamespace, driver, agentAudience: audience, withWorkload: false, controlLoops: { disruption: true },
     objects: [...embeddedObjects(settings.profile, nodes, home), ...devices.objects(systemNamespace)],
     startReplica: (host, place) => ready.then((on) => replica(on, host, place)),
     startAgent(host, { node }) {

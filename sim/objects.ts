@@ -116,6 +116,14 @@ export interface ReplicaSetObject extends KubeObject {
 
 export type DeploymentObject = ReplicaSetObject
 
+export interface DisruptionBudgetObject extends KubeObject {
+  spec: { minAvailable?: number | string; maxUnavailable?: number | string; selector?: Selector; unhealthyPodEvictionPolicy?: string }
+  status?: {
+    currentHealthy?: number; desiredHealthy?: number; disruptionsAllowed?: number; expectedPods?: number; observedGeneration?: number
+    disruptedPods?: Record<string, string>; conditions?: Condition[]
+  }
+}
+
 export interface DaemonSetObject extends KubeObject {
   spec: { selector: Selector; template: PodTemplate }
   status?: { numberReady?: number; desiredNumberScheduled?: number }

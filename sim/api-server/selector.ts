@@ -1,4 +1,6 @@
 // Label selectors (`a=b,c in (d,e),!f`) and field selectors (`spec.nodeName=n1`), as the query carries them.
+import { listAt, objectAt, textAt } from './json.ts'
+import type { JsonObject } from './json.ts'
 import { badRequest } from './refusal.ts'
 import type { Refusal } from './refusal.ts'
 
@@ -22,6 +24,24 @@ export function parseLabelSelector(text: string): LabelSelector | Refusal {
     requirements.push(requirement)
   }
   return requirements
+}
+
+/** The same as an object has it in its spec. Undefined: it selects nothing, as an empty one does not either. */
+export function labelSelectorOf(selector: JsonObject): LabelSelector | undefined {
+  const exact = Object.entries(objectAt(selector, 'matchLabels')).map(([key, value]): Requirement => ({ key, operator: 'in', values: [String(value)] }))
+  const expressions = listAt(selector, 'matchExpressions').map((one) => requirementOf(textAt(one, 'key'), textAt(one, 'operator'), listAt(one, 'values').map(String)))
+  const all = [...exact, ...expressions].flatMap((one) => one ?? [])
+  return all.length === 0 || all.length < exact.length + expressions.length ? undefined : all
+}
+
+function requirementOf(key: string, operator: string, values: readonly string[]): Requirement | undefined {
+  switch (operator) {
+    case 'In': return { key, operator: 'in', values }
+    case 'NotIn': return { key, operator: 'notin', values }
+    case 'Exists': return { key, operator: 'exists', values: [] }
+    case 'DoesNotExist': return { key, operator: 'absent', values: [] }
+    default: return undefined
+  }
 }
 
 export function matchesLabels(selector: LabelSelector, labels: Labels): boolean {

@@ -2,13 +2,12 @@
 import type { ApiResponse } from '../../coordinator/transport.ts'
 import { bodyText, dryRun } from './asked.ts'
 import type { Asked } from './asked.ts'
-import { parseDeleteOptions, preconditionRefusal, remove } from './deletion.ts'
+import { evict } from './eviction.ts'
 import { collectionOf, served } from './ground.ts'
 import type { Ground } from './ground.ts'
 import { isObject, listAt, numberAt, objectAt, textAt } from './json.ts'
 import type { Json, JsonObject, Resource } from './json.ts'
 import { storeKey } from './kind.ts'
-import type { KindDefinition } from './kind.ts'
 import { endIfEmpty } from './namespace-life.ts'
 import { jsonPatch, mergePatch } from './patch.ts'
 import { asKind, badRequest, conflict, invalid, isRefusal, methodNotAllowed, notFound, wrong } from './refusal.ts'
@@ -78,31 +77,6 @@ function bind(ground: Ground, asked: Asked): ApiResponse | Refusal {
 function annotationsOf(body: JsonObject): Record<string, string> {
   const entries = Object.entries(objectAt(body, 'metadata', 'annotations'))
   return Object.fromEntries(entries.flatMap(([key, value]) => (typeof value === 'string' ? [[key, value]] : [])))
-}
-
-/** A DELETE with the eviction's options. Budgets are not reckoned with here. */
-function evict(ground: Ground, asked: Asked): ApiResponse | Refusal {
-  const body = bodyText(asked)
-  if (isRefusal(body)) return body
-  const { kind, namespace, name } = asked.target
-  const options = parseDeleteOptions(body['deleteOptions'], asked.call.query)
-  if (isRefusal(options)) return options
-  const pod = read(ground, asked)
-  if (isRefusal(pod)) return pod
-  const unmet = preconditionRefusal(kind, name, pod.metadata, options)
-  if (unmet !== undefined) return unmet
-  if (!options.dryRun && !dryRun(asked)) markDisrupted(ground, kind, pod)
-  const { resourceVersion: _ours, ...rest } = options
-  const removed = remove(ground, kind, namespace, name, rest)
-  return isRefusal(removed) ? removed : json(201, JSON.stringify(success))
-}
-
-function markDisrupted(ground: Ground, kind: KindDefinition, pod: Resource): void {
-  const now = timeText(ground.clock.wall())
-  const others = listAt(pod, 'status', 'conditions').filter((condition) => textAt(condition, 'type') !== 'DisruptionTarget')
-  const condition = { type: 'DisruptionTarget', status: 'True', lastProbeTime: null, lastTransitionTime: now, reason: 'EvictionByEvictionAPI', message: 'Eviction API: evicting' }
-  pod['status'] = { ...objectAt(pod, 'status'), conditions: [...others, condition] }
-  ground.store.put(collectionOf(ground, kind), pod)
 }
 
 const leastSeconds = 600

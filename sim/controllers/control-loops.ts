@@ -7,6 +7,7 @@ import type { Process } from '../process.ts'
 import { startAttachDetach, usualAttachDetach, type AttachDetachSettings } from './attach-detach.ts'
 import { createCaches, synced, type Caches } from './cache.ts'
 import { startDaemonSets } from './daemon-set.ts'
+import { startDisruption } from './disruption.ts'
 import { startNodeLifecycle, usualNodeLifecycle, type NodeLifecycleSettings } from './node-lifecycle.ts'
 import { startPodGc, usualPodGc, type PodGcSettings } from './pod-gc.ts'
 import { startReplicaSets } from './replica-set.ts'
@@ -24,6 +25,8 @@ export interface ControlLoopSettings {
   readonly nodeLifecycle: NodeLifecycleSettings
   readonly podGc: PodGcSettings
   readonly attachDetach: AttachDetachSettings
+  /** Whether disruption budgets are counted. Where they are not, an eviction that one of them is about is refused. */
+  readonly disruption: boolean
 }
 
 export interface ControlLoopGround {
@@ -42,6 +45,7 @@ export function startControlLoops({ controllers, scheduler, chance, log, transpo
     nodeLifecycle: { ...usualNodeLifecycle, ...wanted.nodeLifecycle },
     podGc: { ...usualPodGc, ...wanted.podGc },
     attachDetach: { ...usualAttachDetach, ...wanted.attachDetach },
+    disruption: wanted.disruption ?? false,
   }
   const { clock } = controllers
   const api = createApi({ transport: transport(controllers, 'system:kube-controller-manager'), clock, rate, userAgent: 'kube-controller-manager' })
@@ -66,5 +70,6 @@ export function startControlLoops({ controllers, scheduler, chance, log, transpo
     startStatefulSets(full)
     startReplicaSets(full)
     startDaemonSets(full)
+    if (settings.disruption) await startDisruption(full)
   }
 }

@@ -109,6 +109,13 @@ export const deviations: readonly Deviation[] = [
     plant: (right) => onRequest(right, (request) => withQuery(request, (query) => query.delete('dryRun'))),
   },
   {
+    name: 'evicts whatever a budget says',
+    reds: [
+      'an eviction that a disruption budget refuses is a 429 that names the budget, and the pod stays', 'a dry-run eviction asks the budget, and spends nothing', 'a pod with two budgets cannot be evicted: 500',
+    ],
+    plant: (right) => onRequest(right, (request) => (request.path.endsWith('/eviction') ? { ...request, method: 'DELETE', path: request.path.slice(0, -'/eviction'.length), body: '{}' } : request)),
+  },
+  {
     name: 'says everything is new under each version',
     reds: ['a PUT that changes nothing keeps the version', 'a write that changes nothing is not told', 'a patch that changes nothing keeps the version'],
     plant: (right) => {

@@ -3,6 +3,7 @@ import type { Transport } from '../../coordinator/transport.ts'
 import { createCases } from './cases/create.ts'
 import { customCases } from './cases/custom.ts'
 import { deletionCases } from './cases/deletion.ts'
+import { evictionCases } from './cases/eviction.ts'
 import { identityCases } from './cases/identity.ts'
 import { listCases } from './cases/list.ts'
 import { nodeCases } from './cases/node.ts'
@@ -18,7 +19,7 @@ import { callerOf } from './world.ts'
 import type { Caller, Case, Driver, World } from './world.ts'
 
 export const allCases: readonly Case[] = [
-  ...createCases, ...updateCases, ...patchCases, ...deletionCases, ...listCases, ...watchCases, ...nodeCases, ...podCases,
+  ...createCases, ...updateCases, ...patchCases, ...deletionCases, ...listCases, ...watchCases, ...nodeCases, ...podCases, ...evictionCases,
   ...storageCases, ...recordCases, ...customCases, ...identityCases, ...surfaceCases,
 ]
 
