@@ -1,5 +1,5 @@
-// How the node is beside its kubelet: whether its container runtime answers, how hard things wait for processor, memory and disk, and
-// whether the storage that somebody named can be reached. Each is asked in a rhythm of its own and delays no beat: a beat carries the
+// How the node is beside its kubelet: whether its container runtime answers, how hard things wait for processor, memory and disk, how
+// full and how hot it is (agent/vitals.ts), and whether the storage that somebody named can be reached. Each is asked in a rhythm of its own and delays no beat: a beat carries the
 // latest answer. One miss of a storage is the network's; two in a row are told.
 import type { Beat, Pressure, StorageWord } from '../core/beat.ts'
 import type { Ms } from '../core/model.ts'
@@ -7,7 +7,7 @@ import { withDeadline, type Clock } from '../edge/clock.ts'
 import type { AgentHost, HostFile } from './host.ts'
 
 export interface Health {
-  word(): Pick<Beat, 'runtime' | 'pressure' | 'storage'>
+  word(): Pick<Beat, 'runtime' | 'pressure' | 'storage' | 'vitals'>
 }
 
 const runtimeEvery: Ms = 10_000
@@ -18,17 +18,22 @@ const storageEvery: Ms = 15_000
 /** An initiator tries a portal again for as long before it gives up. */
 const storageWithin: Ms = 5_000
 const missesTold = 2
+/** A child each time, and nothing that it tells changes fast. The first when the agent has long begun: beats come before it. */
+const vitalsEvery: Ms = 120_000
+const vitalsAfter: Ms = 20_000
+const vitalsWithin: Ms = 20_000
 
-export function watchHealth(host: Pick<AgentHost, 'clock' | 'log' | 'read' | 'runtimeHealth' | 'reachStorage'>, targets: readonly string[], signal: AbortSignal): Health {
+export function watchHealth(host: Pick<AgentHost, 'clock' | 'log' | 'read' | 'runtimeHealth' | 'reachStorage' | 'vitals'>, targets: readonly string[], signal: AbortSignal): Health {
   const { clock, log } = host
   const misses = new Map<string, number>()
   const runtime = keepAsking(clock, runtimeEvery, signal, 'unknown' as const, () => withDeadline(clock, runtimeWithin * 2, 'ill' as const, () => host.runtimeHealth(runtimeWithin)))
   const pressure = keepAsking(clock, pressureEvery, signal, undefined, () => withDeadline(clock, pressureWithin, undefined, () => readPressure(host)))
   const storage = targets.length === 0 ? undefined : keepAsking(clock, storageEvery, signal, 'unknown' as const, reach)
+  const vitals = keepAsking(clock, vitalsEvery, signal, undefined, () => withDeadline(clock, vitalsWithin * 2, undefined, () => host.vitals(vitalsWithin)), vitalsAfter)
   return {
     word() {
-      const now = pressure()
-      return { runtime: runtime(), ...(now === undefined ? {} : { pressure: now }), ...(storage === undefined ? {} : { storage: storage() }) }
+      const [now, told] = [pressure(), vitals()]
+      return { runtime: runtime(), ...(now === undefined ? {} : { pressure: now }), ...(storage === undefined ? {} : { storage: storage() }), ...(told === undefined ? {} : { vitals: told }) }
     },
   }
 
@@ -46,12 +51,13 @@ export function watchHealth(host: Pick<AgentHost, 'clock' | 'log' | 'read' | 'ru
 }
 
 /** The latest answer; a question that fails is one that was not answered. */
-function keepAsking<W>(clock: Clock, every: Ms, signal: AbortSignal, otherwise: W, ask: () => Promise<W>): () => W {
+function keepAsking<W>(clock: Clock, every: Ms, signal: AbortSignal, otherwise: W, ask: () => Promise<W>, first: Ms = 0): () => W {
   let latest = otherwise
   void turn()
   return () => latest
 
   async function turn(): Promise<void> {
+    if (first > 0) await clock.wait(first, signal)
     while (!signal.aborted) {
       latest = await ask().catch(() => otherwise)
       await clock.wait(every, signal)

@@ -3,6 +3,7 @@ import type { StorageWord } from '../core/beat.ts'
 import type { CleanUpStep } from '../core/clean-up.ts'
 import type { Ms } from '../core/model.ts'
 import type { ContainerSeen, LoopDevice, MountTable } from '../core/mounts.ts'
+import type { Vitals } from '../core/vitals.ts'
 import type { Clock } from '../edge/clock.ts'
 import type { LinkDialer, Whispers } from '../edge/link.ts'
 import type { Log } from '../edge/log.ts'
@@ -43,6 +44,8 @@ export interface AgentHost {
   runtimeHealth(span: Ms): Promise<'ok' | 'ill' | 'unknown'>
   /** `tcp://host:port` lets us in, or the path is mounted and its file system answers a child. */
   reachStorage(target: string, span: Ms): Promise<StorageWord>
+  /** By a child that may be left behind. Undefined: it did not tell, or not in time. */
+  vitals(span: Ms): Promise<Vitals | undefined>
   /** To the container runtime's NRI socket. Rejects with a sentence where nothing listens within the span. */
   connectNri(span: Ms): Promise<ByteStream>
   /** GET of the API server, as the agent's own account. */

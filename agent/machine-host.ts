@@ -18,6 +18,7 @@ import { httpsGet } from './https-get.ts'
 import { readLoopDevices, readMountTables } from './proc-tables.ts'
 import type { AgentEnvironment } from './settings.ts'
 import { connectUnix } from './unix-stream.ts'
+import { vitalsAsker } from './vitals.ts'
 
 /** `byName`: addresses of what a list of names and ports means. */
 export function machineHost(settings: AgentEnvironment, log: Log, byName = resolveAll): AgentHost {
@@ -66,6 +67,7 @@ export function machineHost(settings: AgentEnvironment, log: Log, byName = resol
       // What is not mounted is a folder of the host, and that answers always.
       return mounts === undefined ? 'unknown' : mounts.has(target) ? await children.answers(target, span) : 'unreached'
     },
+    vitals: settings.vitals === undefined ? async () => undefined : vitalsAsker(clock, settings.vitals, settings.kubeletRoot),
     connectNri: (span) => connectUnix(settings.nriSocket, span),
     podFolders: () => readdir(settings.podsFolder).catch(() => undefined),
     kubeletHealth: (span) => askHealth(settings.kubeletHealth, span),

@@ -1,4 +1,7 @@
 // What the agent's deployment tells it, in the environment. Every fault is listed at once.
+import { extname } from 'node:path'
+import { fileURLToPath } from 'node:url'
+
 export interface AgentEnvironment {
   /** `host:port`, a name that stands for every replica. */
   readonly replicas: string
@@ -30,6 +33,8 @@ export interface AgentEnvironment {
   readonly kubeletHealth: string
   /** Portals (`tcp://host:port`) and mount points whose storage is to be probed. */
   readonly storage: readonly string[]
+  /** The program that tells the node's vitals. Undefined: nobody is to ask for them. */
+  readonly vitals: string | undefined
   readonly logLevel: 'debug' | 'info' | 'warn' | 'error'
 }
 
@@ -40,6 +45,9 @@ const usualRuntimes = ['containerd/containerd.sock', 'k3s/containerd/containerd.
 const usualNri = 'nri/nri.sock'
 /** What a cluster that starts cold needs before anybody can release a node, the coordinator among it. */
 const usualExempt = 'kube-system,holdfast-system,holdfast-agents'
+
+/** Beside this file, and with its ending: a bundle is beside the agent's. */
+const vitalsProgram = fileURLToPath(new URL(`vitals-program${extname(import.meta.url)}`, import.meta.url))
 
 const levels = ['debug', 'info', 'warn', 'error'] as const
 
@@ -77,6 +85,8 @@ export function readEnvironment(variables: Readonly<Record<string, string | unde
   const enter = text('ENTER', `nsenter --mount=${proc}/1/ns/mnt --`)
   const kubeletHealth = text('KUBELET_HEALTH', 'http://127.0.0.1:10248/healthz')
   if (!kubeletHealth.startsWith('http://') || !URL.canParse(kubeletHealth)) faults.push('HOLDFAST_KUBELET_HEALTH is no http:// URL')
+  const vitalsWord = text('VITALS', 'on')
+  if (vitalsWord !== 'on' && vitalsWord !== 'off') faults.push('HOLDFAST_VITALS is neither on nor off')
   const storage = text('STORAGE', '').split(',').map((target) => target.trim()).filter((target) => target !== '')
   for (const target of storage) if (!/^(?:\/.*|tcp:\/\/(?:[\w.-]+|\[[\da-f:]+\]):\d{1,5})$/.test(target)) faults.push(`HOLDFAST_STORAGE: ${target} is neither a path nor tcp://host:port`)
   const settings: AgentEnvironment = {
@@ -85,7 +95,7 @@ export function readEnvironment(variables: Readonly<Record<string, string | unde
     api: apiHost === '' ? undefined : { host: apiHost, port: apiPort, folder: path('API_FOLDER', '/var/run/secrets/holdfast-api') },
     machineFile: path('MACHINE_FILE', '/sys/class/dmi/id/product_uuid'), state: path('STATE', '/var/lib/holdfast'),
     tokenFile: path('TOKEN_FILE', '/var/run/secrets/holdfast/token'), authorityFile: path('AUTHORITY_FILE', '/etc/holdfast/ca.crt'),
-    kubeletHealth, storage, logLevel: logLevel ?? 'info',
+    kubeletHealth, storage, vitals: vitalsWord === 'on' ? vitalsProgram : undefined, logLevel: logLevel ?? 'info',
   }
   return faults.length > 0 ? { ok: false, faults } : { ok: true, settings }
 }

@@ -9,6 +9,7 @@ import { partNames, type Cluster, type Parts, type UnreadableFence } from './clu
 import { agoOf, auditAge } from './audit-age.ts'
 import { few } from './check.ts'
 import { fenceFaults } from './fence-maps.ts'
+import type { Strain } from '../core/vitals.ts'
 import type { Paint } from './paint.ts'
 import { span } from './span.ts'
 
@@ -21,6 +22,8 @@ export interface Status {
   readonly pathless: readonly string[]
   /** Nodes whose gate is wanted and not asked by their runtime: pods start there unasked. */
   readonly gateless: readonly string[]
+  /** Nodes with vitals beyond their limits, each with these. */
+  readonly strained: readonly { readonly node: string; readonly strains: readonly Strain[] }[]
   /** `turn`: when the latest turn of the audit that came to its end began. */
   readonly paths: { readonly verified: number; readonly all: number; readonly turn?: string }
   /** Paths whose latest audit is too old, each with its node and when that was. */
@@ -63,6 +66,7 @@ export function statusOf(cluster: Cluster, wall: number): Status {
     ...(pause.ok && pause.value !== undefined ? { pause: pause.value } : {}),
     nodes: { all: known.length, well: known.filter((node) => !troubled.has(name(node))).length, notReady, quarantined },
     pathless, gateless: records.ok ? known.filter((node) => recordOf(node, records.value)?.gate === 'absent').map(name) : [],
+    strained: records.ok ? known.flatMap((node) => strainedOf(name(node), recordOf(node, records.value))) : [],
     paths: { verified: audits.filter(({ state }) => state === 'verified').length, all: audits.length, ...(turn === undefined ? {} : { turn: turn.began }) }, stale,
     configFaults, watched, pausedPolicies,
     open, closed: told.filter(({ status }) => status.phase === 'Final').slice(0, mostClosed),
@@ -93,6 +97,11 @@ function tainted({ taints }: KeptNode, key: string): boolean {
 function recordOf(node: KeptNode, records: ReadonlyMap<string, NodeRecord>): NodeRecord | undefined {
   const record = records.get(name(node))
   return record?.nodeUid === node.metadata.uid ? record : undefined
+}
+
+function strainedOf(node: string, record: NodeRecord | undefined): Status['strained'] {
+  const { strains = [] } = record ?? {}
+  return strains.length === 0 ? [] : [{ node, strains }]
 }
 
 interface PathSeen {
@@ -139,6 +148,7 @@ export function statusLines(status: Status, wall: number, paint: Paint): string[
     ...(status.stale.length === 0 ? [] : [paint.warn(`${glyphs.warn} audited too long ago: ${few(status.stale.map(({ node, method, at }) => `${node} ${method} (${agoOf(at === undefined ? {} : { at: Date.parse(at) }, wall)})`))}`)]),
     ...(status.configFaults.length === 0 ? [] : [paint.warn(`${glyphs.warn} faults in fence ConfigMaps: ${few(status.configFaults)}`)]),
     ...(status.gateless.length === 0 ? [] : [paint.warn(`${glyphs.warn} no gate, taints alone hold pods: ${few(status.gateless)}`)]),
+    ...(status.strained.length === 0 ? [] : [paint.warn(`${glyphs.warn} beyond their limits: ${few(status.strained.map(({ node, strains }) => `${node} (${strains.join(', ')})`))}`)]),
     ...(status.unreadable.length === 0 ? [] : ['', ...status.unreadable.flatMap((fence) => leftAlone(fence, paint))]),
     ...open.flatMap((incident) => ['', ...tree(incident, wall, paint)]),
     ...(closed.length === 0 ? [] : ['', paint.dim('closed lately'), ...closed.map((incident) => closedLine(incident, wall, paint))]),

@@ -292,8 +292,8 @@ export function serveBeats(options: BeatsOptions): Beats {
     }
   }
 
-  function beat(node: NodeName, row: Row, line: Line, { count, kubelet, gate, permit, runtime, pressure, storage }: Beat): void {
-    const health = { ...(runtime === undefined ? {} : { runtime }), ...(pressure === undefined ? {} : { pressure }), ...(storage === undefined ? {} : { storage }) }
+  function beat(node: NodeName, row: Row, line: Line, { count, kubelet, gate, permit, runtime, pressure, storage, vitals }: Beat): void {
+    const health = { ...(runtime === undefined ? {} : { runtime }), ...(pressure === undefined ? {} : { pressure }), ...(storage === undefined ? {} : { storage }), ...(vitals === undefined ? {} : { vitals }) }
     const now = clock.now()
     const { seen } = row
     const from = hostOf(line.link.remote).replace(/^\[|\]$/g, '').toLowerCase()
@@ -308,6 +308,8 @@ export function serveBeats(options: BeatsOptions): Beats {
       seen.from = from
       const other = seen.runtime !== runtime || seen.storage !== storage
       Object.assign(seen, health)
+      // A look that came to nothing leaves none: an old one must not be taken for the latest.
+      if (vitals === undefined) delete seen.vitals
       if (other) changed(node, 'health')
       if (seen.kubelet !== kubelet) tell(node, seen, { kubelet }, 'kubelet')
       if (seen.gate !== gate) {

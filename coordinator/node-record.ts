@@ -2,6 +2,7 @@
 // the leader alone and only when a fact changes; it is all spec, so that one write carries it whole.
 import * as v from 'valibot'
 import type { Drill, GateKept, NodeRecord, PathAudit } from '../core/model.ts'
+import type { Strain } from '../core/vitals.ts'
 import type { KubeObject } from './api.ts'
 import { fit, shapeOf } from './schema-shape.ts'
 import { flag, instant, list, prose, read, text, word, type Fault, type Fields } from './schema.ts'
@@ -53,6 +54,10 @@ const spec = v.pipe(
     gate: v.exactOptional(word('Whether the container runtime asks the gate of the node before it starts a pod.', {
       asks: 'it does', absent: 'it does not, though the gate is wanted: taints alone hold there', off: 'no gate is wanted there',
     } satisfies Record<GateKept, string>)),
+    strains: v.exactOptional(list('Vitals of the node that are beyond their limits.', word('One of them.', {
+      disk: 'the file system of kubelet\'s folder is nearly full', inodes: 'it has hardly an inode left', memory: 'hardly any memory is left for a new process',
+      temperature: 'a processor is too hot', load: 'far more wants to run than there are cores',
+    } satisfies Record<Strain, string>), 5)),
   } satisfies Fields<Omit<NodeRecord, 'resourceVersion'>, 'summary'>),
   v.description('What is known of the node.'),
 )
@@ -90,12 +95,12 @@ const unasked = 'kubelet port not asked: the Node names no IP address'
  *  every audit that bears none: the core, which made the record, does not know the time of day. */
 export function recordBody(name: string, record: Omit<NodeRecord, 'resourceVersion'>, wall: number, resourceVersion?: string): unknown {
   const at = (time: string): string => (time === '' ? new Date(wall).toISOString() : time)
-  const { nodeUid, boot, machine, paths, probe, gate } = record
+  const { nodeUid, boot, machine, paths, probe, gate, strains } = record
   const facts: v.InferInput<typeof spec> = {
     nodeUid, boot, machine, summary: [...paths.map((audit) => `${audit.method} ${audit.state}`), ...(probe === undefined ? [unasked] : [])].join(', '),
     paths: paths.map(({ drill, ...audit }) => ({ ...audit, at: at(audit.at), ...(drill === undefined ? {} : { drill: { ...drill, digests: [...drill.digests] } }) })),
     ...(probe === undefined ? {} : { probe: { ...probe, at: at(probe.at) } }),
-    ...(gate === undefined ? {} : { gate }),
+    ...(gate === undefined ? {} : { gate }), ...(strains === undefined ? {} : { strains: [...strains] }),
   }
   return {
     apiVersion, kind: nodeRecord.kind, metadata: { name, ...(resourceVersion === undefined ? {} : { resourceVersion }) },

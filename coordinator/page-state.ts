@@ -11,6 +11,7 @@ import { policyOf, type Policy } from '../core/policy.ts'
 import { onlyWatched } from './policies.ts'
 import { auditOf, isIdentified, pathState, unidentified, untrusted } from '../core/proof.ts'
 import { survey, type Survey } from '../core/survey.ts'
+import type { Strain, Vitals } from '../core/vitals.ts'
 import type { Clock } from '../edge/clock.ts'
 
 /** Of a coordinator, what the page looks at. */
@@ -70,6 +71,10 @@ export interface NodeCard {
   readonly paths: readonly PathCard[]
   readonly faults: readonly string[]
   readonly probe: 'answered' | 'unanswered' | 'unasked' | 'nowhere'
+  /** As its agent told it last, which is every other minute. */
+  readonly vitals?: Vitals
+  /** Those beyond their limits, as they stand on record. */
+  readonly strains: readonly Strain[]
   readonly volumes: readonly { readonly volume: string; readonly attached: boolean; readonly deleting: boolean }[]
   /** Where somebody knows them: a replica keeps no list of the cluster's pods. */
   readonly pods?: readonly PodLine[]
@@ -312,6 +317,7 @@ function nodeCard(source: PageSource, on: Survey, node: NodeSeen, wallOf: (at: M
     })),
     faults: node.path.faults,
     probe: node.address === '' ? 'nowhere' : record?.probe === undefined ? 'unasked' : record.probe.answered ? 'answered' : 'unanswered',
+    ...(node.beat?.vitals === undefined ? {} : { vitals: node.beat.vitals }), strains: record?.strains ?? [],
     volumes: node.volumes.slice(0, mostListed).map(({ volume, attached, deleting }) => ({ volume, attached, deleting })),
     ...(pods === undefined ? {} : { pods: pods.slice(0, mostListed) }),
     ...(fates.length === 0 ? {} : { fates }),

@@ -10,6 +10,7 @@ import { sameBoot, type BeatSeen, type Boot, type Drill, type GateKept, type Met
 import { auditOf, readingsOf, sameMachine } from './proof.ts'
 import { openOf, type Survey } from './survey.ts'
 import { isGuarded } from './unclean.ts'
+import { strainsOf, type Strain } from './vitals.ts'
 
 /** An audit that did not verify a path is repeated so often. */
 const auditAgain: Ms = 15_000
@@ -37,7 +38,7 @@ export function audits(on: Survey): (Look | RecordDeed)[] {
     // What a device says counts as an audit only of a boot that is beating.
     if (beat === undefined || on.now - beat.at >= beatsWithin || node.gone === true) continue
     const proven = drills.get(node.name) ?? none
-    if ((audited(node, beat, proven) && !outgrown(node, on.now) && gateStands(node, beat, on.now) && keptUp(node, turnAt)) || inIncident(on.open, node, beat)) continue
+    if ((audited(node, beat, proven) && !outgrown(node, on.now) && gateStands(node, beat, on.now) && strainsStand(node, beat) && keptUp(node, turnAt)) || inIncident(on.open, node, beat)) continue
     const probeDue = duePort(node, beat, on.now)
     if (probeDue !== undefined) offer(probes, free.probes, { node, beat, askedAt: probeDue, again: false })
     let asked = probeDue === undefined
@@ -237,6 +238,20 @@ function gateStands(node: NodeSeen, beat: BeatSeen, now: Ms): boolean {
   return node.record?.gate === undefined || node.record.gate === gateKept(node, beat, now)
 }
 
+/** What was told stays while nobody tells: an agent that has just begun has not looked yet. */
+function strainsKept({ record }: NodeSeen, { vitals }: BeatSeen): readonly Strain[] | undefined {
+  return vitals === undefined ? record?.strains : strainsOf(vitals, record?.strains ?? [])
+}
+
+/** As for the gate. */
+function strainsStand(node: NodeSeen, beat: BeatSeen): boolean {
+  return node.record?.strains === undefined || sameStrains(node.record.strains, strainsKept(node, beat))
+}
+
+function sameStrains(one: readonly Strain[] | undefined, other: readonly Strain[] | undefined): boolean {
+  return one === undefined || one.join() === other?.join()
+}
+
 /** A device said off, which is a word against its path only of a boot that lived on: the machine may have lost its power since its
  *  last beat, or while that was on its way. */
 function mayHaveDied(node: NodeSeen, { boot, answered }: BeatSeen): boolean {
@@ -254,7 +269,8 @@ function auditRecord(node: NodeSeen, beat: BeatSeen, lies: readonly Lie[], drill
   const paths = [...node.path.levels.flat().map((method) => pathAudit(node, method, beat.boot, lies, drills)), ...outliving(node, beat.boot, now)]
   const port = probe === undefined ? {} : { probe: { boot: beat.boot, answered: probe.word === 'answered', at: '' } }
   const gate = gateKept(node, beat, now)
-  const record = { nodeUid: node.uid, boot: beat.boot, machine: node.machine, paths, ...port, ...(gate === undefined ? {} : { gate }) }
+  const strains = strainsKept(node, beat)
+  const record = { nodeUid: node.uid, boot: beat.boot, machine: node.machine, paths, ...port, ...(gate === undefined ? {} : { gate }), ...(strains === undefined ? {} : { strains }) }
   return node.record !== undefined && sameFacts(node.record, record) ? [] : [{ do: 'record', node: node.name, record }]
 }
 
@@ -295,7 +311,7 @@ function identityOf(node: NodeSeen, method: Method, last: Reading | undefined, d
 
 /** Records without their times: one is written only when a fact changes. */
 function sameFacts(one: Omit<NodeRecord, 'resourceVersion'>, other: Omit<NodeRecord, 'resourceVersion'>): boolean {
-  return one.nodeUid === other.nodeUid && (one.gate === undefined || one.gate === other.gate) && one.boot === other.boot && one.machine === other.machine
+  return one.nodeUid === other.nodeUid && (one.gate === undefined || one.gate === other.gate) && sameStrains(one.strains, other.strains) && one.boot === other.boot && one.machine === other.machine
     && one.probe?.boot === other.probe?.boot && one.probe?.answered === other.probe?.answered
     && one.paths.length === other.paths.length && one.paths.every((path, index) => samePath(path, other.paths[index]))
 }

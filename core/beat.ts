@@ -2,6 +2,7 @@
 // how frames travel is edge/link.ts.
 import type { Boot, Ms, NodeName } from './model.ts'
 import type { GiveUp, MemberSays } from './self-stop.ts'
+import type { Vitals } from './vitals.ts'
 
 export type Goodbye = 'restart' | 'reboot' | 'shutdown'
 
@@ -100,6 +101,8 @@ export interface Beat {
   readonly pressure?: Pressure
   /** Undefined: nothing is set to be probed. */
   readonly storage?: StorageWord
+  /** The latest ones, of some minutes ago. Undefined: nobody could tell. */
+  readonly vitals?: Vitals
 }
 
 /** Replica → agent. */

@@ -8,6 +8,7 @@ import type {
 } from './beat.ts'
 import { decoded, flag, isFields, list, maybeOneOf, maybeText, oneOf, readJson, text, version, whole, wrong, type Fields, type Read } from './frame-json.ts'
 import type { GiveUp, MemberSays } from './self-stop.ts'
+import type { Vitals } from './vitals.ts'
 
 export { frameLimit, type Read } from './frame-json.ts'
 
@@ -85,12 +86,12 @@ const storageWords = ['unknown', 'reached', 'unreached'] as const satisfies read
 const permitStates = ['off', 'running', 'gave up'] as const satisfies readonly PermitState[]
 const memberWords = ['unknown', 'permitted', 'revoked'] as const satisfies readonly MemberSays[]
 
-/** kind, kubelet, count (4), then gate, permit, runtime, pressure (3) and storage as far as there is something to tell, each counted from 1. */
-function beatFrame({ kubelet, count, gate, permit, runtime, pressure, storage }: Beat): Uint8Array {
+/** kind, kubelet, count (4), then gate, permit, runtime, pressure (3), storage and vitals (5) as far as there is something to tell, each counted from 1. */
+function beatFrame({ kubelet, count, gate, permit, runtime, pressure, storage, vitals = {} }: Beat): Uint8Array {
   const tail = [
     gate === undefined ? 0 : gateStates.indexOf(gate) + 1, permit === undefined ? 0 : permitStates.indexOf(permit) + 1, runtime === undefined ? 0 : kubeletWords.indexOf(runtime) + 1,
     ...(pressure === undefined ? [0, 0, 0] : [pressure.cpu, pressure.memory, pressure.io].map((share) => Math.min(100, Math.max(0, Math.round(share))) + 1)),
-    storage === undefined ? 0 : storageWords.indexOf(storage) + 1,
+    storage === undefined ? 0 : storageWords.indexOf(storage) + 1, ...vitalScales.map(({ of, least, step }) => scaled(vitals[of], least, step)),
   ]
   const told = tail.findLastIndex((word) => word > 0) + 1
   const frame = new Uint8Array(beatHead + told)
@@ -103,6 +104,20 @@ function beatFrame({ kubelet, count, gate, permit, runtime, pressure, storage }:
 
 const beatHead = 6
 
+/** Each vital is one byte: 0 untold, else so many steps above the least. What is beyond the last step is told as that. */
+const vitalScales = [
+  { of: 'disk', least: 0, step: 1 }, { of: 'inodes', least: 0, step: 1 }, { of: 'memory', least: 0, step: 1 }, { of: 'temperature', least: -50, step: 1 }, { of: 'load', least: 0, step: 0.1 },
+] as const satisfies readonly { readonly of: keyof Vitals; readonly least: number; readonly step: number }[]
+
+function scaled(value: number | undefined, least: number, step: number): number {
+  return value === undefined || !Number.isFinite(value) ? 0 : Math.min(254, Math.max(0, Math.round((value - least) / step))) + 1
+}
+
+function vitalsOf(bytes: Uint8Array): Vitals | undefined {
+  const told = vitalScales.flatMap(({ of, least, step }, index) => ((bytes[index] ?? 0) === 0 ? [] : [[of, Math.round(((bytes[index] ?? 0) - 1) * step * 10) / 10 + least] as const]))
+  return told.length === 0 ? undefined : Object.fromEntries(told)
+}
+
 function readBeat(frame: Uint8Array): Read<Beat> {
   if (frame.length < beatHead) return { garbage: `a beat of ${frame.length} bytes` }
   const kubelet = kubeletWords[frame[1] ?? 0]
@@ -112,10 +127,11 @@ function readBeat(frame: Uint8Array): Read<Beat> {
   const runtime = kubeletWords[(frame[beatHead + 2] ?? 0) - 1]
   const pressure = pressureOf(frame.subarray(beatHead + 3, beatHead + 6))
   const storage = storageWords[(frame[beatHead + 6] ?? 0) - 1]
+  const vitals = vitalsOf(frame.subarray(beatHead + 7, beatHead + 12))
   if (kubelet === undefined) return { garbage: `a beat with kubelet word ${frame[1]}` }
   return { word: {
     say: 'beat', count: readWhole(frame, 2), kubelet, ...(gate === undefined ? {} : { gate }), ...(permit === undefined ? {} : { permit }),
-    ...(runtime === undefined ? {} : { runtime }), ...(pressure === undefined ? {} : { pressure }), ...(storage === undefined ? {} : { storage }),
+    ...(runtime === undefined ? {} : { runtime }), ...(pressure === undefined ? {} : { pressure }), ...(storage === undefined ? {} : { storage }), ...(vitals === undefined ? {} : { vitals }),
   } }
 }
 

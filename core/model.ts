@@ -2,6 +2,7 @@
 // plain data. Instants are this replica's own monotonic clock; wall time stands only in records, as text, for people.
 import type { Incident } from './incident.ts'
 import type { BootEnd, CleanReport, GateState, Goodbye, PermitState, Pressure, StorageWord } from './beat.ts'
+import type { Strain, Vitals } from './vitals.ts'
 
 export type Ms = number
 export type NodeName = string
@@ -142,6 +143,7 @@ export interface BeatSeen {
   readonly runtime?: 'ok' | 'ill' | 'unknown'
   readonly pressure?: Pressure
   readonly storage?: StorageWord
+  readonly vitals?: Vitals
   /** How the boot before this one ended, as its agent tells. */
   readonly before?: BootEnd
   readonly clean?: CleanSeen
@@ -246,6 +248,8 @@ export interface NodeRecord {
   readonly probe?: { readonly boot: Boot; readonly answered: boolean; readonly at: string }
   /** Whether the runtime asks the node's gate. Undefined: its agent is of before there was one. */
   readonly gate?: GateKept
+  /** Its vitals that are beyond their limits. Undefined: none was ever told. */
+  readonly strains?: readonly Strain[]
 }
 
 /** `off`: the operator wants none there. `absent`: it is wanted, and the runtime does not ask. */

@@ -84,8 +84,8 @@ function container({ image, namespace, agentNamespace, beatsPort, whisperPort, k
       { name: 'HOLDFAST_AUTHORITY_FILE', value: '/etc/holdfast/ca.crt' },
     ],
     ports: [{ name: 'whispers', containerPort: whisperPort, hostPort: whisperPort, protocol: 'UDP' }],
-    // No limit on the processor: a throttled beat is a silence.
-    resources: { requests: { cpu: '10m', memory: '64Mi' }, limits: { memory: '128Mi' } },
+    // No limit on the processor: a throttled beat is a silence. Room for a second Node beside it, which looks at the vitals for a second.
+    resources: { requests: { cpu: '10m', memory: '64Mi' }, limits: { memory: '192Mi' } },
     // Root, for what only root may open (the machine's UUID, kubelet's folder, the runtime's two sockets), and without any capability.
     // Mount tables of other processes may be read by anybody who sees their numbers, so the host's process table need not be ours.
     securityContext: { runAsUser: 0, allowPrivilegeEscalation: false, readOnlyRootFilesystem: true, ...(cleanUp === 'on' ? entering : { capabilities: { drop: ['ALL'] } }) },

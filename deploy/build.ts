@@ -65,6 +65,8 @@ export function programs(): readonly Program[] {
     .filter((file) => basename(file, '.ts') === basename(dirname(file)) && !file.includes('test-device')).toSorted()
   return [
     { from: 'agent/main.ts', to: 'agent.mjs' },
+    // Beside the agent's, which starts it: what it holds must not be in there.
+    { from: 'agent/vitals-program.ts', to: 'vitals-program.mjs' },
     { from: 'coordinator/main.ts', to: 'coordinator.mjs' },
     { from: 'cli/main.ts', to: 'kubectl-holdfast.mjs' },
     ...['ipmi', 'redfish'].filter((name) => !agents.some((file) => basename(file, '.ts') === name)).map((name) => agentProgram(`fence-agents/${name}/${name}.ts`)),

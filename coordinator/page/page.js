@@ -74,6 +74,8 @@ const probes = {
   answered: 'heard to answer', unanswered: 'never answers: its silence proves nothing', unasked: 'not asked yet',
   nowhere: 'cannot be asked, the Node names no IP address: its silence proves nothing',
 }
+const percent = (share) => `${share} %`
+const vitals = [['disk', percent], ['inodes', percent], ['memory', percent], ['temperature', (degrees) => `${degrees} °C`], ['load', (many) => `${many} a core`]]
 const verdictGlyphs = { alive: '✔', unknown: '◌', ill: '◐', suspect: '◷', dead: '✖' }
 
 function nodes() {
@@ -90,6 +92,7 @@ function nodes() {
         node.quarantine && h('li.chip.warn', {}, 'quarantine'),
         node.outOfService && h('li.chip.bad', {}, 'out-of-service'),
         node.gone && h('li.chip.bad', {}, 'Node object gone'),
+        vitals.map(([name, of]) => node.vitals?.[name] !== undefined && fact(name, of(node.vitals[name]), node.strains.includes(name) ? 'warn' : '')),
         fact('policy', node.policy, node.policy === 'unselected' || node.policy === 'policy-conflict' ? 'warn' : '')),
       h('ul.paths', {},
         node.paths.length === 0 && h('li.warn', {}, '‼ no fence path'),

@@ -82,6 +82,7 @@ export function agentHost({ machine, process, token }: ContainerRun, place: Agen
       return place.runtime().fault === undefined ? 'ok' : 'ill'
     },
     reachStorage: () => now(() => 'reached'),
+    vitals: () => now(() => ({ disk: 40, inodes: 10, memory: 55, load: 0.5 })),
     askApi: (path, span) => askApi(place.api(process), process, path, span),
     connectNri: (span) => place.runtime().connectNri(process, span),
     kubeletHealth: async (span) => {

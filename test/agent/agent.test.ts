@@ -93,6 +93,20 @@ test('a kubelet that does not answer delays no beat', async () => {
   assert.ok(world.clock.now() - (replica.beats.heard('node-1')?.at ?? 0) <= 1_001)
 })
 
+test('a look at the vitals that hangs delays no beat, and one that was told is gone when the next comes to nothing', async () => {
+  const world = beatsWorld()
+  const replica = world.replica('replica-a')
+  const answers = [Promise.resolve({ disk: 93, load: 0.7 }), new Promise<undefined>(() => undefined)]
+  world.agent('node-1', { vitals: () => answers.shift() ?? Promise.resolve(undefined) })
+  await world.clock.runFor(60_000)
+  assert.equal(replica.beats.heard('node-1')?.vitals, { disk: 93, load: 0.7 })
+  for (let second = 0; second < 150; second += 1) {
+    await world.clock.runFor(1_000)
+    assert.ok(world.clock.now() - (replica.beats.heard('node-1')?.at ?? 0) <= 1_001)
+  }
+  assert.equal([answers.length, replica.beats.heard('node-1')?.vitals], [0, undefined])
+})
+
 test('a replica that was away is linked again, with longer and longer waits, and none forgets the others', async () => {
   const world = beatsWorld()
   const [one, two] = [world.replica('replica-a'), world.replica('replica-b')]

@@ -14,7 +14,7 @@ function watched(targets: readonly string[] = [], change: Partial<AgentHost> = {
   const health = watchHealth({
     clock, log: { ...silentLog, warn: (_, message) => { said.push(message) }, info: (_, message) => { said.push(message) } },
     read: async (file) => `some avg10=${{ 'pressure-cpu': '1.50', 'pressure-memory': '0.00', 'pressure-io': '99.99' }[String(file)]} avg60=0.00 avg300=0.00 total=1\n`,
-    runtimeHealth: async () => 'ok', reachStorage: async () => 'reached', ...change,
+    runtimeHealth: async () => 'ok', reachStorage: async () => 'reached', vitals: async () => undefined, ...change,
   }, targets, over.signal)
   return { clock, health, said, over }
 }
@@ -70,6 +70,18 @@ test('pressure as kernels write it, and as they do not', () => {
     [undefined, undefined], ['', undefined], ['full avg10=1.00 avg60=0.00 ', undefined], ['some avg10=101.00 avg60=0.00 ', undefined], ['some avg10=-1 ', undefined], ['some avg10=x ', undefined],
   ]
   for (const [text, wanted] of cases) assert.is(pressureIn(text), wanted, text)
+})
+
+test('vitals are asked for once the agent has begun, every other minute, and the latest answer alone is told', async () => {
+  const answers = [{ disk: 40 }, undefined, { disk: 41 }]
+  const asked: number[] = []
+  const { clock, health } = watched([], { vitals: async () => answers[asked.push(clock.now()) - 1] })
+  const told: unknown[] = []
+  for (const span of [10_000, 15_000, 120_000, 120_000]) {
+    await clock.runFor(span)
+    told.push(health.word().vitals)
+  }
+  assert.equal([told, asked], [[undefined, { disk: 40 }, undefined, { disk: 41 }], [20_000, 140_000, 260_000]])
 })
 
 test('it asks no more once the agent has stopped', async () => {

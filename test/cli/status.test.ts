@@ -64,6 +64,11 @@ test('how long ago the paths were audited stands in the first line, and those th
   assert.not(statusOf(cluster({ lease: turned(['node-2']) }), began).well)
 })
 
+test('a node with a vital beyond its limit is named with it', () => {
+  const records = part(new Map([['node-1', record({ nodeUid: 'uid-node-1', strains: ['disk', 'load'] })], ['node-2', record({ nodeUid: 'uid-node-2', strains: [] })]]))
+  assert.match(lines(cluster({ records })).join('\n'), /‼ beyond their limits: node-1 \(disk, load\)$/m)
+})
+
 test('a node whose runtime does not ask the gate is named', () => {
   const records = part(new Map([['node-1', record({ nodeUid: 'uid-node-1', gate: 'absent' })], ['node-2', record({ nodeUid: 'uid-node-2', gate: 'asks' })]]))
   assert.match(lines(cluster({ records })).join('\n'), /‼ no gate, taints alone hold pods: node-1$/m)

@@ -54,6 +54,7 @@ export interface AgentChange {
   readonly freezeContainer: AgentHost['freezeContainer']
   readonly endLeftover: AgentHost['endLeftover']
   readonly runtimeHealth: AgentHost['runtimeHealth']
+  readonly vitals: AgentHost['vitals']
   readonly storage: readonly string[]
   readonly bareStagings: AgentHost['bareStagings']
 }
@@ -61,8 +62,8 @@ export interface AgentChange {
 export const emptyMounts = '22 1 8:1 / / rw,relatime shared:1 - ext4 /dev/sda1 rw\n'
 
 /** A machine whose runtime runs nothing and knows no plugins. */
-export const idleMachine: Pick<AgentHost, 'containers' | 'mountTables' | 'loopDevices' | 'stagedVolume' | 'connectNri' | 'askApi' | 'stopContainer' | 'freezeContainer' | 'endLeftover' | 'bareStagings' | 'runtimeHealth' | 'reachStorage' | 'secret'> = {
-  runtimeHealth: async () => 'ok', reachStorage: async () => 'reached',
+export const idleMachine: Pick<AgentHost, 'containers' | 'mountTables' | 'loopDevices' | 'stagedVolume' | 'connectNri' | 'askApi' | 'stopContainer' | 'freezeContainer' | 'endLeftover' | 'bareStagings' | 'runtimeHealth' | 'reachStorage' | 'vitals' | 'secret'> = {
+  runtimeHealth: async () => 'ok', reachStorage: async () => 'reached', vitals: async () => undefined,
   endLeftover: async () => 'nothing can be ended here', bareStagings: async () => [],
   stopContainer: async () => undefined, freezeContainer: async () => undefined, secret: (bytes) => new Uint8Array(bytes),
   askApi: async () => ({ failed: 'nobody is there' }),
@@ -131,6 +132,7 @@ export function beatsWorld(): World {
         ...(change.stopContainer === undefined ? {} : { stopContainer: change.stopContainer }), ...(change.freezeContainer === undefined ? {} : { freezeContainer: change.freezeContainer }),
         ...(change.endLeftover === undefined ? {} : { endLeftover: change.endLeftover }), ...(change.bareStagings === undefined ? {} : { bareStagings: change.bareStagings }),
         ...(change.runtimeHealth === undefined ? {} : { runtimeHealth: change.runtimeHealth }),
+        ...(change.vitals === undefined ? {} : { vitals: change.vitals }),
         secret: (bytes) => Uint8Array.from({ length: bytes }, () => (secrets += 1) % 256),
       }
       const gate = change.gate === undefined ? {} : { gate: change.gate }

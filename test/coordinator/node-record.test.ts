@@ -12,7 +12,7 @@ const facts: Omit<NodeRecord, 'resourceVersion'> = {
     { method: 'bmc', digest: 'd1', boot: 'b/1', state: 'verified', identity: 'proven', at: '', evidence: 'exit 0' },
     { method: 'pdu', digest: 'd2', boot: 'b/1', state: 'unreachable', identity: 'unproven', at: '2026-01-01T00:00:00.000Z', evidence: 'x'.repeat(9_000) },
   ],
-  probe: { boot: 'b/1', answered: true, at: '' }, gate: 'asks',
+  probe: { boot: 'b/1', answered: true, at: '' }, gate: 'asks', strains: ['disk', 'load'],
 }
 const wall = Date.parse('2026-01-31T12:00:00.000Z')
 

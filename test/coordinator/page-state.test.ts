@@ -55,6 +55,12 @@ test('a card says the verdict, the taints, and how far the fence path can be tru
   assert.is(cardOf(three({ address: '' }))?.probe, 'nowhere')
 })
 
+test('a card says the vitals that its agent told, and which of them are beyond their limits', () => {
+  const card = cardOf(three({ beat: beat({ vitals: { disk: 93, load: 0.5 } }), record: record({ strains: ['disk'] }) }))
+  assert.equal([card?.vitals, card?.strains], [{ disk: 93, load: 0.5 }, ['disk']])
+  assert.equal([cardOf(three())?.vitals, cardOf(three())?.strains], [undefined, []])
+})
+
 test('a NodeFence that cannot be read is told at first glance, and by its node', () => {
   const holds: HoldAction[] = [{ do: 'hold', node: 'node-2', because: 'unreadable', detail: 'NodeFence node-2-abc-1 cannot be read', lifts: 'a person' }]
   const shown = state(three(), { holds: () => holds })

@@ -3,6 +3,7 @@ import * as assert from 'uvu/assert'
 import { audits, turnSoFar } from '../../core/audit.ts'
 import type { Incident, IncidentStatus, ProofRecord } from '../../core/incident.ts'
 import type { NodeSeen, PathAudit } from '../../core/model.ts'
+import type { Strain, Vitals } from '../../core/vitals.ts'
 import { survey } from '../../core/survey.ts'
 import { attempt, beat, boot, incident, method, newBoot, node, now, policy, proofRecord, reading, record, seen, seenOrder, self, silent } from './world.ts'
 
@@ -302,6 +303,25 @@ test('a record that says nothing of the gate is not written for that alone', () 
   for (const gate of ['open', 'absent', undefined] as const) assert.equal(gated(undefined, gate), [])
   const first = fresh('node-2', { beat: beat({ gate: 'absent', gateSince: now }), readings: [reading('on', now - 8_000)] })
   assert.equal(audited([first]).map((one) => (one.do === 'record' ? one.record.gate : one.do)), ['absent'])
+})
+
+const strained = (kept: readonly Strain[] | undefined, vitals: Vitals | undefined): string[] => {
+  const of = well({ beat: beat(vitals === undefined ? {} : { vitals }), readings: [reading('on', now - 8_000)], record: record(kept === undefined ? {} : { strains: kept }) })
+  return audited([of]).map((one) => (one.do === 'record' ? `record ${one.record.strains?.join() ?? 'nothing'}` : one.do))
+}
+
+test('a vital goes on record when it passes its limit, and comes off well below it; between the two nothing is written', () => {
+  assert.equal(strained([], { disk: 91 }), ['record disk'])
+  assert.equal(strained(['disk'], { disk: 88 }), [])
+  assert.equal(strained(['disk'], { disk: 84 }), ['record '])
+  assert.equal(strained([], { disk: 88, load: 1 }), [])
+})
+
+test('what nobody tells now stays as it was told, and a record that says nothing of it is not written for that alone', () => {
+  assert.equal(strained(['disk'], undefined), [])
+  assert.equal(strained(undefined, { disk: 99 }), [])
+  const first = fresh('node-2', { beat: beat({ vitals: { disk: 99 } }), readings: [reading('on', now - 8_000)] })
+  assert.equal(audited([first]).map((one) => (one.do === 'record' ? one.record.strains : one.do)), [['disk']])
 })
 
 // Turns: every path again, while all is well.

@@ -32,13 +32,16 @@ const hello = fc.record({ say: say('hello'), version: fc.constant(1 as const), t
   requiredKeys: ['say', 'version', 'token', 'agent', 'boot', 'uptime', 'machine', 'whisperPort'],
 })
 
+const vitals = fc.record({ disk: fc.nat(100), inodes: fc.nat(100), memory: fc.nat(100), temperature: fc.integer({ min: -50, max: 200 }), load: fc.nat(254).map((tenths) => tenths / 10) }, { requiredKeys: [] })
+  .filter((told) => Object.keys(told).length > 0)
+
 const agentWord: fc.Arbitrary<AgentWord> = fc.oneof(
   hello,
   fc.record({
     say: say('beat'), count, kubelet: fc.constantFrom('ok' as const, 'ill' as const, 'unknown' as const),
     gate: fc.constantFrom('off' as const, 'shut' as const, 'open' as const, 'absent' as const), permit: fc.constantFrom('off' as const, 'running' as const, 'gave up' as const),
     runtime: fc.constantFrom('ok' as const, 'ill' as const, 'unknown' as const), storage: fc.constantFrom('reached' as const, 'unreached' as const, 'unknown' as const),
-    pressure: fc.record({ cpu: fc.nat(100), memory: fc.nat(100), io: fc.nat(100) }),
+    pressure: fc.record({ cpu: fc.nat(100), memory: fc.nat(100), io: fc.nat(100) }), vitals,
   }, { requiredKeys: ['say', 'count', 'kubelet'] }),
   fc.record({ say: say('clean'), report }),
   fc.record({ say: say('goodbye'), why: fc.constantFrom('restart' as const, 'reboot' as const, 'shutdown' as const) }),
@@ -106,6 +109,20 @@ test('a word of a later version is unknown, not garbage', () => {
   assert.equal(readAgentWord(json({ say: 'vitals', load: 3 })), { unknown: 'vitals' })
   assert.equal(readAgentWord(Uint8Array.of(77, 1, 2)), { unknown: 'kind 77' })
   assert.equal(readReplicaWord(json({ say: 'orders' })), { unknown: 'orders' })
+})
+
+function vitalsIn(frame: Uint8Array): unknown {
+  const read = readAgentWord(frame)
+  return 'word' in read && read.word.say === 'beat' ? read.word.vitals : undefined
+}
+
+test('vitals are a byte each: rounded, cut at what a byte can tell, and no less told by a neighbour that knows none', () => {
+  const full = frameOf({ say: 'beat', count: 7, kubelet: 'ok', vitals: { disk: 40.4, inodes: 100, memory: -3, temperature: 71.5, load: 400 } })
+  assert.is(full.length, 18)
+  assert.equal(vitalsIn(full), { disk: 40, inodes: 100, memory: 0, temperature: 72, load: 25.4 })
+  assert.equal(vitalsIn(full.subarray(0, 15)), { disk: 40, inodes: 100 })
+  assert.is(vitalsIn(full.subarray(0, 13)), undefined)
+  assert.equal(vitalsIn(frameOf({ say: 'beat', count: 7, kubelet: 'ok', vitals: { load: Number.NaN, disk: 1 } })), { disk: 1 })
 })
 
 test('a beat is a few bytes, whatever it tells, and a share that is none tells nothing', () => {

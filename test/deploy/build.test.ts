@@ -29,9 +29,19 @@ function packagesOf({ files }: Bundle): string[] {
 test('the agent holds no client-node, nor anything that speaks to the API server', () => inFolder(async (folder) => {
   const built = await bundle({ from: agentFrom, to: 'agent.mjs' }, folder)
   if ('missing' in built) return assert.unreachable(built.missing)
-  assert.equal(packagesOf(built).filter((name) => name.includes('kubernetes') || ['undici', 'openid-client', 'valibot', 'execa'].includes(name)), [])
+  assert.equal(packagesOf(built).filter((name) => name.includes('kubernetes') || ['undici', 'openid-client', 'valibot', 'execa', 'systeminformation'].includes(name)), [])
   assert.equal(built.files.filter((file) => file.startsWith('coordinator/')), [])
   assert.ok(built.bytes < 512 * 1024, `${built.bytes} bytes`)
+}))
+
+test('what looks at the vitals is a bundle of its own, and runs by itself', () => inFolder(async (folder) => {
+  const program = programs().find(({ to }) => to === 'vitals-program.mjs')
+  if (program === undefined) return assert.unreachable('it is not built')
+  const built = await bundle(program, folder)
+  if ('missing' in built) return assert.unreachable(built.missing)
+  assert.equal(packagesOf(built), ['systeminformation'])
+  const told: unknown = JSON.parse(execFileSync(execPath, [join(folder, 'vitals-program.mjs'), folder], { encoding: 'utf8', cwd: folder, timeout: 60_000 }))
+  assert.ok(typeof told === 'object' && told !== null && 'memory' in told && 'disk' in told)
 }))
 
 test('a bundle with client-node inside is seen as one', () => inFolder(async (folder) => {
