@@ -245,11 +245,12 @@ function strainsKept({ record }: NodeSeen, { vitals }: BeatSeen): readonly Strai
 
 /** As for the gate. */
 function strainsStand(node: NodeSeen, beat: BeatSeen): boolean {
-  return node.record?.strains === undefined || sameStrains(node.record.strains, strainsKept(node, beat))
+  return node.record === undefined || sameStrains(node.record.strains, strainsKept(node, beat))
 }
 
-function sameStrains(one: readonly Strain[] | undefined, other: readonly Strain[] | undefined): boolean {
-  return one === undefined || one.join() === other?.join()
+/** That nothing is strained is no news where nothing was told: a new version does not write every record of a cluster for it. */
+function sameStrains(one: readonly Strain[] = [], other: readonly Strain[] = []): boolean {
+  return one.join() === other.join()
 }
 
 /** A device said off, which is a word against its path only of a boot that lived on: the machine may have lost its power since its

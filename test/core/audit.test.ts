@@ -317,9 +317,10 @@ test('a vital goes on record when it passes its limit, and comes off well below 
   assert.equal(strained([], { disk: 88, load: 1 }), [])
 })
 
-test('what nobody tells now stays as it was told, and a record that says nothing of it is not written for that alone', () => {
+test('what nobody tells now stays as it was told, and a record that says nothing of it is written once something is strained', () => {
   assert.equal(strained(['disk'], undefined), [])
-  assert.equal(strained(undefined, { disk: 99 }), [])
+  assert.equal(strained(undefined, { disk: 50 }), [])
+  assert.equal(strained(undefined, { disk: 99 }), ['record disk'])
   const first = fresh('node-2', { beat: beat({ vitals: { disk: 99 } }), readings: [reading('on', now - 8_000)] })
   assert.equal(audited([first]).map((one) => (one.do === 'record' ? one.record.strains : one.do)), [['disk']])
 })
