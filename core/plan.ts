@@ -2,8 +2,8 @@
 // tried again, a level that fails gives way to the next, and after the last there is a rest and a new round. Nothing is
 // ordered twice at once, and no level is begun while an order of another is under way here.
 //
-// Levels that isolate come first. Once one of them stands the others are passed over, and the machine's power is left on for as long
-// as the policy wants; where none can be had its power goes at once, since nothing else keeps it from writing.
+// Levels that isolate come first. Once one of them stands the others are passed over, in the rounds after it too, and the machine's power
+// is left on for as long as the policy wants; where none can be had its power goes at once, since nothing else keeps it from writing.
 //
 // And which orders already given may still land. An order that was sent cannot be taken back: a program that failed, timed
 // out or died with its leader may have left an *off* on its way, and until it cannot land any more nobody powers the node on
@@ -127,17 +127,14 @@ function walk(incident: Incident, node: NodeSeen, round: number, now: Ms): Walke
   const begun = ordersIn(incident, round).map((attempt) => attempt.level)
   const first = Math.max(firstLevel(incident), ...begun)
   const reasons: Unfit[] = []
-  let isolated = false
+  const isolated = isolatedBy(incident, node, now)
+  const stays = isolated && staysOn(incident, node, isolated, now)
+  if (stays !== undefined) return { step: stays }
   for (let level = first; level < node.path.levels.length; level += 1) {
-    const methods = node.path.levels[level] ?? []
-    if (isolated && isIsolation(methods)) continue
+    if (isolated !== undefined && isIsolation(node.path.levels[level] ?? [])) continue
     const step = onLevel(incident, node, level, round, now)
     if ('next' in step) return { step }
-    if ('isolatedAt' in step) {
-      const stays = staysOn(incident, node, methods, step.isolatedAt, now)
-      if (stays !== undefined) return { step: stays }
-      isolated = true
-    } else reasons.push({ ...step, detail: `level ${level + 1}: ${step.detail}` })
+    reasons.push({ ...step, detail: `level ${level + 1}: ${step.detail}` })
   }
   const [only] = reasons
   if (only === undefined) return { left: none('out-of-levels', 'every level was shown false') }
@@ -145,18 +142,31 @@ function walk(incident: Incident, node: NodeSeen, round: number, now: Ms): Walke
   return { left: none(because, reasons.map((reason) => reason.detail).join('; ')) }
 }
 
+interface Isolated {
+  readonly methods: readonly Method[]
+  readonly since: Ms
+}
+
+/** The level by which the machine is cut off, be it since an earlier round: to order it again would change nothing. One that could prove
+ *  something counts once it has. */
+function isolatedBy(incident: Incident, node: NodeSeen, now: Ms): Isolated | undefined {
+  for (const methods of node.path.levels.slice(firstLevel(incident))) {
+    if (!isIsolation(methods) || (driversBehind(methods).length > 0 && incident.status.proof?.kind !== 'isolated')) continue
+    const orders = methods.map((method) => given(incident.status).findLast((attempt) => isOf(attempt, method)))
+    if (!methods.every((method, nth) => standsOff(node, method, orders[nth], now))) continue
+    return { methods, since: Math.max(...orders.flatMap((order) => (order === undefined ? [] : [endedAt(node, order, now)]))) }
+  }
+  return undefined
+}
+
 interface Unfit {
   readonly because: HoldReason
   readonly detail: string
 }
 
-interface Isolated {
-  readonly isolatedAt: Ms
-}
-
 /** Why the power of a machine that is isolated stays on. One whose power was ordered off before, whose devices call it off, or that a person
  *  wants off is not waited for. */
-function staysOn(incident: Incident, node: NodeSeen, methods: readonly Method[], since: Ms, now: Ms): Next | undefined {
+function staysOn(incident: Incident, node: NodeSeen, { methods, since }: Isolated, now: Ms): Next | undefined {
   const by = methods.map(({ name }) => name).join(', ')
   const power = powerMethods(node)
   if (power.length === 0) return none('still-cut', `${by} was ordered off, and no power_management= is configured: it stays so`)
@@ -172,7 +182,7 @@ export function firstLevel(incident: Incident): number {
   return Math.max(-1, ...shownFalse(incident.status).map((voided) => voided.proof.level)) + 1
 }
 
-function onLevel(incident: Incident, node: NodeSeen, level: number, round: number, now: Ms): Next | Unfit | Isolated {
+function onLevel(incident: Incident, node: NodeSeen, level: number, round: number, now: Ms): Next | Unfit {
   const methods = node.path.levels[level] ?? []
   const orders = ordersIn(incident, round).filter((attempt) => attempt.level === level)
   const back = incident.status.attempts.find((attempt) => attempt.action === 'on' && attempt.level === level)
@@ -188,7 +198,6 @@ function onLevel(incident: Incident, node: NodeSeen, level: number, round: numbe
   const [method] = due
   if (method !== undefined) return { next: 'order', method, level, round }
   const since = Math.max(...orders.map((attempt) => endedAt(node, attempt, now)))
-  if (isIsolation(methods) && (driversBehind(methods).length === 0 || incident.status.proof?.kind === 'isolated')) return { isolatedAt: since }
   if (now - since > (isIsolation(methods) ? isolatedWithin : verifyWithin)) return { because: 'out-of-levels', detail: 'ordered off, and not proven since' }
   return { next: 'verify', level }
 }

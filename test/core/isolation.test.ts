@@ -135,6 +135,29 @@ test('powerAfter: its power is left on meanwhile, and a device that calls it off
   assert.equal(orders(of({ ...isCut, readings: [...offTwice, reading('off', now - 400)] }, proven, { policy: patient })), ['fence bmc-off'])
 })
 
+/** Its power failed to be cut, its round is over, and so is the rest after it. */
+const inVain = [cut, attempt({ id: 'node-2-abc-1.2', level: 1, digest: 'd1', result: 'failed' })]
+const restOver = policy.restAfter + 30_000
+const rested = new Map([...seenOrder(now - restOver - 9_000, now - restOver - 8_000), ...seenOrder(now - restOver - 5_000, now - restOver, 'node-2-abc-1.2'), seenProof(now - restOver - 6_000, 0, 'isolated')])
+const nextRound: Partial<NodeSeen> = { ...isCut, beat: beat({ at: now - restOver - 12_000 }), firstSeen: rested }
+const onceEach: Partial<Incident> = { policy: { ...policy, retries: 1 } }
+
+test('a new round does not order again what is cut off still, and begins with the power', () => {
+  assert.equal(orders(of(nextRound, { ...proven, attempts: inVain }, onceEach)), ['fence bmc-off'])
+  const mute: Partial<NodeSeen> = { ...nextRound, readings: [...offTwice.slice(0, 3), reading('unknown', now - 900)] }
+  const waits = of(mute, { ...proven, attempts: inVain }, onceEach)
+  assert.equal([orders(waits), holds(waits).includes('path-unverified')], [[], true], 'its power does not answer')
+  const free = { ...ordered, attempts: inVain }
+  assert.equal(orders(of({ ...nextRound, path: path(bare) }, free, onceEach)), ['fence bmc-off'], 'also where it frees nothing')
+})
+
+test('a new round orders again what reads on since, and what came to no proof', () => {
+  const on: Partial<NodeSeen> = { ...nextRound, readings: [port('off', now - 2_300), port('on', now - 900), reading('on', now - 900)] }
+  assert.equal(orders(of(on, { ...proven, attempts: inVain }, onceEach)), ['fence fc-off'])
+  const once: Partial<NodeSeen> = { ...nextRound, readings: [port('off', now - 900), reading('on', now - 900)] }
+  assert.equal(orders(of(once, { ...ordered, attempts: inVain }, onceEach)), ['fence fc-off'])
+})
+
 test('while its power is left on it holds no slot, and the node beside it can be fenced', () => {
   const waiting = survey(three(isCut, [incident(proven, { policy: patient })]), now, [patient])
   assert.equal([...waiting.fencing], [])
