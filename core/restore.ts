@@ -76,12 +76,14 @@ export function returning(at: Situation): Action[] {
   const pending = offPending(at)
   if (pending !== undefined) return [...looks, hold(node.name, pending, incident)]
   const mute = untold(incident, node, on.now)
-  if (mute.length > 0) return [...looks, ...waitsForWord(at, mute, looks)]
+  const waits = waitsForWord(at, mute, looks)
+  if (mute.some(({ asked }) => !asked)) return [...looks, ...waits]
   // A boot is no word of what cuts a machine only in part, as one feed of two does; and one that is silent again was perhaps cut
   // by our own order, which landed on it: nobody else would switch it on.
-  const dark = cuts(incident, node).filter((cut) => (cut.givenBack ? speaks && wasUndone(incident, cut) : cut.says === 'off' || cut.says === 'nothing yet'))
+  const dark = cuts(incident, node).filter((cut) => (cut.givenBack ? speaks && wasUndone(incident, cut) : cut.says === 'off' || cut.says === 'nothing yet')).filter(answered(mute))
   if (dark.length > 0 && shutsDown(node)) return [...looks, hold(node.name, { ...waitsForBoot, detail: shutDown }, incident)]
-  if (dark.length > 0) return [...looks, ...asksOf(at, dark, looks), ...asksClean(at, dark), ...giveOn(at, dark.filter(({ says }) => says === 'off')), ...stillCut(at, dark, [])]
+  if (dark.length > 0) return [...looks, ...asksOf(at, dark, looks), ...asksClean(at, dark), ...giveOn(at, dark.filter(({ says }) => says === 'off')), ...stillCut(at, dark, []), ...waits]
+  if (mute.length > 0) return [...looks, ...waits]
   if (speaks) return settleDown(at, 'Recovered', at.heard === 'new boot' ? 'the node is back, clean, in a new boot' : 'the node is heard again, and clean')
   if (booting(at)) return [...looks, hold(node.name, waitsForBoot, incident)]
   if (verdict?.is === 'dead') return end(at, 'Recovered', 'its next boot fell silent: another incident takes over')

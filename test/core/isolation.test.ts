@@ -235,6 +235,17 @@ test('a new boot needs what it was cut off from, and gets it', () => {
   assert.equal(orders(booted), ['restore fc-off'])
 })
 
+test('and gets it though its controller, whose order failed, tells nothing of it any more', () => {
+  const failed = attempt({ id: 'node-2-abc-1.2', level: 1, digest: 'd1', result: 'failed' })
+  const long = new Map([...seenOrder(now - 309_000, now - 308_000), ...seenOrder(now - 305_000, now - 300_000, 'node-2-abc-1.2'), seenProof(now - 306_000, 0, 'isolated')])
+  const booted = (readings: readonly Reading[]) => of({ ...isCut, firstSeen: long, readings, beat: beat({ boot: newBoot, since: now - 2_000 }), bootId: 'boot-2', ready: { status: 'True', postedAt: now - 1_000, since: now - 1_000, bootId: 'boot-2' } },
+    { ...proven, attempts: [cut, failed] })
+  const waits = booted(offTwice.slice(0, 3))
+  assert.equal([orders(waits), holds(waits)], [[], ['order-may-land']], 'nobody has asked it yet')
+  const mute = booted([...offTwice.slice(0, 3), reading('unknown', now - 900)])
+  assert.equal([orders(mute), holds(mute)], [['restore fc-off'], ['still-cut', 'order-may-land']])
+})
+
 test('off and cleared it is switched on, and what it was cut off from follows', () => {
   const seen = new Map([...bothSeen, seenProof(now - 2_000)])
   const status: Partial<IncidentStatus> = { ...proven, step: 'recovery', proof: proofRecord({ level: 1 }) }

@@ -78,6 +78,25 @@ test('a fabric that does not answer: the power goes at once', async () => {
   await isWhole(on)
 })
 
+test('power lost with its controller while that was being asked: it is cut off once, not in every round, and its next boot has its storage back though the controller tells nothing', async () => {
+  const device = { kind: 'chassis', feed: 'machine', timing: { off: 2_000, on: 1_000, status: 200 } } as const
+  const on = await peace({ ...scene(6, { retries: 1, restAfter: '10s' }), device })
+  const bmc = on.world.devices.get(`bmc-${on.victim}`)
+  on.world.freeze(on.victim)
+  await on.until('its power is being asked for', async () => orders(await theIncident(on)).includes('bmc-off off'), 60_000)
+  on.world.cutPower(on.victim)
+  await on.run(240_000)
+  assert.equal([orders(await theIncident(on)), bmc?.plugs.get('1')?.switched], [['fabric-off off', 'bmc-off off'], 'on'])
+  if (bmc !== undefined) bmc.fault = { does: 'hang' }
+  on.world.powerOn(on.victim)
+  await on.until('it has its storage back', () => on.world.devices.get('fabric')?.plugs.get(on.victim)?.switched === 'on', 120_000)
+  await on.run(60_000)
+  assert.equal([(await theIncident(on))?.status.phase, (await theIncident(on))?.status.holds.map(({ because }) => because)], ['Running', ['order-may-land']])
+  bmc?.heal()
+  assert.is((await ended(on, 120_000)).status.outcome, 'Recovered')
+  await isWhole(on)
+})
+
 test('the leader dies between the cut and the proof: the next one reads back, and frees nothing sooner', async () => {
   const on = await peace(scene(4, { powerAfter: '5m' }))
   const heal = on.world.isolate(on.victim)
