@@ -10,10 +10,10 @@ import { secure } from './clearing.ts'
 import { cutBy, cuts, lost, staysCut, type Cut } from './cut.ts'
 import { given, isOf, shownFalse, type Attempt, type Incident, type Outcome } from './incident.ts'
 import { keptOff } from './hands.ts'
-import { powerOrdered } from './isolation.ts'
+import { isPowerOrder, powerOrdered } from './isolation.ts'
 import { seconds, shutsDown, type Verdict } from './judge.ts'
 import { askClean, askDevices, suspicion } from './look.ts'
-import { fencedKey, type Method, type Ms, type NodeSeen, type PodSeen } from './model.ts'
+import { fencedKey, sameBoot, type Method, type Ms, type NodeSeen, type PodSeen } from './model.ts'
 import { mustStayOff } from './neighbour.ts'
 import { mayBeInUse, owedOf } from './owed.ts'
 import { firstLevel, mayLand, underWay, untold, type Untold } from './plan.ts'
@@ -157,12 +157,15 @@ function hasDrilled({ heard, status }: Situation): boolean {
   return status.drill?.passed === true && heard === 'new boot'
 }
 
-/** What we have just switched on is silent because it boots; once it was heard, it is silent for another reason. */
+/** What we have just switched on is silent because it boots; once it was heard, it is silent for another reason. A next boot that beat while
+ *  it was being switched on was up by then; and who only has its storage or its network back does not boot by that. */
 function booting({ on, incident, node, status }: Situation): boolean {
-  const last = status.attempts.findLast((attempt) => attempt.action === 'on' && attempt.result === 'on')
+  const last = status.attempts.findLast((attempt) => attempt.action === 'on' && attempt.result === 'on' && isPowerOrder(attempt, node))
   if (last === undefined) return false
-  const endedAt = node.firstSeen.get(`ended ${last.id}`) ?? on.now
-  return (node.beat?.at ?? -Infinity) <= endedAt && on.now - endedAt < incident.policy.bootWithin
+  const { beat, firstSeen } = node
+  const endedAt = firstSeen.get(`ended ${last.id}`) ?? on.now
+  const upFrom = beat === undefined || sameBoot(beat.boot, incident.boot) ? endedAt : firstSeen.get(`began ${last.id}`) ?? endedAt
+  return (beat?.at ?? -Infinity) <= upFrom && on.now - endedAt < incident.policy.bootWithin
 }
 
 const shutDown = 'it said that it shuts down, and stays so until somebody switches it on'

@@ -773,6 +773,13 @@ test('what was just switched on is given the time to boot, unless it was heard s
   assert.equal(wants(inState(switchedOn, silentSince(now - 4_000))), ['close Recovered'])
 })
 
+test('a next boot that beat while it was being switched on was up by then, and its silence is another one', () => {
+  const silentAgain = { ...dead, beat: beat({ boot: newBoot, since: silentAt - 1_000, at: silentAt }), record: record({ boot: newBoot, probe: { boot: newBoot, answered: true, at: '' } }) }
+  const since = (began: number) => wants(inState(switchedOn, { ...silentAgain, firstSeen: new Map([...(switchedOn.node.firstSeen ?? []), ...seenOrder(began, silentAt + 1_000, 'node-2-abc-1.2')]) }))
+  assert.equal(since(silentAt - 5_000), ['close Recovered'])
+  assert.equal(since(silentAt + 500), ['hold waiting-for-boot'], 'before that')
+})
+
 test('a node withdrawn before anything was ordered closes at once', () => {
   assert.equal(wants(inState(withdrawn)), ['close Withdrawn'])
 })

@@ -235,6 +235,16 @@ test('a new boot needs what it was cut off from, and gets it', () => {
   assert.equal(orders(booted), ['restore fc-off'])
 })
 
+test('and given back to a boot that falls silent it starts nothing that would have to be waited for', () => {
+  const on = attempt({ id: 'node-2-abc-1.2', method: 'fc-off', agent: 'fc-switch', digest: 'df', action: 'on', result: 'on' })
+  const given = new Map([...seenIsolated, ...seenOrder(now - 2_500, now - 2_000, 'node-2-abc-1.2')])
+  const silentAgain = of({
+    ...isCut, firstSeen: given, readings: [...offTwice.slice(0, 1), port('on', now - 900), reading('on', now - 900)], beat: beat({ boot: newBoot, since: now - 9_000, at: now - 4_000 }),
+    record: record({ ...audits, boot: newBoot, probe: { boot: newBoot, answered: true, at: '' } }),
+  }, { ...proven, attempts: [cut, on] })
+  assert.equal(silentAgain.flatMap((action) => (action.do === 'close' ? [action.outcome] : [])), ['Recovered'])
+})
+
 test('and gets it though its controller, whose order failed, tells nothing of it any more', () => {
   const failed = attempt({ id: 'node-2-abc-1.2', level: 1, digest: 'd1', result: 'failed' })
   const long = new Map([...seenOrder(now - 309_000, now - 308_000), ...seenOrder(now - 305_000, now - 300_000, 'node-2-abc-1.2'), seenProof(now - 306_000, 0, 'isolated')])
