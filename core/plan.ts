@@ -37,6 +37,8 @@ const isolatedWithin: Ms = 10_000
 const endsWithin: Ms = 10_000
 /** One lost answer of a device that has answered before is no reason to give up what was begun. */
 const silenceAfter = 3
+/** The kubelet port is asked once a second while a node is silent; where it cannot be, nothing waits for it. */
+const askedWithin: Ms = 5_000
 
 export function nextOrder(incident: Incident, node: NodeSeen, now: Ms): Next {
   const { path } = node
@@ -229,9 +231,17 @@ function fitness(incident: Incident, node: NodeSeen, method: Method, begun: bool
   // known until the next question could have been missed as well: else it would be forgotten, and held, again and again.
   const known = answersFor + (last?.state === 'unknown' ? method.statusWithin : 0)
   if (last === undefined || now - last.endedAt > known) return { next: 'wait', detail: `${method.name} is asked first whether it answers`, overdue: false }
-  if (last.state !== 'unknown') return undefined
+  if (last.state !== 'unknown') return begun || askedSince(node, readings, now) ? undefined : { next: 'wait', detail: `${method.name} answers again: so may ${node.name}, which is asked first`, overdue: false }
   if (begun && !silent(readings)) return { next: 'wait', detail: `${method.name} has just not answered: ${last.evidence}`, overdue: false }
   return { because: 'path-unverified', detail: `${method.name} does not answer: ${last.evidence}` }
+}
+
+/** What kept a device from answering may have kept the node from being heard: once the device answers again, only a word asked after that
+ *  tells whether the node is silent still. An agent may take seconds to dial anew; the kubelet port answers at once. */
+function askedSince(node: NodeSeen, readings: readonly Reading[], now: Ms): boolean {
+  const muteLast = readings.findLastIndex((reading) => reading.state === 'unknown')
+  const back = readings[muteLast + 1]
+  return muteLast === -1 || back === undefined || now - back.endedAt > askedWithin || (node.probe !== undefined && node.probe.askedAt >= back.endedAt)
 }
 
 function ordersIn(incident: Incident, round: number): readonly Attempt[] {

@@ -50,7 +50,7 @@ if (import.meta.main) {
 export function filesNamed(patterns: readonly string[]): readonly string[] {
   const idle = patterns.find((pattern) => globSync(pattern).length === 0)
   if (idle !== undefined) {
-    console.error(`no file is named ${idle}; PATTERN… as test/core/*.test.ts`)
+    console.error(`no file is named ${idle}; npm test -- PATTERN…, as test/core/*.test.ts`)
     exit(1)
   }
   return patterns.flatMap((pattern) => globSync(pattern))

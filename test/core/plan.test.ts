@@ -26,11 +26,13 @@ interface World {
   readonly retries: number
   readonly voidedLevel: number | undefined
   readonly faults: readonly string[]
+  /** When the kubelet port was asked last. */
+  readonly probedAt: Ms | undefined
 }
 
 const plain: World = {
   levels: [['bmc'], ['feed-1', 'feed-2']], attempts: [], readings: [], busy: [], seen: {}, round: 0, audits: {}, identity: 'warn', retries: 2,
-  voidedLevel: undefined, faults: [],
+  voidedLevel: undefined, faults: [], probedAt: undefined,
 }
 
 function reading(name: string, state: PowerState, endedAt: Ms = now - 500): Reading {
@@ -54,6 +56,7 @@ function seenAs(over: Partial<World>): { incident: Incident; node: NodeSeen } {
   }))
   const node = {
     name: 'n1', machine: 'machine-1', path, readings: world.readings, busy: new Set(world.busy), firstSeen: new Map(Object.entries(world.seen)),
+    ...(world.probedAt === undefined ? {} : { probe: { word: 'silent', askedAt: world.probedAt, answeredAt: world.probedAt } }),
     record: { resourceVersion: '1', nodeUid: 'u', boot: 'b/1', machine: 'm', paths },
   } as unknown as NodeSeen // the plan looks at nothing else of a node
   const voided = world.voidedLevel === undefined ? [] : [{ at: '', evidence: '', proof: { level: world.voidedLevel } }]
@@ -95,6 +98,9 @@ const feedFailed = [attempt('feed-1', 'failed'), attempt('feed-1', 'failed')]
 const orphan = attempt('bmc', 'running')
 const lastEnded = (attempts: readonly Attempt[], at: Ms) => Object.fromEntries(attempts.map((one) => [`ended ${one.id}`, at]))
 
+/** First mute, then twice with an answer. */
+const back = [reading('bmc', 'unknown', now - 3_500), reading('bmc', 'on', now - 2_300), reading('bmc', 'on', now - 1_100)]
+
 const table: readonly (readonly [string, Partial<World>, string])[] = [
   ['without a path nothing is ordered', { levels: [] }, 'none no-path'],
   ['a path that is kept out by its faults is named', { levels: [], faults: ['ConfigMap x, line 3'] }, 'none config-invalid'],
@@ -105,6 +111,10 @@ const table: readonly (readonly [string, Partial<World>, string])[] = [
   ['that a device does not answer is known until the next question could have been missed too', { readings: [reading('bmc', 'unknown', now - 15_000), ...allOn.slice(1)] }, 'order feed-1 level 1 round 0'],
   ['and no longer', { readings: [reading('bmc', 'unknown', now - 25_000), ...allOn.slice(1)] }, 'wait'],
   ['one feed that does not answer keeps the other from being ordered', { levels: [['feed-1', 'feed-2']], readings: [reading('feed-1', 'on'), reading('feed-2', 'unknown')] }, 'none path-unverified'],
+  ['of a device that answers again after it did not the node is asked first', { readings: back, probedAt: now - 2_400 }, 'wait'],
+  ['and be it never', { readings: back }, 'wait'],
+  ['asked since, and silent still, it is ordered off', { readings: back, probedAt: now - 2_300 }, 'order bmc level 0 round 0'],
+  ['a port that nobody can ask keeps nothing waiting for long', { readings: [reading('bmc', 'unknown', now - 9_000), reading('bmc', 'on', now - 5_100), reading('bmc', 'on')] }, 'order bmc level 0 round 0'],
   ['a path never audited and never read on is not ordered', { readings: allOn.map((one) => ({ ...one, state: 'off' as const })), audits: { bmc: { state: 'unreachable' } } }, 'order feed-1 level 1 round 0'],
   ['a path by which an off of this incident was given was read on then', { levels: [['bmc']], readings: [reading('bmc', 'off')], audits: { bmc: { boot: 'b/2' } }, attempts: [attempt('bmc', 'unknown', { digest: 'digest-bmc' })] }, 'order bmc level 0 round 0'],
   ['and is not by an off of another configuration', { levels: [['bmc']], readings: [reading('bmc', 'off')], audits: { bmc: { boot: 'b/2' } }, attempts: [attempt('bmc', 'unknown', { digest: 'other' })] }, 'rest until 60000'],
