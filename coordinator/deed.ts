@@ -19,6 +19,7 @@ import { keepNode, paths } from './kubernetes.ts'
 import { readRecord, recordBody, recordsPath } from './node-record.ts'
 import type { Observation, Row } from './observe.ts'
 import type { PodRate } from './pod-rate.ts'
+import { evictor } from './evict.ts'
 import { releaser } from './release.ts'
 
 export interface DeedOptions {
@@ -52,6 +53,7 @@ export function doer(options: DeedOptions): (deed: Deed) => Promise<boolean> {
   const at = (): string => new Date(clock.wall()).toISOString()
   const how = () => ({ deadline: writeDeadline, signal: options.signal() })
   const release = releaser({ api, observation, how, at })
+  const { evict: evictPod } = evictor({ api, observation, clock, how })
 
   return async (deed) => {
     // The core goes on with the last copy that could be read, and its facts may be over.
@@ -68,6 +70,8 @@ export function doer(options: DeedOptions): (deed: Deed) => Promise<boolean> {
       case 'lapse': return lapse(deed)
       case 'taint': return taint(deed)
       case 'untaint': return untaint(deed)
+      case 'evict': return evict(deed)
+      case 'endEviction': return incidents.change(deed.incident, timeline.evictionOver(deed.because, at()))
       case 'delete': return free(deed)
       case 'detach': return detach(deed)
       case 'bury': return bury(deed)
@@ -234,6 +238,34 @@ export function doer(options: DeedOptions): (deed: Deed) => Promise<boolean> {
   function concern(name: string, row: Row, proof?: Proof): readonly VolumeSeen[] {
     const incident = observation.seen.incidents.get(name)
     return incident === undefined ? [] : volumesOf(incident, row, [], proof)
+  }
+
+  /** On record first, so that a leader that slept asks nobody. No proof: kubelet ends them, and nothing is taken from a machine that runs. */
+  async function evict(deed: Extract<Deed, { do: 'evict' }>): Promise<boolean> {
+    const row = observation.row(deed.node)
+    const term = leads()
+    if (row === undefined || term === undefined) return false
+    const pods = deed.pods.slice(0, rate.take(deed.pods.length))
+    const written = await incidents.change(deed.incident, timeline.evicting(pods, at()))
+    const startedAt = clock.now()
+    // Longer than a batch nothing that a death would bring may wait for these.
+    const may = (): boolean => leads() === term && clock.now() - startedAt < batchWithin && observation.row(deed.node) === row && row.gone !== true && mayGo(deed.incident)
+    const going: PodSeen[] = []
+    for (const pod of written ? pods : []) if (may() && await evictPod(deed.node, pod)) going.push(pod)
+    // What a budget refuses must not use up the rate of a node that is dead.
+    rate.giveBack(pods.length - going.length)
+    observation.listed(deed.node, undefined)
+    if (going.length > 0) {
+      log.info({ node: deed.node, incident: deed.incident, pods: going.length }, 'pods evicted')
+      say(deed.node, deed.incident, 'PodsEvicted', 'Evict', going.map((pod) => `${pod.namespace}/${pod.name}`).join(', '), 'Normal')
+    }
+    return written
+  }
+
+  /** The time that they have is not over, and nobody has called it off. */
+  function mayGo(name: string): boolean {
+    const known = observation.seen.incidents.get(name)
+    return known !== undefined && !known.abort && known.status.phase !== 'Done' && known.status.phase !== 'Final' && known.status.eviction?.over === undefined
   }
 
   /** Status first (the lethal write: the owner acts on phase Failed at once), then the object, both under uid and version. */

@@ -62,6 +62,11 @@ export const policyFields = {
     outOfService: 'by the taint node.kubernetes.io/out-of-service', selective: 'one by one, without it: where another system reacts badly to that taint',
   }), usual.release),
   hungAfter: v.exactOptional(duration('How long a machine may answer at its kubelet port with nothing on it working (no beat, no word on that port, a Lease that stands still, Ready lost) before it is fenced like a dead one. 0s means never.', 0), showDuration(usual.hungAfter)),
+  evictWithin: v.exactOptional(duration([
+    'How long the pods of a node that a person wants fenced, and that still answers, are given to go in good order before it is ordered off.',
+    'They are evicted by the eviction API, which asks their disruption budgets; one that says no is waited for within this time. Only the pods that would be freed of a dead node.',
+    'A node that is silent is not waited for: its pods are down whatever a budget says. 0s means no time: it is ordered off at once.',
+  ].join(' '), 0, 24 * 3_600_000), showDuration(usual.evictWithin)),
   retries: v.exactOptional(whole('Orders to one method before the next level is tried.', 1, 20), usual.retries),
   powerAfter: v.exactOptional(duration('Once a machine was cut off by the step isolation, so long its power is left on: it may come back by itself. Where it could not be cut off, or has no such step, nothing is waited for.', 0), showDuration(usual.powerAfter)),
   restAfter: v.exactOptional(duration('After a round in which no level could be proven, the wait before the next round.', 1_000), showDuration(usual.restAfter)),
@@ -187,9 +192,9 @@ function filled(some: Omit<v.InferOutput<typeof spec>, 'selector'>): Omit<Policy
 
 /** As a person would write it, every field named: a policy kept by value must not change its meaning with our defaults. */
 export function specOfPolicy(policy: Policy): v.InferInput<typeof spec> {
-  const { priority, nodeLabels, mode, profile, nodeDownPodDeletionPolicy, onlyTerminating, provisioners, volumeAttachmentRecovery, safeDetach, release, hungAfter, retries, powerOnFoundOff, identity, cloudShutdown, giveUp, waitForPermit, cleanUp, brakes: limits, pause } = policy
+  const { priority, nodeLabels, mode, profile, nodeDownPodDeletionPolicy, onlyTerminating, provisioners, volumeAttachmentRecovery, safeDetach, release, hungAfter, evictWithin, retries, powerOnFoundOff, identity, cloudShutdown, giveUp, waitForPermit, cleanUp, brakes: limits, pause } = policy
   return {
-    priority, selector: { matchLabels: { ...nodeLabels } }, mode, profile, nodeDownPodDeletionPolicy, onlyTerminating, provisioners: [...provisioners], volumeAttachmentRecovery, safeDetach: [...safeDetach], release, hungAfter: showDuration(hungAfter), retries,
+    priority, selector: { matchLabels: { ...nodeLabels } }, mode, profile, nodeDownPodDeletionPolicy, onlyTerminating, provisioners: [...provisioners], volumeAttachmentRecovery, safeDetach: [...safeDetach], release, hungAfter: showDuration(hungAfter), evictWithin: showDuration(evictWithin), retries,
     powerAfter: showDuration(policy.powerAfter), restAfter: showDuration(policy.restAfter), ...(policy.restarts === undefined ? {} : { restarts: policy.restarts }), bootWithin: showDuration(policy.bootWithin),
     returnPatience: showDuration(policy.returnPatience), clearPatience: showDuration(policy.clearPatience),
     powerOnFoundOff, identity, cloudShutdown, giveUp, waitForPermit, cleanUp, brakes: { ...limits, stormWindow: showDuration(limits.stormWindow), repeatWindow: showDuration(limits.repeatWindow) },

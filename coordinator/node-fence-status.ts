@@ -2,7 +2,7 @@
 // that no decision changes: core/plan.ts and core/clear.ts read these lists.
 import * as v from 'valibot'
 import {
-  given, type Attempt, type DrillSeen, type Evidence, type Hold, type HoldReason, type IncidentStatus, type Moment, type Outcome, type PodFate, type ProofKind, type ProofRecord, type Taken,
+  given, type Attempt, type DrillSeen, type Eviction, type Evidence, type Hold, type HoldReason, type IncidentStatus, type Moment, type Outcome, type PodFate, type ProofKind, type ProofRecord, type Taken,
   type VolumeFate, type Voided,
 } from '../core/incident.ts'
 import { policyFields } from './holdfast-policy.ts'
@@ -34,7 +34,7 @@ const reasons: Record<HoldReason, string> = {
   'foreign-taint': 'somebody else\'s out-of-service is on the node', aborted: 'a person aborted it, and the node is silent still',
   'power-after': 'it is isolated, and its power is left on for a while', exhausted: 'every restart was used up', dumping: 'a crash kernel writes its dump', 'abort-refused': 'an abort came after the proof', permit: 'a permit has not run out yet', unvouched: 'an acknowledgement is no proof', 'not-due': 'Kubernetes has not evicted the pods yet',
   exclude: 'a person keeps us off the node', maintenance: 'a person works on the node', remediator: 'another remediator has the node in hand',
-  'kept-off': 'a person wants the machine off', 'repeat-limit': 'the node was fenced too often', partial: 'only some volumes are proven',
+  'kept-off': 'a person wants the machine off', 'repeat-limit': 'the node was fenced too often', partial: 'only some volumes are proven', evicting: 'pods are going in good order, while the node answers', 'disruption-budget': 'a disruption budget says that pods may not go yet',
 }
 
 const evidence = (says: string) => list(says, v.pipe(
@@ -85,7 +85,7 @@ const attempt = v.pipe(
 const pod = v.pipe(
   v.object({
     namespace: text('Its namespace.', 63), name: text('Its name.', 253), uid: text('Its UID.', 128),
-    fate: word('What became of it.', { freed: 'deleted', left: 'not touched' } satisfies Record<PodFate['fate'], string>),
+    fate: word('What became of it.', { freed: 'deleted', left: 'not touched', evicted: 'asked to go in good order, while its node answered' } satisfies Record<PodFate['fate'], string>),
     reason: v.exactOptional(prose('Why it was left.')),
   } satisfies Fields<PodFate>),
   v.description('One pod.'),
@@ -134,6 +134,13 @@ export const statusSchema = v.pipe(
         policy: v.pipe(v.object({ name: text('The HoldfastPolicy it was taken from.', 253), ...policyFields }), v.description('The policy, by value.')),
       } satisfies Fields<Taken>),
       v.description('What a person who fenced by hand did not write, as it was when it was first seen.'),
+    )),
+    eviction: v.exactOptional(v.pipe(
+      v.object({
+        since: instant('When the first was asked for.'),
+        over: v.exactOptional(v.pipe(v.object({ at: instant('When.'), because: prose('Why.') } satisfies Fields<NonNullable<Eviction['over']>>), v.description('Why none is asked for any more. Absent: it goes on.'))),
+      } satisfies Fields<Eviction>),
+      v.description('Pods were asked to go in good order before the node was ordered off: a person wanted it fenced, and it answered.'),
     )),
     proof: v.exactOptional(proof('Why the node cannot write. Absent: nothing proves it.')),
     drill: v.exactOptional(v.pipe(

@@ -6,7 +6,7 @@
 // may be longer on its way than the watch. So the newer version counts. Not for ever: a server that has gone back in time
 // (restored from a copy) and insists is believed by the reflectors after a minute, and then here.
 import { cloudShutdownKey, forceEvictionKey } from '../core/acknowledge.ts'
-import { evictionKey, fencedKey, goneKey, terminatingKey, type FencePath, type LeaseSeen, type Ms, type NodeName, type NodeRecord, type NodeSeen, type Observed, type PodsSeen, type ProbeSeen, type Reading, type Self, type VolumeSeen, type WitnessSeen } from '../core/model.ts'
+import { evictedKey, evictionKey, fencedKey, goneKey, terminatingKey, type EvictionSeen, type FencePath, type LeaseSeen, type Ms, type NodeName, type NodeRecord, type NodeSeen, type Observed, type PodsSeen, type ProbeSeen, type Reading, type Self, type VolumeSeen, type WitnessSeen } from '../core/model.ts'
 import { outOfServiceKey } from '../core/clear.ts'
 import { given, proofKey, type Incident } from '../core/incident.ts'
 import { machineKey, speechlessSince } from '../core/proof.ts'
@@ -35,6 +35,7 @@ export interface Row extends Changing<NodeSeen> {
   readings: Reading[]
   witnesses: WitnessSeen[]
   volumes: VolumeSeen[]
+  evictions?: Map<string, EvictionSeen>
 }
 
 export interface UnreadableFence {
@@ -72,6 +73,7 @@ export interface Observation {
   dumped(from: string): void
   leased(node: NodeName, askedAt: Ms, renewTime: string): void
   listed(node: NodeName, pods: PodsSeen | undefined): void
+  evicted(node: NodeName, uid: string, seen: EvictionSeen): void
   read(node: NodeName, reading: Reading): void
   /** A turn of the audit came to its end, here or before this replica led. */
   audited(turn: TurnSeen): void
@@ -214,7 +216,12 @@ export function createObservation(clock: Clock, replica: string, beats: Pick<Bea
       else {
         row.pods = pods
         noticeTerminating(row, pods)
+        forgetEvictions(row, pods)
       }
+    },
+    evicted(node, uid, seen) {
+      const row = rows.get(node)
+      if (row !== undefined) (row.evictions ??= new Map()).set(uid, seen)
     },
     read(node, reading) {
       const row = rows.get(node)
@@ -337,12 +344,19 @@ function noticeTerminating(row: Row, { items, listedAt }: PodsSeen): void {
   for (const key of now) if (!row.firstSeen.has(key)) row.firstSeen.set(key, listedAt)
 }
 
+function forgetEvictions(row: Row, { items }: PodsSeen): void {
+  if (row.evictions === undefined) return
+  const there = new Set(items.map(({ uid }) => uid))
+  for (const uid of row.evictions.keys()) if (!there.has(uid)) row.evictions.delete(uid)
+  if (row.evictions.size === 0) delete row.evictions
+}
+
 /** What is counted from when it was first seen: each order, its end, each proof, what a person said. */
 function timesOf(incident: Incident): string[] {
   const { name, abort, acknowledge: word, status } = incident
   const attempts = status.attempts.flatMap(({ id, result }) => (result === 'running' ? [`began ${id}`] : [`began ${id}`, `ended ${id}`]))
   const proofs = status.voided.map(({ proof }, index) => proofKey(name, index, proof))
-  return [...attempts, ...proofs, ...(fencedAt(incident) === undefined ? [] : [fencedKey(name)]), ...(abort ? [`aborted ${name}`] : []), ...(word === undefined ? [] : [`acknowledged ${name} ${word.until}`, `expires ${name} ${word.until}`]), ...(status.proof === undefined ? [] : [proofKey(name, status.voided.length, status.proof)])]
+  return [...attempts, ...proofs, ...(fencedAt(incident) === undefined ? [] : [fencedKey(name)]), ...(abort ? [`aborted ${name}`] : []), ...(status.eviction === undefined ? [] : [evictedKey(name)]), ...(word === undefined ? [] : [`acknowledged ${name} ${word.until}`, `expires ${name} ${word.until}`]), ...(status.proof === undefined ? [] : [proofKey(name, status.voided.length, status.proof)])]
 }
 
 /** Ordered off because it seemed dead: neither a person's wish, nor the securing of what was off. */

@@ -48,6 +48,10 @@ export type Deed =
     readonly do: 'untaint'; readonly node: NodeName; readonly incident?: string; readonly key: string; readonly because: string; readonly recovers: boolean
     readonly left?: readonly PodFate[]
   }
+  /** Pods of a node that answers are asked to go in good order; their disruption budgets may say no. */
+  | { readonly do: 'evict'; readonly node: NodeName; readonly incident: string; readonly pods: readonly PodSeen[] }
+  /** Nothing is asked to go in good order any more: what is left goes with the node. */
+  | { readonly do: 'endEviction'; readonly node: NodeName; readonly incident: string; readonly because: string }
   | { readonly do: 'delete'; readonly node: NodeName; readonly incident: string; readonly pods: readonly PodSeen[]; readonly proof: Proof }
   /** The selective release: pods whose objects stay are told that nothing of them runs, then exactly these volumes are struck from what
    *  the node is said to use. Kubernetes' attach/detach controller frees them, and nothing else. */
@@ -82,7 +86,7 @@ export function keyOf(action: Action): string {
       return `${action.do} ${action.node}`
     case 'record': return `record ${action.node}`
     case 'hold': return `hold ${action.node} ${action.because}${action.incident === undefined ? '' : ` ${action.incident}`}`
-    case 'open': case 'adopt': case 'complete': case 'settle': case 'prove': case 'void': case 'lapse': case 'taint': case 'untaint': case 'delete': case 'detach': case 'bury': case 'withdraw': case 'exhaust': case 'close':
+    case 'open': case 'adopt': case 'complete': case 'settle': case 'prove': case 'void': case 'lapse': case 'taint': case 'untaint': case 'evict': case 'endEviction': case 'delete': case 'detach': case 'bury': case 'withdraw': case 'exhaust': case 'close':
       return `deed ${action.node}`
   }
 }

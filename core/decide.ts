@@ -17,6 +17,7 @@ import { cuts } from './cut.ts'
 import { drill } from './drill.ts'
 import { keptOff, othersHands } from './hands.ts'
 import { dumping } from './dump.ts'
+import { evictFirst } from './evict.ts'
 import { headStart } from './head-start.ts'
 import { given, isPartial, lapsed, lastProofKey, shownFalse, type Incident, type IncidentStatus } from './incident.ts'
 import { isIsolation, isPowerOrder, powerOrdered, provingOrder } from './isolation.ts'
@@ -273,6 +274,9 @@ function pursue(at: Situation): Action[] {
   const looks = [...suspicion(on, node), ...driverLooks(at)]
   const result = tryProof(at)
   if ('proof' in result) return [...looks, { do: 'prove', node: node.name, incident: incident.name, proof: result.proof }]
+  const goesOn = status.eviction === undefined ? undefined : evictFirst(at)
+  // While it answers nobody asks its devices each second for minutes.
+  if (goesOn !== undefined) return [...(at.heard === 'nothing' ? looks : []), ...goesOn]
   // In one write with the first order, or as soon after it as the API server takes it.
   const shut = orderedOff(status) && !hasTaint(node, quarantineKey) ? [quarantine(at)] : []
   const step = nextOrder(incident, node, on.now)
@@ -397,6 +401,8 @@ function order(at: Situation, step: Next, { lacks, astray }: Lacking): Action[] 
   const { on, incident, node, status } = at
   switch (step.next) {
     case 'order': {
+      const goes = evictFirst(at)
+      if (goes !== undefined) return goes
       on.fencing.add(node.name)
       const first = !orderedOff(status) && !hasTaint(node, quarantineKey)
       return [

@@ -50,6 +50,8 @@ export interface IncidentStatus {
   readonly attempts: readonly Attempt[]
   /** What a person did not have to write, as it was when it was first seen. */
   readonly taken?: Taken
+  /** Pods of a node that a person wants fenced, and that answered, were asked to go in good order first. */
+  readonly eviction?: Eviction
   readonly proof?: ProofRecord
   /** Proofs that do not stand any more: shown false by the fenced boot's own answer, or lapsed. */
   readonly voided: readonly Voided[]
@@ -59,6 +61,12 @@ export interface IncidentStatus {
   readonly volumes: readonly VolumeFate[]
   readonly holds: readonly Hold[]
   readonly timeline: readonly Moment[]
+}
+
+export interface Eviction {
+  readonly since: string
+  /** Absent: it goes on. */
+  readonly over?: { readonly at: string; readonly because: string }
 }
 
 export type Taken = Pick<Incident, 'nodeUid' | 'boot' | 'machine' | 'policy'>
@@ -170,7 +178,8 @@ export interface PodFate {
   readonly namespace: string
   readonly name: string
   readonly uid: string
-  readonly fate: 'freed' | 'left'
+  /** `evicted`: it was asked to go in good order, while its node answered. */
+  readonly fate: 'freed' | 'left' | 'evicted'
   readonly reason?: string
 }
 
@@ -194,7 +203,7 @@ export type HoldReason =
   | 'not-dead' | 'blind' | 'pause' | 'dry-run' | 'unselected' | 'policy-conflict' | 'do-nothing'
   | 'order-may-land' | 'resting' | 'waiting-for-boot' | 'still-cut' | 'waiting-for-clean' | 'waiting-for-volumes' | 'waiting-for-kubelet' | 'waiting-for-controllers'
   | 'proof-void' | 'proof-doubted' | 'out-of-levels' | 'finalizer' | 'sent-back' | 'rate' | 'foreign-taint' | 'unreadable'
-  | 'power-after' | 'exhausted' | 'dumping' | 'aborted' | 'abort-refused' | 'unvouched' | 'not-due' | 'exclude' | 'maintenance' | 'remediator' | 'kept-off' | 'repeat-limit' | 'partial' | 'permit'
+  | 'power-after' | 'exhausted' | 'dumping' | 'aborted' | 'abort-refused' | 'unvouched' | 'not-due' | 'exclude' | 'maintenance' | 'remediator' | 'kept-off' | 'repeat-limit' | 'partial' | 'permit' | 'evicting' | 'disruption-budget'
 
 export interface Moment {
   readonly at: string

@@ -95,6 +95,8 @@ export interface NodeSeen {
   /** Methods configured for the node, level by level, those that isolate first; with the faults that keep a path out. */
   readonly path: FencePath
   readonly pods?: PodsSeen
+  /** What became of the evictions that were asked for, by the pod's uid, this process's own. */
+  readonly evictions?: ReadonlyMap<string, EvictionSeen>
   readonly volumes: readonly VolumeSeen[]
   /** Names of the VolumeAttachments whose volumes kubelet last said it uses (`status.volumesInUse`). */
   readonly inUse: ReadonlySet<string>
@@ -309,6 +311,12 @@ export interface PodSeen {
   readonly tolerates?: true
 }
 
+export interface EvictionSeen {
+  readonly askedAt: Ms
+  /** Undefined: it was taken. `budget`: a disruption budget says no. */
+  readonly refused?: { readonly by: 'budget' | 'server'; readonly says: string }
+}
+
 /** What one claim of a pod leads to. */
 export interface PodVolume {
   /** `namespace/name`. */
@@ -331,6 +339,9 @@ export const evictionKey = 'force-eviction'
 
 /** Of `firstSeen`: when an incident of the node first had it ordered off. */
 export const fencedKey = (incident: string): string => `fenced ${incident}`
+
+/** Of `firstSeen`: since when pods of the node are asked to go in good order. */
+export const evictedKey = (incident: string): string => `evicted ${incident}`
 
 /** Of `firstSeen`: when a pod was first listed as terminating. */
 export const terminatingKey = (uid: string): string => `terminating ${uid}`

@@ -22,6 +22,8 @@ export interface Policy {
   readonly release: 'outOfService' | 'selective'
   /** A machine that answers while nothing on it works is fenced after this. 0: never. */
   readonly hungAfter: Ms
+  /** Pods of a node that answers, and that a person wants fenced, are given so long to go in good order before it is ordered off. 0: no time. */
+  readonly evictWithin: Ms
   /** Orders per method before the next level is tried. */
   readonly retries: number
   /** Once a machine was isolated, its power is left on for so long: it may come back. */
@@ -90,6 +92,7 @@ export const defaultPolicy: Omit<Policy, 'name'> = {
   release: 'outOfService',
   safeDetach: [],
   hungAfter: 120_000,
+  evictWithin: 0,
   retries: 2,
   powerAfter: 0,
   restAfter: 60_000,

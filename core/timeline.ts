@@ -56,7 +56,7 @@ export function proved(proof: Proof, at: string, wallOf: (instant: Ms) => string
   const evidence = proof.evidence.map((one): Evidence => ({ ...one, at: (typeof one.at === 'number' ? wallOf(one.at) : one.at) || at }))
   const { kind, boot, nodeUid, level, methods, digests } = proof
   const record = { kind, at, boot, nodeUid, level, methods, ...(digests === undefined ? {} : { digests }), evidence }
-  return (status) => tell({ ...status, phase: 'Running', step: 'clear', proof: record }, at,
+  return (status) => tell({ ...noMore(status, 'the node is proven unable to write: a budget cannot be kept by a dead node', at), phase: 'Running', step: 'clear', proof: record }, at,
     'proven', `${kind}: ${evidence.map((one) => `${one.source} ${one.word}`).join('; ')}`)
 }
 
@@ -76,6 +76,27 @@ export function lapse(evidence: string, at: string): Change {
     const { proof, ...rest } = status
     return tell({ ...rest, step: 'power-management', voided: [...status.voided, { proof, how: 'lapsed', at, evidence }] }, at, 'proof lapsed', evidence)
   }
+}
+
+/** The first of these begins the time that they are given. */
+export function evicting(pods: readonly PodSeen[], at: string): Change {
+  return (status) => {
+    const fresh = pods.filter(({ uid }) => !status.pods.some((fate) => fate.uid === uid))
+    if (fresh.length === 0 && status.eviction !== undefined) return status
+    const fates = fresh.map(({ namespace, name, uid }): PodFate => ({ namespace, name, uid, fate: 'evicted' }))
+    return tell({ ...status, eviction: status.eviction ?? { since: at }, pods: [...status.pods, ...fates] }, at,
+      'evicting', fresh.map((pod) => `${pod.namespace}/${pod.name}`).join(', ') || 'once the node is heard')
+  }
+}
+
+export function evictionOver(because: string, at: string): Change {
+  return (status) => (status.eviction?.over === undefined
+    ? tell({ ...status, eviction: { since: status.eviction?.since ?? at, over: { at, because } } }, at, 'eviction over', because) : status)
+}
+
+/** Whatever ends the time before the first order ends it. */
+function noMore(status: IncidentStatus, because: string, at: string): IncidentStatus {
+  return status.eviction === undefined ? status : evictionOver(because, at)(status)
 }
 
 export function freed(pods: readonly PodSeen[], at: string): Change {
@@ -125,7 +146,7 @@ export function exhausted(because: string, at: string): Change {
 
 export function withdrawn(because: string, at: string, drill?: DrillSeen): Change {
   const what = drill === undefined ? 'withdrawn' : drill.passed ? 'drill passed' : 'drill failed'
-  return (status) => tell({ ...status, phase: 'Done', step: 'recovery', ...(drill === undefined ? {} : { drill }) }, at, what, because)
+  return (status) => tell({ ...noMore(status, 'the incident is withdrawn', at), phase: 'Done', step: 'recovery', ...(drill === undefined ? {} : { drill }) }, at, what, because)
 }
 
 export function closed(outcome: Outcome, because: string, at: string): Change {

@@ -45,7 +45,7 @@ export function admissionManifests(values: Values): readonly Manifest[] {
 
 function guards(values: Values): readonly Guard[] {
   const coordinator = `request.userInfo.username == 'system:serviceaccount:${values.namespace}:${names.coordinator}'`
-  return [taints(coordinator), coordinatorOnNodes(coordinator), nodeStatus(coordinator), podStatus(coordinator), podDeletion(coordinator), fences(coordinator), fenceDeletion(coordinator), records(coordinator), fencePaths(values, coordinator)]
+  return [taints(coordinator), coordinatorOnNodes(coordinator), nodeStatus(coordinator), podStatus(coordinator), podDeletion(coordinator), eviction(coordinator), fences(coordinator), fenceDeletion(coordinator), records(coordinator), fencePaths(values, coordinator)]
 }
 
 function may(permission: Permission, node?: string): string {
@@ -158,6 +158,19 @@ function podDeletion(coordinator: string): Guard {
       [`variables.uid != ''`, 'the coordinator deletes a pod only under preconditions.uid: by name alone it could hit the successor, which runs elsewhere'],
       [`variables.uid != oldObject.metadata.uid || ${isOver('oldObject')} || ${doomed('oldObject')}`,
         'the coordinator deletes a pod that is over, or that bears the condition DisruptionTarget, reason HoldfastFenced: this one may run'],
+    ],
+  }
+}
+
+/** A deletion of another name, and no admission policy on deletions sees it. */
+function eviction(coordinator: string): Guard {
+  return {
+    name: 'holdfast-coordinator-eviction',
+    on: [{ group: '', resources: ['pods/eviction'], operations: ['CREATE'] }],
+    when: { 'by-the-coordinator': coordinator },
+    rules: [
+      [`object.?deleteOptions.?preconditions.?uid.orValue('') != ''`, 'the coordinator evicts a pod only under preconditions.uid: by name alone it could hit the successor, which runs elsewhere'],
+      [`!object.?deleteOptions.?gracePeriodSeconds.hasValue()`, 'the coordinator leaves a pod that it evicts its own grace: without one it would be a deletion by force, of a pod that runs'],
     ],
   }
 }

@@ -30,6 +30,7 @@ export function grants(values: Values): readonly Grant[] {
         { group: '', resources: ['nodes'], verbs: ['get', 'list', 'watch', 'patch'], because: 'to see them, and to set and lift our taints' },
         { group: '', resources: ['nodes/status'], verbs: ['patch'], because: 'to strike volumes of freed pods from what a dead node is said to use' },
         { group: '', resources: ['pods'], verbs: ['get', 'list', 'delete'], because: 'to list those of one node and to free them once it is proven unable to write' },
+        { group: '', resources: ['pods/eviction'], verbs: ['create'], because: 'to ask those of a node that a person wants fenced to go in good order, while it answers' },
         { group: '', resources: ['pods/status'], verbs: ['patch'], because: 'to give the reason (DisruptionTarget) and the phase before the deletion, and to say that nothing runs of a pod that stays' },
         { group: '', resources: ['persistentvolumeclaims', 'persistentvolumes'], verbs: ['get'], because: 'to see which volumes a pod has, and of which driver' },
         { group: 'storage.k8s.io', resources: ['volumeattachments'], verbs: ['list', 'watch'], because: 'to see volumes released' },

@@ -139,6 +139,11 @@ const rows: readonly Row[] = [
   ['the coordinator meets a successor by the name', 'coordinator', deleted('runs', 'another'), /409 .*UID in the precondition/],
   ['somebody deletes a pod by name alone', 'writer', deleted('runs', 'name')],
 
+  ['the coordinator evicts a pod under its uid', 'coordinator', evicted('runs', (uid) => ({ preconditions: { uid } }))],
+  ['the coordinator evicts a pod by name alone', 'coordinator', evicted('runs', () => ({})), /evicts a pod only under preconditions\.uid/],
+  ['the coordinator evicts a pod without its grace', 'coordinator', evicted('runs', (uid) => ({ preconditions: { uid }, gracePeriodSeconds: 0 })), /its own grace/],
+  ['a cluster admin evicts a pod by name alone', 'admin', evicted('runs', () => ({}))],
+
   ['the coordinator opens an incident', 'coordinator', (api) => api.create(dry(fencesPath), fence('well-2', 'well'))],
   ['an operator fences by hand', 'operator', (api) => api.create(dry(fencesPath), fence('well-2', 'well'))],
   ['somebody fences by hand', 'writer', (api) => api.create(dry(fencesPath), fence('well-2', 'well')), /created by the coordinator and whoever may "fence"/],
@@ -279,6 +284,14 @@ function deleted(name: string, by: 'itself' | 'another' | 'name' = 'itself'): Ro
   return async (api) => {
     const own = value(await apis().admin.get<KubeObject>(pod(name))).metadata.uid ?? ''
     return api.remove(pod(name), { ...dryDelete, ...(by === 'name' ? {} : { preconditions: { uid: by === 'itself' ? own : 'another' } }) })
+  }
+}
+
+function evicted(name: string, options: (uid: string) => object): Row[2] {
+  return async (api) => {
+    const own = value(await apis().admin.get<KubeObject>(pod(name))).metadata
+    const body = { apiVersion: 'policy/v1', kind: 'Eviction', metadata: { name: own.name, namespace: own.namespace }, deleteOptions: { ...options(own.uid ?? ''), dryRun: ['All'] } }
+    return api.create<unknown>(dry(`${pod(name)}/eviction`), body)
   }
 }
 

@@ -15,7 +15,7 @@ type Call = readonly [verb: string, resource: string, group: string, namespace?:
 /** What the coordinator's code asks of the API server. */
 const calls: readonly Call[] = [
   ['list', 'nodes', ''], ['watch', 'nodes', ''], ['get', 'nodes', ''], ['patch', 'nodes', ''], ['patch', 'nodes/status', ''],
-  ['list', 'pods', ''], ['get', 'pods', '', 'shop', 'db-0'], ['get', 'persistentvolumeclaims', '', 'shop', 'data-db-0'], ['get', 'persistentvolumes', ''], ['delete', 'pods', '', 'shop', 'db-0'], ['patch', 'pods/status', '', 'shop', 'db-0'],
+  ['list', 'pods', ''], ['get', 'pods', '', 'shop', 'db-0'], ['get', 'persistentvolumeclaims', '', 'shop', 'data-db-0'], ['get', 'persistentvolumes', ''], ['delete', 'pods', '', 'shop', 'db-0'], ['patch', 'pods/status', '', 'shop', 'db-0'], ['create', 'pods/eviction', '', 'shop', 'db-0'],
   ['list', 'volumeattachments', 'storage.k8s.io'], ['watch', 'volumeattachments', 'storage.k8s.io'], ['list', 'csidrivers', 'storage.k8s.io'], ['watch', 'csidrivers', 'storage.k8s.io'],
   ['create', 'tokenreviews', 'authentication.k8s.io'],
   ['list', 'holdfastpolicies', ours], ['watch', 'holdfastpolicies', ours], ['update', 'holdfastpolicies/status', ours],

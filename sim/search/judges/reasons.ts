@@ -101,6 +101,7 @@ export const truths: Readonly<Record<string, Truth>> = {
   },
   partial: ({ fence }) => (['isolated', 'safe-detach'].includes(fence?.status?.proof?.kind ?? '') ? undefined : 'its proof is of the whole machine, or it has none'),
   permit: ({ fence }) => (fence?.spec.policy.waitForPermit === true && fence.status?.proof?.kind === 'off' ? undefined : 'its policy waits for no permit, or nothing is proven'),
+  evicting: evicts, 'disruption-budget': evicts,
   exclude: annotated, maintenance: annotated, 'kept-off': annotated,
   remediator: ({ node, detail }, sight) => (sight.node(node)?.spec?.taints?.some(({ key }) => detail.includes(key)) === true ? undefined : `no other remediator's mark is on ${node}`),
   'repeat-limit': ({ node, detail }, sight) => {
@@ -175,6 +176,11 @@ const lostMethods = /(?:^|; )([^;]+) was ordered off, and is not configured any 
 /** Whether it says of the machine that what is configured now did not switch it off, and that is so. */
 export function namesForgottenCut(held: Held, sight: Sight): boolean {
   return held.because === 'still-cut' && lostMethods.test(held.detail) && lie(held, sight) === undefined
+}
+
+function evicts({ fence }: Held): Lie {
+  if (spanOf(fence?.spec.policy.evictWithin ?? '0s') === 0) return 'its policy gives no pod time to go'
+  return fence?.status?.eviction?.over === undefined ? undefined : 'their time is over on the record'
 }
 
 function annotated({ node, because }: Held, sight: Sight): Lie {

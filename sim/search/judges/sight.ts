@@ -17,12 +17,13 @@ export interface Fence extends KubeObject {
     readonly boot: string
     readonly abort?: boolean
     readonly acknowledge?: object
-    readonly policy: { readonly mode?: string; readonly nodeDownPodDeletionPolicy?: string; readonly onlyTerminating?: boolean; readonly volumeAttachmentRecovery?: string; readonly pause?: object; readonly restAfter?: string; readonly powerAfter?: string; readonly restarts?: number; readonly waitForPermit?: boolean; readonly bootWithin?: string }
+    readonly policy: { readonly mode?: string; readonly nodeDownPodDeletionPolicy?: string; readonly onlyTerminating?: boolean; readonly volumeAttachmentRecovery?: string; readonly pause?: object; readonly restAfter?: string; readonly powerAfter?: string; readonly restarts?: number; readonly waitForPermit?: boolean; readonly evictWithin?: string; readonly bootWithin?: string }
   }
   readonly status?: {
     readonly phase?: string
     readonly step?: string
     readonly round?: number
+    readonly eviction?: { readonly over?: object }
     readonly holds?: readonly { readonly because: string; readonly detail: string }[]
     readonly attempts?: readonly { readonly within: string; readonly late: string }[]
     readonly proof?: { readonly kind?: string; readonly boot: string; readonly methods: readonly string[] }

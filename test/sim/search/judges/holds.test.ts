@@ -64,6 +64,8 @@ const sentences: readonly (readonly [string, string])[] = [
   ['power-after', 'isolated by fc-off; its power stays on for another 200.0 s (powerAfter)'],
   ['exhausted', '3 rounds came to nothing, and restarts is 2'],
   ['permit', 'proven off 3.0 s ago'],
+  ['evicting', '1 pods are going in good order before VICTIM is ordered off: work/db-0'],
+  ['disruption-budget', '1 pods may not go yet: work/db-0'],
   ['partial', 'proven of the volumes of disk.example alone'],
   ['exclude', 'holdfast.dev/exclude stands on VICTIM'],
   ['maintenance', 'holdfast.dev/maintenance stands on VICTIM'],
