@@ -6,14 +6,9 @@ import { ended, findings, happened, ourTaints, peace, workloadRuns, type Play } 
 const test = suite('killed leader')
 
 /** Turns the world until the leader's own copy of the record has so many moments; false when it never has. */
-async function untilMoment(on: Play, moment: number): Promise<boolean> {
-  const limit = on.world.clock.now() + 120_000
-  while (on.world.clock.now() < limit) {
-    const lengths = [...on.coordinators.values()].flatMap((coordinator) => [...coordinator.seen.incidents.values()].map((incident) => incident.status.timeline.length))
-    if (Math.max(0, ...lengths) >= moment) return true
-    await on.run(2)
-  }
-  return false
+function untilMoment(on: Play, moment: number): Promise<boolean> {
+  const has = (): boolean => [...on.coordinators.values()].some(({ seen }) => [...seen.incidents.values()].some(({ status }) => status.timeline.length >= moment))
+  return on.world.turn().runWhen(has, 120_000)
 }
 
 async function finishes(on: Play, told: string): Promise<void> {
