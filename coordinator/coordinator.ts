@@ -15,7 +15,7 @@ import { tellGates } from './gates.ts'
 import { holdKeeper } from './hold.ts'
 import type { CoordinatorHost } from './host.ts'
 import { incidentWriter, takeIncident } from './incident.ts'
-import { keepAttachment, keepNode, paths } from './kubernetes.ts'
+import { keepAttachment, keepNode, paths, saysMore } from './kubernetes.ts'
 import { elect } from './lease.ts'
 import { looker } from './look.ts'
 import { runLoop, type Loop } from './loop.ts'
@@ -214,12 +214,12 @@ export async function startCoordinator(host: CoordinatorHost, settings: Coordina
     const common = { api, clock, chance: host.chance, log }
     const nodes = reflect({
       ...common, path: paths.nodes, project: keepNode, freshWithin,
-      changed({ type, object }) {
+      changed({ type, object, previous }) {
         if (type === 'deleted') observation.nodeGone(object.metadata.name)
         else observation.node(object)
         if (type === 'deleted') fences.nodeGone(object.metadata.name)
         else fences.nodeSeen(object.metadata.name, object.providerID ?? '')
-        wake()
+        if (type !== 'modified' || previous === undefined || saysMore(object, previous)) wake()
       },
     })
     const fenceObjects = reflect({

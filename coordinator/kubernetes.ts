@@ -1,6 +1,7 @@
 // What is kept of Kubernetes' objects: only what a decision or a person needs. Five thousand nodes with their image lists
 // are a hundred megabytes; without them, five.
 import { createHash } from 'node:crypto'
+import { isDeepStrictEqual } from 'node:util'
 import { forceEvictionKey } from '../core/acknowledge.ts'
 import { ownValue, quarantineKey } from '../core/clear.ts'
 import { kuredAnnotation } from '../core/hands.ts'
@@ -71,6 +72,15 @@ export function keepNode(object: KubeObject): KeptNode {
     ...(others.length === 0 ? {} : { conditions: others }),
     inUse: (status?.volumesInUse ?? []).flatMap((unique) => attachmentOf(unique, object.metadata.name) ?? []),
   }
+}
+
+/** Whether it says more than before than that its kubelet is there, which five thousand kubelets say seventeen times a second. */
+export function saysMore(kept: KeptNode, before: KeptNode): boolean {
+  return !isDeepStrictEqual(withoutPulse(kept), withoutPulse(before))
+}
+
+function withoutPulse({ metadata: { resourceVersion: _, ...metadata }, ready: { status }, ...kept }: KeptNode): object {
+  return { ...kept, metadata, status }
 }
 
 const csiPrefix = 'kubernetes.io/csi/'

@@ -34,6 +34,8 @@ interface Cluster {
   /** What a device says; by default it never answers. */
   run: (run: ProgramRun) => Promise<ProgramEnd>
   start(name: string): Promise<Coordinator>
+  /** How many decisions its replicas have made. */
+  decisions: number
   agent(node: string): Agent
   watches(): number
   incidents(): readonly Incident[]
@@ -64,7 +66,7 @@ function cluster(): Cluster {
   }
 
   const world: Cluster = {
-    clock, server, requests: [], programs: [],
+    clock, server, requests: [], programs: [], decisions: 0,
     run: () => new Promise(() => undefined),
     async start(name) {
       const inner = server.transportFor({ ...admin, name: 'system:serviceaccount:holdfast-system:holdfast-coordinator' })
@@ -91,7 +93,7 @@ function cluster(): Cluster {
         },
         probe: async () => 'answered',
       }, {
-        namespace, agentNamespace: namespace, identity: name, salt: 'salt', token: async () => `replica ${name}`,
+        namespace, agentNamespace: namespace, identity: name, salt: 'salt', token: async () => `replica ${name}`, decided: () => void (world.decisions += 1),
         replicas(given, changed) {
           addresses.push(given)
           ears.add(changed)
@@ -379,6 +381,31 @@ test('the core is shown how many pods the rate has left', async () => {
   on.world.cutPower(on.victim)
   await on.until('pods are freed, and the rate has fewer left', async () => (leader?.seen.self.podBudget ?? 0) < 150, 60_000)
   assert.is.not((await on.incidents())[0]?.status.pods.length, 0)
+})
+
+test('kubelets that merely say again that they are there make nobody decide; one that says something new does', async () => {
+  const world = cluster()
+  const { clock } = world
+  const one = await world.start('replica-1')
+  await clock.runFor(30_000)
+  const person = createApi({ clock, transport: world.server.transportFor(admin) })
+  const post = (condition: object): Promise<unknown> => turned(clock, person.patch(`/api/v1/nodes/node-1/status`, 'strategic', { status: { conditions: [{ type: 'Ready', ...condition }] } }))
+  const during = async (work: () => Promise<void>): Promise<number> => {
+    const before = world.decisions
+    await work()
+    return world.decisions - before
+  }
+  const posting = (status: (count: number) => string): Promise<number> => during(async () => {
+    for (let count = 0; count < 20; count += 1) {
+      await post({ status: status(count), lastHeartbeatTime: `2026-01-01T00:00:${10 + count}Z` })
+      await clock.runFor(100)
+    }
+  })
+  const rhythm = await during(() => clock.runFor(2_000))
+  assert.is(await posting(() => 'True'), rhythm)
+  assert.is(one.seen.nodes.get('node-1')?.ready.postedAt, clock.now() - 100, 'it was seen all the same')
+  assert.ok(await posting((count) => (count % 2 === 0 ? 'False' : 'True')) > rhythm * 2)
+  await turned(clock, one.stop())
 })
 
 test('of Secrets only those that are marked as fences\' are read', async () => {

@@ -2,7 +2,7 @@ import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
 import { attachmentName } from '../../sim/mounts.ts'
 import type { KubeObject } from '../../coordinator/api.ts'
-import { attachmentOf, claimsOf, keepAttachment, keepNode, readPod } from '../../coordinator/kubernetes.ts'
+import { attachmentOf, claimsOf, keepAttachment, keepNode, readPod, saysMore } from '../../coordinator/kubernetes.ts'
 
 const test = suite('kubernetes')
 
@@ -30,6 +30,18 @@ test('conditions that are True are kept by their names, Ready apart', () => {
   const conditions = [{ type: 'Ready', status: 'True' }, { type: 'StorageUnreachable', status: 'True' }, { type: 'DiskPressure', status: 'False' }, { type: 'Odd', status: 'Unknown' }]
   assert.equal(keepNode(object({}, { status: { conditions } })).conditions, ['StorageUnreachable'])
   assert.is('conditions' in keepNode(object({}, { status: { conditions: conditions.slice(0, 1) } })), false)
+})
+
+test('a kubelet that posts again what it posted before says nothing new, whatever else it says does', () => {
+  const said = { nodeInfo: { bootID: 'b' }, conditions: [{ type: 'Ready', status: 'True', lastHeartbeatTime: 'then' }], volumesInUse: ['kubernetes.io/csi/csi.example.com^vol'] }
+  const node = (version: string, status: object = {}, spec: object = {}, labels: object = {}) => keepNode(object({ resourceVersion: version, labels }, { status: { ...said, ...status }, spec }))
+  const before = node('1')
+  assert.is(saysMore(node('2', { conditions: [{ type: 'Ready', status: 'True', lastHeartbeatTime: 'now' }] }), before), false)
+  const others = [
+    node('2', { conditions: [{ type: 'Ready', status: 'Unknown', lastHeartbeatTime: 'then' }] }), node('2', { conditions: [...said.conditions, { type: 'StorageUnreachable', status: 'True' }] }),
+    node('2', { nodeInfo: { bootID: 'c' } }), node('2', { volumesInUse: [] }), node('2', {}, { taints: [{ key: 'k', effect: 'NoSchedule' }] }), node('2', {}, {}, { pool: 'other' }),
+  ]
+  assert.equal(others.map((other) => saysMore(other, before)), others.map(() => true))
 })
 
 test('the address is the internal one', () => {
