@@ -2,7 +2,7 @@
 // under way is not begun twice; what was decided is not remembered. What came to nothing rests a little before it is begun
 // again, longer each time: an API server that refuses must not be asked fifty times a second what it has just refused.
 //
-// Ticks keep a distance of ten times what the last one cost, at least 20 ms: a small cluster is answered at once, a large one
+// Ticks keep a distance of ten times what the last one cost, all that follows from it included, at least 20 ms: a small cluster is answered at once, a large one
 // spends a tenth of a core at worst. A tick that comes half a second late means that this process stood still: then the
 // sockets are drained first, and every silence begins anew, because it was ours.
 //
@@ -127,11 +127,11 @@ export function runLoop(options: LoopOptions): Loop {
   function act(): void {
     options.refresh()
     const actions = (options.decide ?? decide)(observation.seen, clock.now(), options.policies())
-    cost = clock.now() - lastAt
-    options.decided(cost, actions)
+    options.decided(clock.now() - lastAt, actions)
     forgetPaces()
     for (const action of actions) begin(action)
     options.holds(actions.filter((action) => action.do === 'hold'))
+    cost = clock.now() - lastAt
   }
 
   function begin(action: Action): void {

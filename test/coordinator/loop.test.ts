@@ -167,6 +167,27 @@ test('it is woken by events at once, and by a storm of events no more than fifty
   assert.ok(on.decidedAt.length - before <= 51, `${on.decidedAt.length - before}`)
 })
 
+test('what follows from a decision counts as its cost: of what takes ten milliseconds there are ten a second, however often it is woken', async () => {
+  const clock = virtualClock()
+  let ahead = 0
+  const own = { ...clock, now: () => clock.now() + ahead }
+  const observation = createObservation(own, 'replica', { heard: () => undefined, forget: () => undefined })
+  const loop = runLoop({
+    clock: own, observation, log: silentLog, policies: () => [], refresh: () => undefined, look: async () => true, deed: async () => true, drained: async () => undefined, decide: () => [],
+    decided: () => void (ahead += 6), holds: () => void (ahead += 4),
+  })
+  clock.after(0, function again() {
+    loop.wake()
+    clock.after(1, again)
+  })
+  await clock.runFor(10)
+  const before = ahead
+  await clock.runFor(1_000)
+  loop.stop()
+  const decided = (ahead - before) / 10
+  assert.ok(decided >= 8 && decided <= 12, `${decided}`)
+})
+
 test('what is under way is not begun again; when it has ended it may be', async () => {
   const on = hand()
   on.wanted = [withdraw()]
