@@ -79,8 +79,8 @@ export function saysMore(kept: KeptNode, before: KeptNode): boolean {
   return !isDeepStrictEqual(withoutPulse(kept), withoutPulse(before))
 }
 
-function withoutPulse({ metadata: { resourceVersion: _, ...metadata }, ready: { status }, ...kept }: KeptNode): object {
-  return { ...kept, metadata, status }
+function withoutPulse({ metadata, ready: { status }, ...kept }: KeptNode): object {
+  return { ...kept, metadata: { ...metadata, resourceVersion: '' }, status }
 }
 
 const csiPrefix = 'kubernetes.io/csi/'
