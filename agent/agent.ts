@@ -67,7 +67,9 @@ export function startAgent(host: AgentHost, settings: AgentSettings): Agent {
   let whispers: { port: number; close(): void } | undefined
   let selfStop: SelfStopKeeper | undefined
   let tolerating: readonly string[] = []
+  let ownName = ''
   let count = 0
+  let ending = false
   const sentAt = new Map<number, Ms>()
 
   const links = keepLinks({ host, hello, opened: greet, heard })
@@ -92,7 +94,10 @@ export function startAgent(host: AgentHost, settings: AgentSettings): Agent {
       address, replica, leads, ...(permittedUntil === undefined ? {} : { permittedUntil }),
     })),
     async stop(why) {
-      if (stopping.signal.aborted) return
+      if (ending) return
+      ending = true
+      // While it still beats: an upgrade never rides on a watchdog that runs.
+      await selfStop?.disarm()
       stopping.abort()
       links.say({ say: 'goodbye', why })
       links.close()
@@ -115,7 +120,7 @@ export function startAgent(host: AgentHost, settings: AgentSettings): Agent {
     if (machine === undefined || stopping.signal.aborted) return
     mark = await markBoot(host, machine.boot)
     log.info({ boot: machine.boot, machine: machine.id, before: mark.before }, 'agent started')
-    const stop = keepSelfStop({ host, boot: machine.boot, exempt: () => ({ namespaces, tolerating: new Set(tolerating) }), replicas: repliesSince })
+    const stop = keepSelfStop({ host, boot: machine.boot, exempt: () => ({ namespaces, tolerating: new Set(tolerating) }), replicas: repliesSince, node: () => ownName, say: (word) => links.say(word) })
     selfStop = stop
     whispers = await answerWhispers(host, settings.whisperPort, { boot: machine.boot, keyOf: (replica) => links.keyOf(replica), permits: (of) => stop.permits(of) })
     if (stopping.signal.aborted) return stop.stop()
@@ -149,8 +154,8 @@ export function startAgent(host: AgentHost, settings: AgentSettings): Agent {
     return { boot: machine?.boot, node: lines[0]?.node ?? '', leaders, gaveUp: selfStop?.gaveUp() }
   }
 
-  function repliesSince(since: Ms): readonly MemberSays[] {
-    return links.open().flatMap(({ permits }) => (permits === undefined || permits.askedAt < since ? [] : [permits.says]))
+  function repliesSince(since: Ms): readonly { readonly replica: string; readonly says: MemberSays }[] {
+    return links.open().flatMap(({ replica, permits }) => (permits === undefined || permits.askedAt < since ? [] : [{ replica, says: permits.says }]))
   }
 
   async function hello(): Promise<Hello | undefined> {
@@ -166,6 +171,8 @@ export function startAgent(host: AgentHost, settings: AgentSettings): Agent {
   function greet(line: Line): void {
     line.send(beat())
     line.send({ say: 'clean', report: cleanliness.report() })
+    ownName = line.node
+    for (const word of selfStop?.words() ?? []) line.send(word)
   }
 
   function heard(line: Line, word: ReplicaWord): void {
@@ -194,6 +201,9 @@ export function startAgent(host: AgentHost, settings: AgentSettings): Agent {
       case 'revoked':
         line.revoked = word
         if (line.leads) selfStop?.told(word)
+        return
+      case 'disarm':
+        if (line.leads && word.boot === machine?.boot) selfStop?.recorded(word.disarm)
         return
       case 'welcome':
       case 'refused':

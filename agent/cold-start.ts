@@ -63,9 +63,10 @@ export function readSaid(node: string, ownText: string, fencesText: string): Clu
   const more = at(list, 'metadata', 'continue') ?? ''
   if (!Array.isArray(items) || more !== '') return { failed: 'its list of incidents is not whole' }
   const keys = taints.map((taint: unknown) => at(taint, 'key'))
-  const fences = items.map((item: unknown) => ({ of: at(item, 'spec', 'nodeName'), name: at(item, 'metadata', 'name'), phase: at(item, 'status', 'phase') ?? 'New', proof: proofSaid(at(item, 'status', 'proof')) }))
+  const fences = items.map((item: unknown) => ({ of: at(item, 'spec', 'nodeName'), name: at(item, 'metadata', 'name'), phase: at(item, 'status', 'phase') ?? 'New', proof: proofSaid(at(item, 'status', 'proof')), revoked: revokedSaid(at(item, 'status', 'revoked')) }))
   if (!keys.every((key) => typeof key === 'string')) return { failed: 'its word on this node cannot be read' }
-  const read = fences.flatMap(({ of, name, phase, proof }): readonly FenceSaid[] => (of === node && typeof name === 'string' && typeof phase === 'string' && proof !== 'unreadable' ? [{ name, phase, ...proof }] : []))
+  const read = fences.flatMap(({ of, name, phase, proof, revoked }): readonly FenceSaid[] => (
+    of === node && typeof name === 'string' && typeof phase === 'string' && proof !== 'unreadable' && revoked !== 'unreadable' ? [{ name, phase, ...proof, ...revoked }] : []))
   return read.length === fences.length ? { bootId, taints: keys, fences: read } : { failed: 'its list of incidents cannot be read' }
 }
 
@@ -73,6 +74,12 @@ function proofSaid(proof: unknown): Pick<FenceSaid, 'proof'> | 'unreadable' {
   if (proof === undefined) return {}
   const [kind, boot] = [at(proof, 'kind'), at(proof, 'boot')]
   return typeof kind === 'string' && typeof boot === 'string' ? { proof: { kind, boot } } : 'unreadable'
+}
+
+function revokedSaid(revoked: unknown): Pick<FenceSaid, 'revoked'> | 'unreadable' {
+  if (revoked === undefined) return {}
+  const boot = at(revoked, 'boot')
+  return typeof boot === 'string' ? { revoked: { boot } } : 'unreadable'
 }
 
 function parsed(text: string): unknown {

@@ -7,6 +7,7 @@ import type { Vitals } from '../core/vitals.ts'
 import type { Clock } from '../edge/clock.ts'
 import type { LinkDialer, Whispers } from '../edge/link.ts'
 import type { Log } from '../edge/log.ts'
+import type { WatchdogDevice } from './watchdog.ts'
 
 export interface AgentHost {
   readonly clock: Clock
@@ -17,6 +18,7 @@ export interface AgentHost {
   readonly dialer: LinkDialer
   readonly whispers: Whispers
   readonly disk: Disk
+  readonly watchdog: WatchdogDevice
   /** Text files of the host; a refusal is a value. Only these are read: boot id, pid 1's stat, uptime, product UUID,
    *  mountinfo, the token. Never a call that could touch a mount. */
   read(file: HostFile): Promise<string | undefined>
@@ -70,7 +72,7 @@ export interface ByteStream {
   close(): void
 }
 
-export type HostFile = 'pressure-cpu' | 'pressure-memory' | 'pressure-io' | 'boot-id' | 'pid-1-stat' | 'uptime' | 'machine' | 'mounts' | 'token'
+export type HostFile = 'panic' | 'cpuinfo' | 'pressure-cpu' | 'pressure-memory' | 'pressure-io' | 'boot-id' | 'pid-1-stat' | 'uptime' | 'machine' | 'mounts' | 'token'
 
 /** The agent's own few remembered facts. Writing is whole or not at all. */
 export interface Disk {

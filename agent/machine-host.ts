@@ -19,6 +19,7 @@ import { readLoopDevices, readMountTables } from './proc-tables.ts'
 import type { AgentEnvironment } from './settings.ts'
 import { connectUnix } from './unix-stream.ts'
 import { vitalsAsker } from './vitals.ts'
+import { machineWatchdog } from './watchdog.ts'
 
 /** `byName`: addresses of what a list of names and ports means. */
 export function machineHost(settings: AgentEnvironment, log: Log, byName = resolveAll): AgentHost {
@@ -27,6 +28,7 @@ export function machineHost(settings: AgentEnvironment, log: Log, byName = resol
   const files: Readonly<Record<HostFile, string>> = {
     'boot-id': `${proc}/sys/kernel/random/boot_id`, 'pid-1-stat': `${proc}/1/stat`, uptime: `${proc}/uptime`, mounts: `${proc}/1/mountinfo`,
     machine: settings.machineFile, token: settings.tokenFile, 'pressure-cpu': `${proc}/pressure/cpu`, 'pressure-memory': `${proc}/pressure/memory`, 'pressure-io': `${proc}/pressure/io`,
+    panic: `${proc}/sys/kernel/panic`, cpuinfo: `${proc}/cpuinfo`,
   }
   const children = hostChildren(clock, settings.enter)
   return {
@@ -36,6 +38,7 @@ export function machineHost(settings: AgentEnvironment, log: Log, byName = resol
     dialer: tlsDialer({ clock, authorities: () => readFile(settings.authorityFile, 'utf8') }),
     whispers: machineWhispers(clock, settings.bind),
     disk: diskIn(settings.state),
+    watchdog: machineWatchdog(settings.watchdog, settings.sys),
     // What cannot be read is undefined: whoever asked knows what that means for him.
     read: (file) => readFile(files[file], 'utf8').catch(() => undefined),
     containers: async (span) => {

@@ -4,16 +4,18 @@
 //
 // What cannot be stopped within its deadline is frozen, and is never thawed: by the time the runtime answers again its pod may run
 // elsewhere. It is stopped then, which a frozen process does not survive.
-import type { NodeBoot, PermitState, RevokedWord, SelfStopWord } from '../core/beat.ts'
+import type { AgentWord, MemberQuestion, NodeBoot, PermitState, RevokedWord, SelfStopWord } from '../core/beat.ts'
 import type { Exemptions } from '../core/gate.ts'
 import { sameBoot, type Boot, type Ms } from '../core/model.ts'
 import type { ContainerSeen } from '../core/mounts.ts'
 import {
-  clusterSays, mostPermit, permitSpan, wasRevoked, reasonToGiveUp, selfStop, standingAfter, standingSince, workloads, type MemberSays, type PermitHeard, type Standing,
+  clusterSays, mayFeed, mostPermit, permitSpan, wasRevoked, reasonToGiveUp, selfStop, standingAfter, standingSince, workloads, type MemberSays, type PermitHeard, type Standing,
 } from '../core/self-stop.ts'
+import type { Membership } from '../core/watchdog.ts'
 import { withDeadline } from '../edge/clock.ts'
 import { askCluster } from './cold-start.ts'
 import type { AgentHost } from './host.ts'
+import { keepWatchdog } from './watchdog-feed.ts'
 import { askMember } from './witness.ts'
 
 export interface SelfStopKeeper {
@@ -26,16 +28,26 @@ export interface SelfStopKeeper {
   /** A leader's. */
   told(word: SelfStopWord | RevokedWord): void
   /** What we say as a member of another node. */
-  permits(of: NodeBoot): MemberSays
+  permits(of: MemberQuestion): MemberSays
+  /** What a replica that is linked anew must know. */
+  words(): readonly AgentWord[]
+  /** The leader's answer to our wish to disarm the watchdog. */
+  recorded(disarm: number): void
+  /** Before this agent ends. What nobody puts on record stays armed. */
+  disarm(): Promise<void>
   stop(): void
 }
 
 export interface SelfStopOptions {
-  readonly host: Pick<AgentHost, 'clock' | 'chance' | 'secret' | 'log' | 'disk' | 'whispers' | 'askApi' | 'containers' | 'stopContainer' | 'freezeContainer'>
+  readonly host: Pick<AgentHost, 'clock' | 'chance' | 'secret' | 'log' | 'disk' | 'whispers' | 'askApi' | 'containers' | 'stopContainer' | 'freezeContainer' | 'read' | 'watchdog'>
   readonly boot: Boot
   exempt(): Exemptions
   /** What the replicas that are linked say of our permit, where that was asked for since then. */
-  replicas(since: Ms): readonly MemberSays[]
+  replicas(since: Ms): readonly { readonly replica: string; readonly says: MemberSays }[]
+  /** What the API server calls this node; empty before any replica has said it. */
+  node(): string
+  /** To every replica that is linked. */
+  say(word: AgentWord): void
 }
 
 const turnEvery: Ms = 1_000
@@ -49,14 +61,19 @@ const lastAskEvery: Ms = 120_000
 const listEvery: Ms = 30_000
 const listWithin: Ms = 2_000
 const stopWithin: Ms = 5_000
+/** Kubelet gives an agent ten seconds to end, and its goodbye must still be said. */
+const disarmWithin: Ms = 3_000
+const disarmAgain: Ms = 10_000
 const memory = 'self-stop.json'
 
-export function keepSelfStop({ host, boot, exempt, replicas }: SelfStopOptions): SelfStopKeeper {
+export function keepSelfStop({ host, boot, exempt, replicas, node: ownName, say }: SelfStopOptions): SelfStopKeeper {
   const { clock, log } = host
   const stopping = new AbortController()
   let asked: Asked | undefined
   let named = 0
   let revoked: readonly NodeBoot[] | undefined
+  let term = 0
+  let leaving: SelfStopWord | undefined
   let standing: Standing = standingSince(clock.now())
   let latest: readonly ContainerSeen[] = []
   let listedAt = -Infinity
@@ -67,6 +84,7 @@ export function keepSelfStop({ host, boot, exempt, replicas }: SelfStopOptions):
   let askAgain = askEvery
   let frozen: readonly string[] = []
   let kept = ''
+  const watchdog = keepWatchdog({ host, mayFeed: () => mayFeed(standing, clock.now()), epoch: () => asked?.membership?.epoch ?? 0, say })
   let saved = recall()
 
   return {
@@ -77,24 +95,58 @@ export function keepSelfStop({ host, boot, exempt, replicas }: SelfStopOptions):
       take({ from: 'leader', ...word })
     },
     told(word) {
-      if (word.say === 'revoked') revoked = word.boots
-      else want(word)
+      if (word.say === 'self-stop') return want(word)
+      // Of a leader that was deposed and has not noticed.
+      if ((word.term ?? 0) < term) return
+      term = word.term ?? 0
+      const news = JSON.stringify(revoked ?? []) !== JSON.stringify(word.boots)
+      revoked = word.boots
+      if (news) say({ say: 'revokes', boots: revoked })
     },
-    permits({ node, boot: of }) {
-      if (revoked === undefined) return 'unknown'
+    permits({ node, boot: of, member }) {
+      if (revoked === undefined || (member !== undefined && member !== ownName())) return 'unknown'
       return revoked.some((one) => one.node === node && sameBoot(one.boot, of)) ? 'revoked' : 'permitted'
     },
-    stop: () => stopping.abort(),
+    words() {
+      const word = watchdog.word()
+      return [...(word === undefined ? [] : [word]), ...(revoked === undefined || revoked.length === 0 ? [] : [{ say: 'revokes', boots: revoked } as const])]
+    },
+    recorded: (disarm) => watchdog.recorded(disarm),
+    async disarm() {
+      leaving = undefined
+      await watchdog.disarm(disarmWithin)
+    },
+    stop() {
+      stopping.abort()
+      watchdog.stop()
+    },
   }
 
-  function want({ giveUp, node, members }: SelfStopWord): void {
+  function want(word: SelfStopWord): void {
+    const { giveUp, node, members, membership } = word
+    leaving = undefined
+    // Somebody may count on a watchdog that is armed, and on whose word this node goes by, until it is on record that it is not.
+    if (giveUp !== 'watchdog' && watchdog.armed()) {
+      leaving = word
+      return void leave(word)
+    }
+    // What was confirmed is never gone back on: a leader with an old view may not have it any more.
+    if (membership !== undefined && membership.epoch < (asked?.membership?.epoch ?? 0)) return
     if (giveUp === 'never') {
       if (asked !== undefined) log.info({}, 'this node is not asked to give up any more')
       asked = undefined
       standing = standingSince(clock.now())
-    } else asked = { node, members }
+    } else asked = { node, members, ...(membership === undefined || giveUp === 'stop' ? {} : { membership }) }
     remember()
     goOn()
+    watchdog.want(giveUp === 'watchdog' && membership !== undefined)
+  }
+
+  async function leave(word: SelfStopWord): Promise<void> {
+    while (leaving === word && !stopping.signal.aborted) {
+      if (await watchdog.disarm(disarmWithin)) return leaving === word ? want(word) : undefined
+      await clock.wait(disarmAgain, stopping.signal)
+    }
   }
 
   function take(word: PermitHeard): void {
@@ -206,9 +258,16 @@ export function keepSelfStop({ host, boot, exempt, replicas }: SelfStopOptions):
     return says === 'unknown' ? undefined : { from: 'API server', askedAt, says }
   }
 
-  async function membersPermit({ node, members }: Asked, askedAt: Ms): Promise<boolean> {
-    const agents = await Promise.all(members.map((address) => askMember(host, address, { node, boot }, Buffer.from(host.secret(16)).toString('base64url'))))
-    return mostPermit({ agents: agents.filter((says) => says !== undefined), replicas: replicas(askedAt - askEvery), named: members.length + named })
+  async function membersPermit({ node, members, membership }: Asked, askedAt: Ms): Promise<boolean> {
+    const agents = await Promise.all(members.map((address, index) => {
+      const member = membership?.agents[index]
+      return address === '' ? undefined : askMember(host, address, { node, boot, nonce: Buffer.from(host.secret(16)).toString('base64url'), ...(member === undefined ? {} : { member }) })
+    }))
+    const linked = replicas(askedAt - askEvery).filter(({ replica }) => membership?.replicas.includes(replica) !== false)
+    return mostPermit({
+      agents: agents.filter((says) => says !== undefined), replicas: linked.map(({ says }) => says),
+      named: membership === undefined ? members.length + named : membership.agents.length + membership.replicas.length,
+    })
   }
 
   function keepFrozen(ids: readonly string[]): void {
@@ -230,23 +289,26 @@ export function keepSelfStop({ host, boot, exempt, replicas }: SelfStopOptions):
     if (last === undefined || last.boot !== boot) return
     frozen = [...last.frozen, ...frozen]
     goOn()
-    const { node, members, gaveUp } = last
+    const { node, members, membership, gaveUp } = last
     // A leader has spoken meanwhile, and knows better.
     if (node === undefined || asked !== undefined) return remember()
-    asked = { node, members }
+    asked = { node, members, ...(membership === undefined ? {} : { membership }) }
+    watchdog.want(membership !== undefined)
     named = last.named
     if (gaveUp !== undefined) standing = { ...standing, gaveUp: { at: clock.now(), reason: gaveUp } }
     log.info({ members: members.length, gaveUp }, 'asked in this boot to give up without a permit')
   }
 }
 
-type Asked = Pick<SelfStopWord, 'node' | 'members'>
+type Asked = Pick<SelfStopWord, 'node' | 'members' | 'membership'>
 
 interface Memory {
   readonly boot: Boot
   readonly named: number
   readonly node?: string
   readonly members: readonly string[]
+  /** Where it was asked to arm its watchdog. */
+  readonly membership?: Membership
   readonly gaveUp?: string
   readonly frozen: readonly string[]
 }
@@ -255,14 +317,20 @@ function readMemory(text: string | undefined): Memory | undefined {
   try {
     const value: unknown = JSON.parse(text ?? 'null')
     if (typeof value !== 'object' || value === null || !('boot' in value) || typeof value.boot !== 'string') return undefined
+    const membership = 'membership' in value ? readMembership(value.membership) : undefined
     return {
-      boot: value.boot, named: 'named' in value && typeof value.named === 'number' ? value.named : 0,
+      ...(membership === undefined ? {} : { membership }), boot: value.boot, named: 'named' in value && typeof value.named === 'number' ? value.named : 0,
       members: 'members' in value ? texts(value.members) : [], frozen: 'frozen' in value ? texts(value.frozen) : [],
       ...('node' in value && typeof value.node === 'string' ? { node: value.node } : {}), ...('gaveUp' in value && typeof value.gaveUp === 'string' ? { gaveUp: value.gaveUp } : {}),
     }
   } catch {
     return undefined // cut short, or not ours
   }
+}
+
+function readMembership(value: unknown): Membership | undefined {
+  if (typeof value !== 'object' || value === null || !('epoch' in value) || typeof value.epoch !== 'number') return undefined
+  return { epoch: value.epoch, agents: 'agents' in value ? texts(value.agents) : [], replicas: 'replicas' in value ? texts(value.replicas) : [] }
 }
 
 function texts(list: unknown): readonly string[] {

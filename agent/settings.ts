@@ -33,6 +33,8 @@ export interface AgentEnvironment {
   readonly kubeletHealth: string
   /** Portals (`tcp://host:port`) and mount points whose storage is to be probed. */
   readonly storage: readonly string[]
+  /** Its device, armed only where a policy asks for it. */
+  readonly watchdog: string
   /** The program that tells the node's vitals. Undefined: nobody is to ask for them. */
   readonly vitals: string | undefined
   readonly logLevel: 'debug' | 'info' | 'warn' | 'error'
@@ -95,7 +97,7 @@ export function readEnvironment(variables: Readonly<Record<string, string | unde
     api: apiHost === '' ? undefined : { host: apiHost, port: apiPort, folder: path('API_FOLDER', '/var/run/secrets/holdfast-api') },
     machineFile: path('MACHINE_FILE', '/sys/class/dmi/id/product_uuid'), state: path('STATE', '/var/lib/holdfast'),
     tokenFile: path('TOKEN_FILE', '/var/run/secrets/holdfast/token'), authorityFile: path('AUTHORITY_FILE', '/etc/holdfast/ca.crt'),
-    kubeletHealth, storage, vitals: vitalsWord === 'on' ? vitalsProgram : undefined, logLevel: logLevel ?? 'info',
+    kubeletHealth, storage, watchdog: path('WATCHDOG', '/dev/watchdog0'), vitals: vitalsWord === 'on' ? vitalsProgram : undefined, logLevel: logLevel ?? 'info',
   }
   return faults.length > 0 ? { ok: false, faults } : { ok: true, settings }
 }

@@ -1,6 +1,6 @@
 // Whispers between agents: "are you there?" The answer carries a seal that only the replica who wants to know can check, so
 // a peer cannot invent a living node, and nobody else can either. And, for a node that nobody permits to run workloads: "may I go on?"
-import type { NodeBoot, ReplicaWord, Witness } from '../core/beat.ts'
+import type { MemberQuestion, ReplicaWord, Witness } from '../core/beat.ts'
 import { memberFrame, readMemberAnswer, readMemberQuestion, readWhisper, readWhisperAnswer, whisperOf } from '../core/frame.ts'
 import type { Boot, Ms } from '../core/model.ts'
 import type { MemberSays } from '../core/self-stop.ts'
@@ -21,7 +21,7 @@ export interface Ears {
   readonly boot: Boot
   keyOf(replica: string): string | undefined
   /** What we say as a member. */
-  permits(of: NodeBoot): MemberSays
+  permits(of: MemberQuestion): MemberSays
 }
 
 /** Undefined: this agent has no ear for peers now, which its hello says. */
@@ -87,12 +87,12 @@ async function listen(host: Pick<AgentHost, 'whispers'>, address: string, replic
 }
 
 /** Undefined: it did not answer. */
-export async function askMember(host: Pick<AgentHost, 'whispers'>, address: string, of: NodeBoot, nonce: string): Promise<MemberSays | undefined> {
-  const question = memberFrame({ ...of, nonce })
+export async function askMember(host: Pick<AgentHost, 'whispers'>, address: string, asked: MemberQuestion): Promise<MemberSays | undefined> {
+  const question = memberFrame(asked)
   for (let tried = 0; tried < tries; tried += 1) {
     const answer = await host.whispers.ask(address, question, memberWithin).catch(() => undefined) // as above
     const read = answer === undefined ? undefined : readMemberAnswer(answer)
-    if (read !== undefined && 'word' in read && read.word.nonce === nonce) return read.word.says
+    if (read !== undefined && 'word' in read && read.word.nonce === asked.nonce) return read.word.says
   }
   return undefined
 }

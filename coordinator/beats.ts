@@ -1,7 +1,7 @@
 // The beats server: every agent's open link to this replica, and what was heard over it. Its hot path is one number written
 // for each beat; whatever is worth a decision is told through `changed`. It judges nothing.
 import { tolerating, type Acceptance } from '../core/acceptance.ts'
-import type { AgentWord, Answer, Beat, BootEnd, Check, CleanReport, Hello, RevokedWord, SelfStopWord, Witness } from '../core/beat.ts'
+import type { AgentWord, Answer, Beat, BootEnd, Check, CleanReport, Hello, ReplicaWord, Witness } from '../core/beat.ts'
 import { checkFrames, frameOf, mostPods, readAgentWord } from '../core/frame.ts'
 import type { BeatSeen, Boot, Ms, NodeName, PodsSeen } from '../core/model.ts'
 import { permitSpan, type MemberSays } from '../core/self-stop.ts'
@@ -32,7 +32,7 @@ export interface BeatsOptions {
 }
 
 /** `boot`: the first beat of a boot; `back`: the first beat after a goodbye. */
-export type BeatChange = 'boot' | 'back' | 'kubelet' | 'gate' | 'permit' | 'health' | 'report' | 'goodbye' | 'answer'
+export type BeatChange = 'boot' | 'back' | 'watchdog' | 'revokes' | 'kubelet' | 'gate' | 'permit' | 'health' | 'report' | 'goodbye' | 'answer'
 
 export interface Beats {
   /** For `host.listen`: agents and other replicas come in here. */
@@ -65,7 +65,7 @@ export interface Beats {
   /** What permits of this boot say from now on; `unknown` before. */
   permits(node: NodeName, boot: Boot, says: MemberSays): void
   /** Unless its link was told the same. */
-  say(node: NodeName, word: SelfStopWord | RevokedWord): void
+  say(node: NodeName, word: Told): void
   /** The agent pod ended: its link is closed and its token believed no more. What was heard stays. */
   drop(podUid: string): void
   /** The Node was deleted and nothing of it is of interest any more. */
@@ -73,6 +73,8 @@ export interface Beats {
   drained(): Promise<void>
   close(): void
 }
+
+type Told = Extract<ReplicaWord, { say: 'self-stop' | 'revoked' | 'disarm' }>
 
 export interface AgentFacts {
   readonly nodeUid: string
@@ -287,6 +289,12 @@ export function serveBeats(options: BeatsOptions): Beats {
       case 'witness':
         asks.answer(`${node} ${word.id}`, word)
         return
+      case 'watchdog': {
+        const { say: _, ...said } = word
+        return ofItsBoot(row) ? tell(node, row.seen, { watchdog: said }, 'watchdog') : undefined
+      }
+      case 'revokes':
+        return ofItsBoot(row) ? tell(node, row.seen, { revokes: { at: clock.now(), boots: word.boots } }, 'revokes') : undefined
       case 'hello':
         return door.refuse(line.link, 'a second hello')
     }
@@ -329,10 +337,13 @@ export function serveBeats(options: BeatsOptions): Beats {
     line.link.send(frameOf({ say: 'permit', count, leads, span: permitSpan, replicas: addresses, says: row.permits?.boot === line.boot ? row.permits.says : 'unknown' }), 'public')
   }
 
-  /** A report before the first beat of its boot is of no boot that was heard: the agent beats first. */
+  /** What is said before the first beat of its boot is of no boot that was heard: the agent beats first. */
+  function ofItsBoot(row: Row): row is Row & { seen: Changing<BeatSeen> } {
+    return row.seen !== undefined && row.seen.boot === row.line?.boot
+  }
+
   function report(node: NodeName, row: Row, clean: CleanReport): void {
-    if (row.seen === undefined || row.seen.boot !== row.line?.boot) return
-    tell(node, row.seen, { clean: { at: clock.now(), report: clean } }, 'report')
+    if (ofItsBoot(row)) tell(node, row.seen, { clean: { at: clock.now(), report: clean } }, 'report')
   }
 
   /** Whoever waits for a clean report reads there why none comes. */

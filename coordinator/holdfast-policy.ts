@@ -94,6 +94,7 @@ export const policyFields = {
     'It is the second line behind a device that calls a machine off which is only cut off, and no proof.',
   ].join(' '), {
     never: 'nothing', stop: 'it shuts its gate, stops its workloads by the container runtime and freezes what will not stop; static pods, pods annotated holdfast.dev/tolerate-gate and exempt namespaces go on',
+    watchdog: 'the same, and it feeds the watchdog of its machine no more, which was armed for that: the machine resets',
   }), usual.giveUp),
   waitForPermit: v.exactOptional(flag('Where nodes give up: free nothing of a node that was ordered off before its last permit has run out and it had time to stop what it runs, half a minute after the proof. For devices that have been seen to call a machine off that runs on. A machine that was found off is not waited for.'), usual.waitForPermit),
   brakes: v.exactOptional(brakesSchema, {}),

@@ -2,11 +2,11 @@
 // that no decision changes: core/plan.ts and core/clear.ts read these lists.
 import * as v from 'valibot'
 import {
-  given, type Attempt, type DrillSeen, type Eviction, type Evidence, type Hold, type HoldReason, type IncidentStatus, type Moment, type Outcome, type PodFate, type ProofKind, type ProofRecord, type Taken,
+  given, type Attempt, type DrillSeen, type Eviction, type Evidence, type Hold, type HoldReason, type IncidentStatus, type Moment, type Outcome, type PodFate, type ProofKind, type ProofRecord, type Revocation, type Taken,
   type VolumeFate, type Voided,
 } from '../core/incident.ts'
 import { policyFields } from './holdfast-policy.ts'
-import { bootText } from './node-record.ts'
+import { bootText, watchdogField } from './node-record.ts'
 import { conditions, type Condition } from './schema-condition.ts'
 import { duration, flag, instant, list, prose, ruled, text, whole, word, type Fields } from './schema.ts'
 
@@ -143,6 +143,13 @@ export const statusSchema = v.pipe(
       v.description('Pods were asked to go in good order before the node was ordered off: a person wanted it fenced, and it answered.'),
     )),
     proof: v.exactOptional(proof('Why the node cannot write. Absent: nothing proves it.')),
+    revoked: v.exactOptional(v.pipe(
+      v.object({
+        boot: bootText('The boot that nobody is to permit any more.'), at: instant('When it was taken back.'),
+        watchdog: watchdogField('Its watchdog, as it stood on record then.'),
+      } satisfies Fields<Revocation>),
+      v.description('The permit of the fenced boot is taken back: its own watchdog is to end it.'),
+    )),
     drill: v.exactOptional(v.pipe(
       v.object({
         passed: flag('Off, this node fell silent with it, and no other did.'), detail: prose('In which way, or why not.'),

@@ -3,9 +3,10 @@
 import * as v from 'valibot'
 import type { Drill, GateKept, NodeRecord, PathAudit } from '../core/model.ts'
 import type { Strain } from '../core/vitals.ts'
+import type { Membership, WatchdogKept } from '../core/watchdog.ts'
 import type { KubeObject } from './api.ts'
 import { fit, shapeOf } from './schema-shape.ts'
-import { flag, instant, list, prose, read, text, word, type Fault, type Fields } from './schema.ts'
+import { flag, instant, list, prose, read, text, whole, word, type Fault, type Fields } from './schema.ts'
 import { apiVersion, pathOf, type Kind } from './schema-kind.ts'
 
 export const bootText = (says: string) => text(`${says} Boot id and start of the machine's pid 1, id/start; the id alone where only kubelet's word is known.`, 253, 0)
@@ -36,6 +37,31 @@ const path = v.pipe(
   v.description('The latest audit of one method.'),
 )
 
+const named = (says: string) => text(says, 253)
+
+export const watchdogField = (says: string) => v.pipe(
+  v.object({
+    boot: bootText('The boot in which its agent told of it.'),
+    state: word('Whether it resets the machine once nobody feeds it.', { armed: 'it does', unarmed: 'it does not' } satisfies Record<WatchdogKept['state'], string>),
+    identity: text('What the kernel calls it.', 64, 0),
+    timeout: whole('Its time-out, in milliseconds.', 0, 86_400_000),
+    panic: whole('What kernel.panic is there: the seconds after which a kernel that panics reboots.', -1_000_000_000, 1_000_000_000),
+    machine: word('Whether the machine may be made to stand still, its watchdog with it.', {
+      real: 'no', virtual: 'yes', unknown: 'nobody can tell',
+    } satisfies Record<WatchdogKept['machine'], string>),
+    epoch: whole('The membership that the node has confirmed; 0 is none.', 0, Number.MAX_SAFE_INTEGER),
+    memberships: list('Every membership that the node may hold, oldest first. A node is told of none that does not stand here.', v.pipe(
+      v.object({
+        epoch: whole('Its number.', 0, Number.MAX_SAFE_INTEGER),
+        agents: list('Nodes whose agents are members.', named('Its name.'), 20),
+        replicas: list('Replicas that are.', named('Its name.'), 16),
+      } satisfies Fields<Membership>),
+      v.description('Whose word, most of them together, stands in for a leader\'s.'),
+    ), 4),
+  } satisfies Fields<WatchdogKept>),
+  v.description(says),
+)
+
 const spec = v.pipe(
   v.object({
     nodeUid: text('UID of the Node object.', 128),
@@ -58,6 +84,7 @@ const spec = v.pipe(
       disk: 'the file system of kubelet\'s folder is nearly full', inodes: 'it has hardly an inode left', memory: 'hardly any memory is left for a new process',
       temperature: 'a processor is too hot', load: 'far more wants to run than there are cores',
     } satisfies Record<Strain, string>), 5)),
+    watchdog: v.exactOptional(watchdogField('The watchdog of the machine, and whose word the node goes by.')),
   } satisfies Fields<Omit<NodeRecord, 'resourceVersion'>, 'summary'>),
   v.description('What is known of the node.'),
 )
@@ -88,6 +115,11 @@ export function readRecord(object: KubeObject): { ok: true; record: NodeRecord }
   return { ok: true, record: { ...facts, paths, resourceVersion: metadata.resourceVersion ?? '' } }
 }
 
+/** Its lists as the schema has them. */
+export function writtenWatchdog({ memberships, ...rest }: WatchdogKept): v.InferInput<ReturnType<typeof watchdogField>> {
+  return { ...rest, memberships: memberships.map(({ epoch, agents, replicas }) => ({ epoch, agents: [...agents], replicas: [...replicas] })) }
+}
+
 /** Everything of a node that can be asked is asked before its record is written. */
 const unasked = 'kubelet port not asked: the Node names no IP address'
 
@@ -95,12 +127,12 @@ const unasked = 'kubelet port not asked: the Node names no IP address'
  *  every audit that bears none: the core, which made the record, does not know the time of day. */
 export function recordBody(name: string, record: Omit<NodeRecord, 'resourceVersion'>, wall: number, resourceVersion?: string): unknown {
   const at = (time: string): string => (time === '' ? new Date(wall).toISOString() : time)
-  const { nodeUid, boot, machine, paths, probe, gate, strains } = record
+  const { nodeUid, boot, machine, paths, probe, gate, strains, watchdog } = record
   const facts: v.InferInput<typeof spec> = {
     nodeUid, boot, machine, summary: [...paths.map((audit) => `${audit.method} ${audit.state}`), ...(probe === undefined ? [unasked] : [])].join(', '),
     paths: paths.map(({ drill, ...audit }) => ({ ...audit, at: at(audit.at), ...(drill === undefined ? {} : { drill: { ...drill, digests: [...drill.digests] } }) })),
     ...(probe === undefined ? {} : { probe: { ...probe, at: at(probe.at) } }),
-    ...(gate === undefined ? {} : { gate }), ...(strains === undefined ? {} : { strains: [...strains] }),
+    ...(gate === undefined ? {} : { gate }), ...(strains === undefined ? {} : { strains: [...strains] }), ...(watchdog === undefined ? {} : { watchdog: writtenWatchdog(watchdog) }),
   }
   return {
     apiVersion, kind: nodeRecord.kind, metadata: { name, ...(resourceVersion === undefined ? {} : { resourceVersion }) },

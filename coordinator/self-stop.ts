@@ -1,12 +1,17 @@
 // What the nodes are told of self-stop: whether they are to give up when nobody permits them to run workloads, who stands in for a leader
 // then, and, to those who stand in, which boots they must not permit. Every replica tells it, so that a new leader's word is there before
 // it leads; the agents go by those that lead. A replica whose own view is stale says nothing new.
+//
+// A node whose watchdog is wanted is told of no members that do not stand on its record first, and that its watchdog may be disarmed only once it stands
+// there as unarmed: whoever is to prove something by it later knows nothing else.
 import type { NodeBoot } from '../core/beat.ts'
 import { blind } from '../core/brake.ts'
-import type { Ms, NodeName, NodeSeen } from '../core/model.ts'
+import type { Incident } from '../core/incident.ts'
+import { sameBoot, type BeatSeen, type Ms, type NodeName, type NodeSeen } from '../core/model.ts'
 import { policyOf, type Policy } from '../core/policy.ts'
 import { isRevoked, membersAmong, type Candidate } from '../core/self-stop.ts'
 import { openOf } from '../core/survey.ts'
+import type { Membership } from '../core/watchdog.ts'
 import type { Log } from '../edge/log.ts'
 import type { Beats } from './beats.ts'
 import type { Observation } from './observe.ts'
@@ -34,6 +39,7 @@ export function selfStopTeller({ observation, beats, now, log }: SelfStopOptions
   const told = new Map<NodeName, readonly NodeName[]>()
   const stopped = new Set<NodeName>()
   let members = membersAmong([])
+  let replicas: readonly string[] = []
   let madeAt = -Infinity
   let toldAt = -Infinity
   let warned = ''
@@ -47,13 +53,14 @@ export function selfStopTeller({ observation, beats, now, log }: SelfStopOptions
         const beat = beats.heard(name)
         if (beat === undefined || known(name) === undefined) continue
         beats.permits(name, beat.boot, isRevoked(beat.boot, open.get(name)) ? 'revoked' : 'permitted')
+        mayDisarm(name, beat)
         if (beat.permit !== 'gave up') stopped.delete(name)
         else if (!stopped.has(name)) {
           stopped.add(name)
           log.warn({ node: name }, 'the node has given up its workloads, for want of a permit')
         }
       }
-      if (told.size === 0 && policies.every(({ giveUp }) => giveUp === 'never')) return
+      if (told.size === 0 && [...open.values()].every(({ status }) => status.revoked === undefined) && policies.every(({ giveUp }) => giveUp === 'never')) return
       const revoked = [...open.values()].filter((incident) => isRevoked(incident.boot, incident)).map(({ nodeName, boot }): NodeBoot => ({ node: nodeName, boot }))
       const text = JSON.stringify(revoked)
       if (text === warned && now() - toldAt < tellEvery) return
@@ -65,8 +72,16 @@ export function selfStopTeller({ observation, beats, now, log }: SelfStopOptions
         const node = known(name)
         if (node !== undefined) tell(node, acting)
       }
-      warn(revoked)
+      warn(revoked, open)
     },
+  }
+
+  function mayDisarm(name: NodeName, { boot, watchdog }: BeatSeen): void {
+    const row = observation.row(name)
+    const kept = row?.record?.watchdog
+    // A record that is being written may be of before it asked.
+    if (watchdog?.disarm === undefined || kept === undefined || observation.seen.self.term === undefined || row?.busy.has(`record ${name}`) === true) return
+    if (kept.state === 'unarmed' && sameBoot(kept.boot, boot)) beats.say(name, { say: 'disarm', boot, disarm: watchdog.disarm })
   }
 
   function known(name: NodeName): NodeSeen | undefined {
@@ -85,20 +100,47 @@ export function selfStopTeller({ observation, beats, now, log }: SelfStopOptions
       if (beats.agent(name)?.whisperAddress !== undefined) candidates.push({ name, zone: node.zone })
     }
     members = membersAmong(candidates)
+    replicas = [observation.seen.self.replica, ...observation.seen.self.replicas].toSorted()
   }
 
   function tell(node: NodeSeen, policies: readonly Policy[]): void {
     const chosen = policyOf(node, policies)
     const giveUp = 'policy' in chosen && chosen.policy.mode === 'enforce' && chosen.policy.pause === undefined ? chosen.policy.giveUp : 'never'
+    if (giveUp === 'watchdog') return tellWithWatchdog(node)
+    want(node.name, undefined)
     const named = giveUp === 'never' ? [] : members(node.name)
     told.set(node.name, named)
     beats.say(node.name, { say: 'self-stop', node: node.name, giveUp, members: named.flatMap((name) => beats.agent(name)?.whisperAddress ?? []) })
   }
 
+  /** Of the members that are on record last; until there are any it gives up as it would without a watchdog. */
+  function tellWithWatchdog({ name, record, beat }: NodeSeen): void {
+    const wanted = members(name)
+    want(name, { agents: wanted, replicas })
+    const kept = record?.watchdog !== undefined && beat !== undefined && sameBoot(record.watchdog.boot, beat.boot) ? record.watchdog : undefined
+    const membership = kept?.memberships.at(-1)
+    const named = membership?.agents ?? wanted
+    told.set(name, [...new Set([...named, ...kept?.memberships.flatMap(({ agents }) => agents) ?? []])])
+    const addresses = named.map((member) => beats.agent(member)?.whisperAddress ?? '')
+    beats.say(name, membership === undefined ? { say: 'self-stop', node: name, giveUp: 'stop', members: addresses.filter((address) => address !== '') }
+      : { say: 'self-stop', node: name, giveUp: 'watchdog', members: addresses, membership })
+  }
+
+  /** For the leader's record of it. */
+  function want(name: NodeName, membership: Omit<Membership, 'epoch'> | undefined): void {
+    const row = observation.row(name)
+    if (row !== undefined) row.members = membership
+  }
+
   /** Every agent, also where nothing is revoked: one that was never told can permit nobody. */
-  function warn(revoked: readonly NodeBoot[]): void {
+  function warn(revoked: readonly NodeBoot[], open: ReadonlyMap<NodeName, Incident>): void {
     const lists = new Map<NodeName, NodeBoot[]>()
-    for (const one of revoked) for (const member of told.get(one.node) ?? []) lists.set(member, [...lists.get(member) ?? [], one])
-    for (const name of beats.nodes()) beats.say(name, { say: 'revoked', boots: lists.get(name) ?? [] })
+    for (const one of revoked) {
+      // Whoever led before may have told it of others than we would.
+      const recorded = open.get(one.node)?.status.revoked?.watchdog.memberships.flatMap(({ agents }) => agents) ?? []
+      for (const member of new Set([...told.get(one.node) ?? [], ...recorded])) lists.set(member, [...lists.get(member) ?? [], one])
+    }
+    const { term } = observation.seen.self
+    for (const name of beats.nodes()) beats.say(name, { say: 'revoked', ...(term === undefined ? {} : { term }), boots: lists.get(name) ?? [] })
   }
 }

@@ -11,6 +11,7 @@ import { auditOf, readingsOf, sameMachine } from './proof.ts'
 import { openOf, type Survey } from './survey.ts'
 import { isGuarded } from './unclean.ts'
 import { strainsOf, type Strain } from './vitals.ts'
+import { sameWatchdog, watchdogKept } from './watchdog.ts'
 
 /** An audit that did not verify a path is repeated so often. */
 const auditAgain: Ms = 15_000
@@ -38,7 +39,7 @@ export function audits(on: Survey): (Look | RecordDeed)[] {
     // What a device says counts as an audit only of a boot that is beating.
     if (beat === undefined || on.now - beat.at >= beatsWithin || node.gone === true) continue
     const proven = drills.get(node.name) ?? none
-    if ((audited(node, beat, proven) && !outgrown(node, on.now) && gateStands(node, beat, on.now) && strainsStand(node, beat) && keptUp(node, turnAt)) || inIncident(on.open, node, beat)) continue
+    if ((audited(node, beat, proven) && !outgrown(node, on.now) && gateStands(node, beat, on.now) && strainsStand(node, beat) && sameWatchdog(node.record?.watchdog, watchdogKept(node, beat)) && keptUp(node, turnAt)) || inIncident(on.open, node, beat)) continue
     const probeDue = duePort(node, beat, on.now)
     if (probeDue !== undefined) offer(probes, free.probes, { node, beat, askedAt: probeDue, again: false })
     let asked = probeDue === undefined
@@ -271,7 +272,8 @@ function auditRecord(node: NodeSeen, beat: BeatSeen, lies: readonly Lie[], drill
   const port = probe === undefined ? {} : { probe: { boot: beat.boot, answered: probe.word === 'answered', at: '' } }
   const gate = gateKept(node, beat, now)
   const strains = strainsKept(node, beat)
-  const record = { nodeUid: node.uid, boot: beat.boot, machine: node.machine, paths, ...port, ...(gate === undefined ? {} : { gate }), ...(strains === undefined ? {} : { strains }) }
+  const watchdog = watchdogKept(node, beat)
+  const record = { nodeUid: node.uid, boot: beat.boot, machine: node.machine, paths, ...port, ...(gate === undefined ? {} : { gate }), ...(strains === undefined ? {} : { strains }), ...(watchdog === undefined ? {} : { watchdog }) }
   return node.record !== undefined && sameFacts(node.record, record) ? [] : [{ do: 'record', node: node.name, record }]
 }
 
@@ -312,7 +314,7 @@ function identityOf(node: NodeSeen, method: Method, last: Reading | undefined, d
 
 /** Records without their times: one is written only when a fact changes. */
 function sameFacts(one: Omit<NodeRecord, 'resourceVersion'>, other: Omit<NodeRecord, 'resourceVersion'>): boolean {
-  return one.nodeUid === other.nodeUid && (one.gate === undefined || one.gate === other.gate) && sameStrains(one.strains, other.strains) && one.boot === other.boot && one.machine === other.machine
+  return one.nodeUid === other.nodeUid && (one.gate === undefined || one.gate === other.gate) && sameStrains(one.strains, other.strains) && sameWatchdog(one.watchdog, other.watchdog) && one.boot === other.boot && one.machine === other.machine
     && one.probe?.boot === other.probe?.boot && one.probe?.answered === other.probe?.answered
     && one.paths.length === other.paths.length && one.paths.every((path, index) => samePath(path, other.paths[index]))
 }

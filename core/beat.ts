@@ -3,6 +3,7 @@
 import type { Boot, Ms, NodeName } from './model.ts'
 import type { GiveUp, MemberSays } from './self-stop.ts'
 import type { Vitals } from './vitals.ts'
+import type { Membership, WatchdogSaid } from './watchdog.ts'
 
 export type Goodbye = 'restart' | 'reboot' | 'shutdown'
 
@@ -33,6 +34,14 @@ export type AgentWord =
   | { readonly say: 'goodbye'; readonly why: Goodbye }
   | Answer
   | Witness
+  /** Said again when anything of it changes. */
+  | WatchdogWord
+  /** A member's: these boots it permits no more. The answer to a leader's `revoked`. */
+  | { readonly say: 'revokes'; readonly boots: readonly NodeBoot[] }
+
+export interface WatchdogWord extends WatchdogSaid {
+  readonly say: 'watchdog'
+}
 
 /** The answer to a challenge: the nonce and this boot, sealed with the key that the replica it was asked for once gave
  *  this agent. No seal: that replica never gave one. */
@@ -117,6 +126,8 @@ export type ReplicaWord =
   | GateWord
   | SelfStopWord
   | RevokedWord
+  /** Your watchdog stands on record as unarmed, as you asked by this number: close it. */
+  | { readonly say: 'disarm'; readonly boot: Boot; readonly disarm: number }
 
 /** Whether workloads may start on the node in this boot: said by every replica to its agents after the first beat of a link, and whenever it
  *  changes. An agent goes by the word of those that lead. */
@@ -151,13 +162,17 @@ export interface SelfStopWord {
   /** As the API server calls it: members are asked by it, and no link may stand then. */
   readonly node: NodeName
   readonly giveUp: GiveUp
-  /** Where they answer whispers. */
+  /** Where they answer whispers; empty of one that nobody knows. */
   readonly members: readonly string[]
+  /** With a watchdog: who these are, each by its place in that list, and which replicas are. Nobody else's word counts then. */
+  readonly membership?: Membership
 }
 
 /** To a member: all boots that it must not permit. */
 export interface RevokedWord {
   readonly say: 'revoked'
+  /** Of the leader that says so. Who has heard of a later one does not go by it. Undefined: an earlier version, or one that does not lead. */
+  readonly term?: number
   readonly boots: readonly NodeBoot[]
 }
 
@@ -224,6 +239,8 @@ export interface WhisperAnswer {
 /** Agent → member, and back: "may this boot of mine go on?" Nobody but who heard the question knows its nonce. */
 export interface MemberQuestion extends NodeBoot {
   readonly nonce: string
+  /** Who is meant: at its address there may be another one by now. */
+  readonly member?: NodeName
 }
 
 export interface MemberAnswer {

@@ -16,6 +16,8 @@ export interface FenceSaid {
   readonly name: string
   readonly phase: string
   readonly proof?: { readonly kind: string; readonly boot: Boot }
+  /** Whose permit is taken back before anything is proven. */
+  readonly revoked?: { readonly boot: Boot }
 }
 
 export type ColdWord = { readonly clear: true } | { readonly clear: false; readonly reason: string }

@@ -4,11 +4,12 @@
 // speak), or garbage with the reason. Bytes and fields beyond the known ones are ignored for the same reason.
 import type {
   AgentWord, Answer, Beat, BootEnd, Check, CleanReport, GateState, GateWord, Goodbye, Leftover, MemberAnswer, MemberQuestion, NodeBoot, PeerWord, Permit, PermitState, Pressure, Refused,
-  ReplicaWord, RevokedWord, SelfStopWord, StorageWord, Welcome, Whisper, WhisperAnswer, Witness,
+  ReplicaWord, RevokedWord, SelfStopWord, StorageWord, WatchdogWord, Welcome, Whisper, WhisperAnswer, Witness,
 } from './beat.ts'
-import { decoded, flag, isFields, list, maybeOneOf, maybeText, oneOf, readJson, text, version, whole, wrong, type Fields, type Read } from './frame-json.ts'
+import { decoded, flag, isFields, list, maybeOneOf, maybeText, maybeWhole, oneOf, readJson, text, version, whole, wrong, type Fields, type Read } from './frame-json.ts'
 import type { GiveUp, MemberSays } from './self-stop.ts'
 import type { Vitals } from './vitals.ts'
+import type { Membership } from './watchdog.ts'
 
 export { frameLimit, type Read } from './frame-json.ts'
 
@@ -66,7 +67,7 @@ export function memberFrame(word: MemberQuestion | MemberAnswer): Uint8Array {
 }
 
 export function readMemberQuestion(frame: Uint8Array): Read<MemberQuestion> {
-  return readJson(frame, (say, fields) => (say === 'may-run' ? { nonce: text(fields, 'nonce'), ...nodeBoot(fields) } : undefined), whisperLimit)
+  return readJson(frame, (say, fields) => (say === 'may-run' ? { nonce: text(fields, 'nonce'), ...nodeBoot(fields), ...maybeText(fields, 'member') } : undefined), whisperLimit)
 }
 
 export function readMemberAnswer(frame: Uint8Array): Read<MemberAnswer> {
@@ -210,6 +211,10 @@ function agentWord(say: string, fields: Fields): AgentWord | undefined {
       return { say, nonce: text(fields, 'nonce'), boot: text(fields, 'boot'), ...maybeText(fields, 'seal') } satisfies Answer
     case 'witness':
       return { say, ...hearing(fields) } satisfies Witness
+    case 'watchdog':
+      return watchdogWord(fields)
+    case 'revokes':
+      return { say, boots: nodeBoots(fields) }
     default: // not a union: what the other end said
       return undefined
   }
@@ -233,6 +238,8 @@ function replicaWord(say: string, fields: Fields): ReplicaWord | undefined {
       return selfStopWord(fields)
     case 'revoked':
       return revokedWord(fields)
+    case 'disarm':
+      return { say, boot: text(fields, 'boot'), disarm: whole(fields, 'disarm') }
     default: // not a union: what the other end said
       return undefined
   }
@@ -285,7 +292,7 @@ function gateWord(fields: Fields): GateWord {
   }
 }
 
-const giveUps = ['never', 'stop'] as const satisfies readonly GiveUp[]
+const giveUps = ['never', 'stop', 'watchdog'] as const satisfies readonly GiveUp[]
 /** A leader names ten; twice that, for one of the next version. */
 const mostMembers = 20
 /** Of a member: each node that is cut off has ten. */
@@ -295,17 +302,45 @@ function selfStopWord(fields: Fields): SelfStopWord {
   return {
     say: 'self-stop', node: text(fields, 'node'), giveUp: giveUps.find((word) => word === fields.of['giveUp']) ?? 'never',
     members: list(fields, 'members', mostMembers).map((address) => (typeof address === 'string' && address.length <= longestAddress ? address : wrong(fields, 'members', 'addresses', ''))),
+    ...(fields.of['membership'] === undefined ? {} : { membership: membership(fields) }),
+  }
+}
+
+function membership(fields: Fields): Membership {
+  const of = fields.of['membership']
+  const each: Fields = { of: isFields(of) ? of : {} }
+  const read = { epoch: whole(each, 'epoch'), agents: names(each, 'agents', mostMembers), replicas: names(each, 'replicas', mostReplicas) }
+  if (each.fault !== undefined) fields.fault ??= `membership: ${each.fault}`
+  return read
+}
+
+function names(fields: Fields, name: string, most: number): readonly string[] {
+  return list(fields, name, most).map((one) => (typeof one === 'string' && one.length <= 256 ? one : wrong(fields, name, 'names', '')))
+}
+
+const watchdogStates = ['armed', 'unarmed'] as const
+const machineKinds = ['real', 'virtual', 'unknown'] as const
+
+function watchdogWord(fields: Fields): WatchdogWord {
+  const panic = fields.of['panic']
+  return {
+    say: 'watchdog', state: oneOf(fields, 'state', watchdogStates), identity: text(fields, 'identity', 64), timeout: whole(fields, 'timeout', 86_400_000),
+    panic: typeof panic === 'number' && Number.isInteger(panic) ? panic : wrong(fields, 'panic', 'a whole number', 0), machine: oneOf(fields, 'machine', machineKinds),
+    epoch: whole(fields, 'epoch'), ...maybeText(fields, 'why'), ...maybeWhole(fields, 'disarm'),
   }
 }
 
 function revokedWord(fields: Fields): RevokedWord {
-  const boots = list(fields, 'boots', mostRevoked).map((of) => {
+  return { say: 'revoked', ...maybeWhole(fields, 'term'), boots: nodeBoots(fields) }
+}
+
+function nodeBoots(fields: Fields): readonly NodeBoot[] {
+  return list(fields, 'boots', mostRevoked).map((of) => {
     const each: Fields = { of: isFields(of) ? of : {} }
     const read = nodeBoot(each)
     if (each.fault !== undefined) fields.fault ??= `boots: ${each.fault}`
     return read
   })
-  return { say: 'revoked', boots }
 }
 
 function nodeBoot(fields: Fields): NodeBoot {

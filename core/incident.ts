@@ -2,6 +2,7 @@
 // here is believed to be still true of the world without looking again.
 import type { Boot, Method, Ms, NodeName } from './model.ts'
 import type { Policy } from './policy.ts'
+import type { WatchdogKept } from './watchdog.ts'
 
 export interface Incident {
   readonly name: string
@@ -53,6 +54,8 @@ export interface IncidentStatus {
   /** Pods of a node that a person wants fenced, and that answered, were asked to go in good order first. */
   readonly eviction?: Eviction
   readonly proof?: ProofRecord
+  /** Its boot's permit is taken back, so that its own watchdog ends it. */
+  readonly revoked?: Revocation
   /** Proofs that do not stand any more: shown false by the fenced boot's own answer, or lapsed. */
   readonly voided: readonly Voided[]
   /** Of a drill: what came of switching off. */
@@ -141,6 +144,13 @@ export interface ProofRecord {
   /** Of each method's configuration when it proved, in the same order: what another configuration says proves nothing. */
   readonly digests?: readonly string[]
   readonly evidence: readonly Evidence[]
+}
+
+/** By value, read live when it was written: what the NodeRecord says of it later is of no weight. */
+export interface Revocation {
+  readonly boot: Boot
+  readonly at: string
+  readonly watchdog: WatchdogKept
 }
 
 export interface Voided {

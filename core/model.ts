@@ -3,6 +3,8 @@
 import type { Incident } from './incident.ts'
 import type { BootEnd, CleanReport, GateState, Goodbye, PermitState, Pressure, StorageWord } from './beat.ts'
 import type { Strain, Vitals } from './vitals.ts'
+import type { NodeBoot } from './beat.ts'
+import type { Membership, WatchdogKept, WatchdogSaid } from './watchdog.ts'
 
 export type Ms = number
 export type NodeName = string
@@ -88,6 +90,8 @@ export interface NodeSeen {
   /** A crash kernel's word from its address: the first one since it last beat. */
   readonly dump?: { readonly since: Ms }
   readonly record?: NodeRecord
+  /** Whom this replica would name to it as members, where its watchdog is wanted. */
+  readonly members?: Omit<Membership, 'epoch'> | undefined
   /** So long what the record says of its paths holds, by the audit's turns. Undefined: no turn came to its end yet. */
   readonly auditedUntil?: Ms | undefined
   /** The newest readings of each method, oldest first, this process's own. */
@@ -146,6 +150,10 @@ export interface BeatSeen {
   readonly pressure?: Pressure
   readonly storage?: StorageWord
   readonly vitals?: Vitals
+  /** Undefined: its agent has told of none in this boot. */
+  readonly watchdog?: WatchdogSaid
+  /** As a member of other nodes: what its agent said last that it permits no more. */
+  readonly revokes?: { readonly at: Ms; readonly boots: readonly NodeBoot[] }
   /** How the boot before this one ended, as its agent tells. */
   readonly before?: BootEnd
   readonly clean?: CleanSeen
@@ -252,6 +260,7 @@ export interface NodeRecord {
   readonly gate?: GateKept
   /** Its vitals that are beyond their limits. Undefined: none was ever told. */
   readonly strains?: readonly Strain[]
+  readonly watchdog?: WatchdogKept
 }
 
 /** `off`: the operator wants none there. `absent`: it is wanted, and the runtime does not ask. */

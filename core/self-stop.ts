@@ -11,14 +11,14 @@
 // A node that has given up takes workloads again by the leader's word or the API server's. Its members' is not enough for that: what it
 // ran may have been given to others while nobody could tell it.
 import { outOfServiceKey } from './clear.ts'
-import type { ClusterSaid } from './cold-start.ts'
+import type { ClusterSaid, FenceSaid } from './cold-start.ts'
 import type { Exemptions } from './gate.ts'
 import { isPartial, type Incident } from './incident.ts'
 import { sameBoot, type Boot, type Ms, type NodeName } from './model.ts'
 import { isOfTheApi, type ContainerSeen } from './mounts.ts'
 
 /** What the policy has a node do that nobody permits to run workloads. */
-export type GiveUp = 'never' | 'stop'
+export type GiveUp = 'never' | 'stop' | 'watchdog'
 
 /** So long one word permits. The leader's comes with every fifth beat: three in a row may get lost. */
 export const permitSpan: Ms = 20_000
@@ -39,24 +39,26 @@ export interface Standing {
   readonly until: Ms
   /** When the latest word was asked for that took its permit back. */
   readonly revokedAt: Ms
+  /** When the latest word was asked for that gave it one. An agent that begins has heard none. */
+  readonly permittedAt: Ms
   readonly gaveUp?: { readonly at: Ms; readonly reason: string }
 }
 
 /** Of an agent that begins: whoever permitted before is not known, and has one span to speak. */
 export function standingSince(now: Ms): Standing {
-  return { until: now + permitSpan, revokedAt: -Infinity }
+  return { until: now + permitSpan, revokedAt: -Infinity, permittedAt: -Infinity }
 }
 
 export function standingAfter(standing: Standing, { from, askedAt, says }: PermitHeard): Standing {
-  const { until, revokedAt, gaveUp } = standing
+  const { until, revokedAt, permittedAt, gaveUp } = standing
   if (says === 'revoked') {
     // What was asked for after it speaks of later.
     const newer = until - permitSpan > askedAt
     return { ...standing, revokedAt: Math.max(revokedAt, askedAt), until: newer ? until : Math.min(until, askedAt) }
   }
   if (askedAt <= revokedAt) return standing
-  if (gaveUp === undefined) return { ...standing, until: Math.max(until, askedAt + permitSpan) }
-  return from === 'members' || askedAt <= gaveUp.at ? standing : { revokedAt, until: askedAt + permitSpan }
+  if (gaveUp === undefined) return { ...standing, until: Math.max(until, askedAt + permitSpan), permittedAt: Math.max(permittedAt, askedAt) }
+  return from === 'members' || askedAt <= gaveUp.at ? standing : { revokedAt, until: askedAt + permitSpan, permittedAt: askedAt }
 }
 
 export type SelfStop = 'run' | 'ask' | 'give up'
@@ -64,6 +66,12 @@ export type SelfStop = 'run' | 'ask' | 'give up'
 export function selfStop({ until, gaveUp }: Standing, now: Ms): SelfStop {
   if (gaveUp !== undefined || now >= until) return 'give up'
   return now >= until - askAhead ? 'ask' : 'run'
+}
+
+/** Whether its watchdog may be fed. Not by the span that an agent has when it begins: one that is started again and again would have it for
+ *  ever. Past the permit there is time to stop what runs; then nobody feeds it any more, whatever came of that. */
+export function mayFeed({ permittedAt, revokedAt }: Standing, now: Ms): boolean {
+  return permittedAt > revokedAt && now < permittedAt + gaveUpWithin
 }
 
 /** Its permit was taken back, and not only left to run out. */
@@ -94,7 +102,7 @@ export function mostPermit({ agents, replicas, named }: MembersHeard): boolean {
   return !all.includes('revoked') && agents.includes('permitted') && permitting * 2 > named
 }
 
-/** A proof stands that this very boot cannot write: others may write by now what it would. One of some volumes alone leaves the machine its
+/** A proof stands that this very boot cannot write, or is being made of its watchdog: others may write by now what it would. One of some volumes alone leaves the machine its
  *  permit: what it runs beside them is its own. */
 export function isRevoked(boot: Boot, incident: Pick<Incident, 'status'> | undefined): boolean {
   return incident !== undefined && takesPermit(boot, incident.status)
@@ -106,7 +114,9 @@ export function clusterSays(boot: Boot, { bootId, taints, fences }: ClusterSaid)
   return taints.includes(outOfServiceKey) || fences.some((fence) => takesPermit(boot, fence)) ? 'revoked' : 'permitted'
 }
 
-function takesPermit(boot: Boot, { phase, proof }: { readonly phase: string; readonly proof?: { readonly kind: string; readonly boot: Boot } }): boolean {
+function takesPermit(boot: Boot, { phase, proof, revoked }: Omit<FenceSaid, 'name'>): boolean {
+  // Before a proof nothing was given away: once the need is over it may run again.
+  if (revoked !== undefined && phase !== 'Final' && phase !== 'Done' && sameBoot(revoked.boot, boot)) return true
   return proof !== undefined && phase !== 'Final' && !isPartial(proof) && sameBoot(proof.boot, boot)
 }
 

@@ -1,6 +1,7 @@
 // The agent in a cluster: one on every node, whatever taints it bears, because a quarantined node returns by its word alone.
 // It looks and does not touch: no capability, no privilege, the host's folders read-only but for one of its own, and, where the installation
-// wants it, the control groups, in which it stops what a runtime does not, and the host's mount namespace, in which it cleans up. That keeps faults of
+// wants it, the control groups, in which it stops what a runtime does not, and the host's mount namespace, in which it cleans up; privileged only
+// where it may arm the watchdog of its machine. That keeps faults of
 // ours small; it does not hold whoever has taken the agent over, because the runtime's socket alone is as much as root on that node.
 import { tolerateGate } from '../core/gate.ts'
 import type { Manifest } from './manifest.ts'
@@ -63,7 +64,7 @@ function podSpec(values: Values): object {
  *  change the root, to unmount. The profile that runtimes confine containers by forbids the first. */
 const entering = { capabilities: { drop: ['ALL'], add: ['SYS_ADMIN', 'SYS_CHROOT', 'SYS_PTRACE'] }, appArmorProfile: { type: 'Unconfined' } } as const
 
-function container({ image, namespace, agentNamespace, beatsPort, whisperPort, kubeletRoot, gate, gateExemptNamespaces, freezer, cleanUp, storage }: Values): object {
+function container({ image, namespace, agentNamespace, beatsPort, whisperPort, kubeletRoot, gate, gateExemptNamespaces, freezer, cleanUp, watchdog, storage }: Values): object {
   return {
     name: 'agent', image,
     command: ['/holdfast/node', '/holdfast/agent.mjs'],
@@ -88,7 +89,10 @@ function container({ image, namespace, agentNamespace, beatsPort, whisperPort, k
     resources: { requests: { cpu: '10m', memory: '64Mi' }, limits: { memory: '192Mi' } },
     // Root, for what only root may open (the machine's UUID, kubelet's folder, the runtime's two sockets), and without any capability.
     // Mount tables of other processes may be read by anybody who sees their numbers, so the host's process table need not be ours.
-    securityContext: { runAsUser: 0, allowPrivilegeEscalation: false, readOnlyRootFilesystem: true, ...(cleanUp === 'on' ? entering : { capabilities: { drop: ['ALL'] } }) },
+    // A device of the host is given to no container that is not privileged, whatever it mounts.
+    securityContext: {
+      runAsUser: 0, readOnlyRootFilesystem: true, ...(watchdog === 'on' ? { privileged: true } : { allowPrivilegeEscalation: false, ...(cleanUp === 'on' ? entering : { capabilities: { drop: ['ALL'] } }) }),
+    },
     volumeMounts: [
       { name: 'proc', mountPath: '/host/proc', readOnly: true, mountPropagation: 'HostToContainer' },
       // Pods' volumes and staging mounts are mounted below. Without propagation this container would keep its own copies of those

@@ -27,6 +27,9 @@ export interface Values {
   /** Whether agents may freeze what a runtime does not stop, where a policy has nodes give up: for that the host's control groups are theirs
    *  to write. */
   readonly freezer: 'on' | 'off'
+  /** Whether agents may arm the watchdogs of their machines, where a policy has nodes give up by them. No pod is given such a device but one that is
+   *  privileged. */
+  readonly watchdog: 'on' | 'off'
   /** Storage that each agent probes: portals as `tcp://host:port`, and mount points of the host (for these it must be let in, as for `cleanUp`). */
   readonly storage: readonly string[]
   /** The namespace whose pods may read metrics. */
@@ -49,6 +52,7 @@ export const usualValues: Values = {
   gateExemptNamespaces: ['kube-system'],
   cleanUp: 'off',
   freezer: 'off',
+  watchdog: 'off',
   storage: [],
   monitoringNamespace: 'monitoring',
   stamps: true,

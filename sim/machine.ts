@@ -7,6 +7,7 @@ import type { Chance } from './chance.ts'
 import { mountInfo, type Mount } from './mounts.ts'
 import type { Host } from './network.ts'
 import { startProcess, type Process } from './process.ts'
+import { createWatchdog, type SimulatedWatchdog, type WatchdogPlan } from './watchdog.ts'
 
 export interface MachineSettings {
   readonly name: string
@@ -15,6 +16,8 @@ export interface MachineSettings {
   machineId: string
   /** From power on to pid 1. */
   readonly bootTime: readonly [Ms, Ms]
+  /** It has none unless said. `virtual`: it can be made to stand still with its watchdog, and its processor says so. */
+  readonly watchdog?: WatchdogPlan
 }
 
 export interface BootIdentity {
@@ -35,6 +38,7 @@ export interface Machine {
   /** The boot under way. Undefined while off or booting. */
   boot(): BootIdentity | undefined
   readonly mounts: Map<string, Mount>
+  readonly watchdog: SimulatedWatchdog
   /** Names in the kubelet's pods folder: on disk, so they outlive a boot. */
   readonly podFolders: Set<string>
   /** Files that outlive a boot. */
@@ -43,8 +47,9 @@ export interface Machine {
   powerOn(bootTime?: Ms): void
   /** All at once: processes, mounts, packets not yet sent. */
   powerOff(): void
-  /** The kernel stands still, the packets it had sent and the writes that had left it do not. */
-  freeze(): void
+  /** The kernel stands still, the packets it had sent and the writes that had left it do not. `paused`: and its hardware with it, as a virtual
+   *  machine's does that is moved, or that somebody stops. */
+  freeze(paused?: 'paused'): void
   thaw(): void
   /** A virtual machine written to disk: its device reads off, and the same boot goes on when it is switched on. Power off ends
    *  what was saved. */
@@ -93,6 +98,11 @@ export function createMachine(
     stuck: () => stuck,
     boot: () => boot,
     mounts: new Map(),
+    watchdog: createWatchdog(world, settings.watchdog, () => {
+      note('watchdog resets the machine', { node: name })
+      machine.powerOff()
+      machine.powerOn()
+    }),
     podFolders: new Set(),
     disk: new Map(),
     powerOn(bootTime) {
@@ -123,6 +133,7 @@ export function createMachine(
       stuck = false
       slowness = undefined
       boot = undefined
+      machine.watchdog.powerOff()
       // Before the processes die: a kernel without power closes nobody's sockets.
       kernel()
       for (const process of processes.keys()) process.kill()
@@ -131,8 +142,9 @@ export function createMachine(
       host.ports.clear()
       note('machine lost its power', { node: name })
     },
-    freeze() {
+    freeze(paused) {
       if (state !== 'running' || frozen) return
+      if (paused !== undefined) machine.watchdog.stand()
       for (const run of stops) run()
       frozen = true
       kernel()
@@ -142,13 +154,14 @@ export function createMachine(
     thaw() {
       if (!frozen || hibernated) return
       frozen = false
+      machine.watchdog.goOn()
       kernel()
       note('machine thawed', { node: name })
       for (const process of processes.keys()) process.resume('freeze')
     },
     hibernate() {
       if (state !== 'running') return
-      machine.freeze()
+      machine.freeze('paused')
       hibernated = true
       note('machine hibernated', { node: name })
     },
@@ -209,6 +222,8 @@ export function createMachine(
         case 'uptime': return `${((world.now() - boot.at) / 1000 + 3).toFixed(2)} 0.00\n`
         case 'machine': return `${settings.machineId}\n`
         case 'mounts': return mountInfo(machine.mounts.values())
+        case 'panic': return `${settings.watchdog?.panic ?? 0}\n`
+        case 'cpuinfo': return `processor\t: 0\nflags\t\t: fpu vme${settings.watchdog?.virtual === true ? ' hypervisor' : ''} lahf_lm\n`
         case 'pressure-cpu': case 'pressure-memory': case 'pressure-io': return 'some avg10=0.00 avg60=0.00 avg300=0.00 total=0\n'
       }
     },

@@ -131,7 +131,7 @@ export async function createWorld(wanted: Partial<WorldSettings> & Pick<WorldSet
   for (const [index, name] of names.entries()) {
     const own = chance.fork(name)
     const machine = createMachine(clock, own.fork('machine'), network.addHost(name, settings.nodeAddress(index)), {
-      name, zone: `zone-${(index % settings.zones) + 1}`, machineId: uuid(own.fork('board')), bootTime: settings.bootTime,
+      name, zone: `zone-${(index % settings.zones) + 1}`, machineId: uuid(own.fork('board')), bootTime: settings.bootTime, ...(settings.watchdog === undefined ? {} : { watchdog: settings.watchdog }),
     }, note)
     const built = switchesOf(settings.power, { node: name, index, zone: index % settings.zones })
     switches.set(name, built)

@@ -43,6 +43,7 @@ export function agentHost({ machine, process, token }: ContainerRun, place: Agen
       load: (name) => now(() => machine.disk.get(`agent/${name}`)),
       save: (name, text) => now(() => void machine.disk.set(`agent/${name}`, text)),
     },
+    watchdog: machine.watchdog.forProcess(process),
     read: (file) => now(() => (file === 'token' ? token() : machine.read(file))),
     podFolders: () => now(() => [...machine.podFolders]),
     containers: async (span) => {

@@ -140,7 +140,7 @@ export function createLevers({ clock, network, truth, nodes, replicas, feeds }: 
       const { id } = moved.boot() ?? {}
       if (id === undefined || moved.frozen()) return
       truth.note('machine migrates', { node: name, still })
-      moved.freeze()
+      moved.freeze('paused')
       clock.after(still, () => {
         if (moved.boot()?.id === id) moved.thaw()
       })

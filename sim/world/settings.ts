@@ -8,6 +8,7 @@ import type { AttacherSettings } from '../attacher.ts'
 import type { ControlLoopSettings } from '../controllers/control-loops.ts'
 import type { DevicePlan, DeviceTiming } from '../device.ts'
 import type { Weather } from '../network.ts'
+import type { WatchdogPlan } from '../watchdog.ts'
 import type { Power } from './power.ts'
 import type { StartReplica } from './replica-place.ts'
 
@@ -39,6 +40,8 @@ export interface WorldSettings {
   readonly withWorkload: boolean
   /** From power on to pid 1; the first boot of all is quick. */
   readonly bootTime: readonly [Ms, Ms]
+  /** Of every machine; none unless said. */
+  readonly watchdog?: WatchdogPlan
   /** What stands between the mains and the machines. */
   readonly power: Power
   /** Controllers of machines: their feed, their pace. */

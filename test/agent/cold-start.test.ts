@@ -21,6 +21,13 @@ test('what the API server says is read with its taints and its incidents', () =>
   assert.equal(said({ ...node, spec: { taints: [{ key: 'a', effect: 'NoSchedule' }] } }, fences(fence('Final'))), { bootId: 'b007-0001', taints: ['a'], fences: [{ name: 'node-1-abc-1', phase: 'Final' }] })
 })
 
+const revoked = (value: unknown) => fences({ ...fence(), status: { phase: 'Running', revoked: value } })
+
+test('a permit that was taken back is read, and one that cannot be read is no word at all', () => {
+  assert.equal(said(node, revoked({ boot: 'b007-0001/4711', at: 'then' })), { bootId: 'b007-0001', taints: [], fences: [{ name: 'node-1-abc-1', phase: 'Running', revoked: { boot: 'b007-0001/4711' } }] })
+  for (const odd of [{}, null, 'yes', { boot: 7 }]) assert.ok('failed' in said(node, revoked(odd)))
+})
+
 test('an incident without a status is one that has just begun', () => {
   assert.equal(said(node, fences(fence())), { bootId: 'b007-0001', taints: [], fences: [{ name: 'node-1-abc-1', phase: 'New' }] })
 })

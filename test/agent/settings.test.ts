@@ -44,14 +44,18 @@ test('the program that looks at the vitals is beside this one, and is not starte
   assert.is(settings({ HOLDFAST_VITALS: 'off' }).vitals, undefined)
 })
 
+test('the watchdog is the first one unless another is said', () => {
+  assert.equal([settings().watchdog, settings({ HOLDFAST_WATCHDOG: '/dev/watchdog1' }).watchdog], ['/dev/watchdog0', '/dev/watchdog1'])
+})
+
 test('every fault is named at once', () => {
   const read = readEnvironment({
     HOLDFAST_WHISPER_PORT: 'seventy', HOLDFAST_KUBELET_ROOT: 'kubelet', HOLDFAST_LOG_LEVEL: 'loud', HOLDFAST_KUBELET_HEALTH: 'https://127.0.0.1:10248',
-    HOLDFAST_GATE: 'ajar', HOLDFAST_GATE_EXEMPT_NAMESPACES: 'a,B_', HOLDFAST_RUNTIME_SOCKET: 'containerd.sock', HOLDFAST_NRI_SOCKET: 'nri', HOLDFAST_RUN: 'run', HOLDFAST_SYS: 'sys', HOLDFAST_VITALS: 'some', HOLDFAST_STORAGE: '/mnt/a, iscsi://a:1, tcp://a',
+    HOLDFAST_GATE: 'ajar', HOLDFAST_GATE_EXEMPT_NAMESPACES: 'a,B_', HOLDFAST_RUNTIME_SOCKET: 'containerd.sock', HOLDFAST_NRI_SOCKET: 'nri', HOLDFAST_RUN: 'run', HOLDFAST_SYS: 'sys', HOLDFAST_VITALS: 'some', HOLDFAST_WATCHDOG: 'watchdog0', HOLDFAST_STORAGE: '/mnt/a, iscsi://a:1, tcp://a',
   })
   assert.ok(!read.ok)
   const faults = read.ok ? [] : read.faults
-  for (const name of ['REPLICAS', 'WHISPER_PORT', 'KUBELET_ROOT', 'LOG_LEVEL', 'KUBELET_HEALTH', 'GATE is', 'GATE_EXEMPT_NAMESPACES: B_', 'RUNTIME_SOCKET', 'NRI_SOCKET', 'RUN is', 'SYS', 'VITALS', 'STORAGE: iscsi://a:1', 'STORAGE: tcp://a is']) assert.ok(faults.some((fault) => fault.includes(`HOLDFAST_${name}`)), name)
+  for (const name of ['REPLICAS', 'WHISPER_PORT', 'KUBELET_ROOT', 'LOG_LEVEL', 'KUBELET_HEALTH', 'GATE is', 'GATE_EXEMPT_NAMESPACES: B_', 'RUNTIME_SOCKET', 'NRI_SOCKET', 'RUN is', 'SYS', 'VITALS', 'WATCHDOG', 'STORAGE: iscsi://a:1', 'STORAGE: tcp://a is']) assert.ok(faults.some((fault) => fault.includes(`HOLDFAST_${name}`)), name)
 })
 
 test.run()

@@ -55,6 +55,7 @@ export interface AgentChange {
   readonly endLeftover: AgentHost['endLeftover']
   readonly runtimeHealth: AgentHost['runtimeHealth']
   readonly vitals: AgentHost['vitals']
+  readonly watchdog: AgentHost['watchdog']
   readonly storage: readonly string[]
   readonly bareStagings: AgentHost['bareStagings']
 }
@@ -62,7 +63,8 @@ export interface AgentChange {
 export const emptyMounts = '22 1 8:1 / / rw,relatime shared:1 - ext4 /dev/sda1 rw\n'
 
 /** A machine whose runtime runs nothing and knows no plugins. */
-export const idleMachine: Pick<AgentHost, 'containers' | 'mountTables' | 'loopDevices' | 'stagedVolume' | 'connectNri' | 'askApi' | 'stopContainer' | 'freezeContainer' | 'endLeftover' | 'bareStagings' | 'runtimeHealth' | 'reachStorage' | 'vitals' | 'secret'> = {
+export const idleMachine: Pick<AgentHost, 'containers' | 'mountTables' | 'loopDevices' | 'stagedVolume' | 'connectNri' | 'askApi' | 'stopContainer' | 'freezeContainer' | 'endLeftover' | 'bareStagings' | 'runtimeHealth' | 'reachStorage' | 'vitals' | 'watchdog' | 'secret'> = {
+  watchdog: { look: async () => undefined, open: () => ({ failed: 'ENOENT' }) },
   runtimeHealth: async () => 'ok', reachStorage: async () => 'reached', vitals: async () => undefined,
   endLeftover: async () => 'nothing can be ended here', bareStagings: async () => [],
   stopContainer: async () => undefined, freezeContainer: async () => undefined, secret: (bytes) => new Uint8Array(bytes),
@@ -115,7 +117,7 @@ export function beatsWorld(): World {
     agent(node, change = {}) {
       const files: TestAgent['files'] = {
         'boot-id': `${change.boot ?? 'b007-0001'}\n`, 'pid-1-stat': `1 (init) S 0 1 1 0 -1 4194560 1 2 3 4 5 6 7 8 20 0 1 0 4711 9 9`,
-        'pressure-cpu': undefined, 'pressure-memory': undefined, 'pressure-io': undefined,
+        panic: '10\n', cpuinfo: 'flags\t\t: fpu vme\n', 'pressure-cpu': undefined, 'pressure-memory': undefined, 'pressure-io': undefined,
         uptime: '100.00 200.00\n', machine: `uuid-of-${node}\n`, mounts: change.mounts ?? emptyMounts, token: change.token ?? `agent ${node} pod-${node}`,
       }
       const disk = change.disk ?? new Map<string, string>()
@@ -132,6 +134,7 @@ export function beatsWorld(): World {
         ...(change.stopContainer === undefined ? {} : { stopContainer: change.stopContainer }), ...(change.freezeContainer === undefined ? {} : { freezeContainer: change.freezeContainer }),
         ...(change.endLeftover === undefined ? {} : { endLeftover: change.endLeftover }), ...(change.bareStagings === undefined ? {} : { bareStagings: change.bareStagings }),
         ...(change.runtimeHealth === undefined ? {} : { runtimeHealth: change.runtimeHealth }),
+        ...(change.watchdog === undefined ? {} : { watchdog: change.watchdog }),
         ...(change.vitals === undefined ? {} : { vitals: change.vitals }),
         secret: (bytes) => Uint8Array.from({ length: bytes }, () => (secrets += 1) % 256),
       }

@@ -108,7 +108,7 @@ function cluster(): Cluster {
       return startAgent({
         clock, chance: () => 0.5, log: silentLog, dialer: network.dialer(node), whispers: network.whispers(node),
         disk: { load: async (name) => disk.get(name), save: async (name, text) => void disk.set(name, text) },
-        read: async (file) => ({ 'boot-id': `b007-000${node.slice(-1)}\n`, 'pid-1-stat': '1 (init) S 0 1 1 0 -1 4194560 1 2 3 4 5 6 7 8 20 0 1 0 4711 9 9', uptime: '100.00 200.00\n', machine: `${node}\n`, mounts: '22 1 8:1 / / rw - ext4 /dev/sda1 rw\n', token: `agent ${node} ${podUid}`, 'pressure-cpu': undefined, 'pressure-memory': undefined, 'pressure-io': undefined }[file]),
+        read: async (file) => ({ 'boot-id': `b007-000${node.slice(-1)}\n`, 'pid-1-stat': '1 (init) S 0 1 1 0 -1 4194560 1 2 3 4 5 6 7 8 20 0 1 0 4711 9 9', uptime: '100.00 200.00\n', machine: `${node}\n`, mounts: '22 1 8:1 / / rw - ext4 /dev/sda1 rw\n', token: `agent ${node} ${podUid}`, 'pressure-cpu': undefined, 'pressure-memory': undefined, 'pressure-io': undefined, panic: undefined, cpuinfo: undefined }[file]),
         podFolders: async () => [], kubeletHealth: async () => 'ok', resolveReplicas: async () => [...addresses], ...idleMachine,
       }, { version: 'test', kubeletRoot: '/var/lib/kubelet', whisperPort: 7_000 })
     },

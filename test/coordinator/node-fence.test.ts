@@ -68,6 +68,7 @@ test('a status is written whole, under the uid and the version it was made from'
     attempts: [attempt, { ...attempt, id: 'a2', endedAt: later, result: 'unknown', reason: 'no answer' }],
     pods: [{ namespace: 'd', name: 'p', uid: 'p1', fate: 'left', reason: 'a DaemonSet pod' }],
     volumes: [{ attachment: 'csi-1', volume: 'pv-1', driver: 'd', fate: 'attached' }],
+    revoked: { boot: 'b/1', at: later, watchdog: { boot: 'b/1', state: 'armed', identity: 'iTCO_wdt', timeout: 30_000, panic: 0, machine: 'real', epoch: 1, memberships: [{ epoch: 1, agents: ['node-2'], replicas: [] }] } },
     holds: [{ because: 'waiting-for-volumes', detail: 'one is left', lifts: 'its release', since: later }],
   })
   assert.equal(written(full), full)

@@ -13,6 +13,7 @@ const facts: Omit<NodeRecord, 'resourceVersion'> = {
     { method: 'pdu', digest: 'd2', boot: 'b/1', state: 'unreachable', identity: 'unproven', at: '2026-01-01T00:00:00.000Z', evidence: 'x'.repeat(9_000) },
   ],
   probe: { boot: 'b/1', answered: true, at: '' }, gate: 'asks', strains: ['disk', 'load'],
+  watchdog: { boot: 'b/1', state: 'armed', identity: 'i6300ESB timer', timeout: 30_000, panic: -1, machine: 'real', epoch: 2, memberships: [{ epoch: 2, agents: ['node-2'], replicas: ['replica-0'] }] },
 }
 const wall = Date.parse('2026-01-31T12:00:00.000Z')
 

@@ -1,13 +1,14 @@
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
 import type { RevokedWord, SelfStopWord } from '../../core/beat.ts'
+import type { WatchdogKept, WatchdogSaid } from '../../core/watchdog.ts'
 import type { Observed, NodeSeen } from '../../core/model.ts'
 import type { Policy } from '../../core/policy.ts'
 import type { Beats } from '../../coordinator/beats.ts'
 import type { Observation, Row } from '../../coordinator/observe.ts'
 import { selfStopTeller } from '../../coordinator/self-stop.ts'
 import { silentLog } from '../../edge/log.ts'
-import { beat, boot, incident, node, now as start, policy, proofRecord, self, seen as seenOf } from '../core/world.ts'
+import { beat, boot, incident, node, now as start, policy, proofRecord, record, self, seen as seenOf } from '../core/world.ts'
 
 const test = suite('self-stop')
 
@@ -22,7 +23,7 @@ function teller() {
   let seen: Observed = seenOf(all())
   let at = start
   const permits = new Map<string, string>()
-  const words = new Map<string, SelfStopWord | RevokedWord>()
+  const words = new Map<string, Parameters<Beats['say']>[1]>()
   // Of the observation only what is seen is asked, and of its rows only what the core sees.
   const observation = { get seen() { return seen }, row: (name: string) => seen.nodes.get(name) } as unknown as Pick<Observation, 'seen' | 'row'> & { row(name: string): Row | undefined }
   const beats: Pick<Beats, 'nodes' | 'heard' | 'agent' | 'permits' | 'say'> = {
@@ -57,7 +58,7 @@ test('each node is told what is asked of it, and where its members answer', () =
   const on = teller()
   on.tell(seenOf(all()))
   assert.equal(on.asked('node-2'), { say: 'self-stop', node: 'node-2', giveUp: 'stop', members: ['node-1:7416', 'node-3:7416', 'node-4:7416'] })
-  assert.equal(on.revoked('node-1'), { say: 'revoked', boots: [] })
+  assert.equal(on.revoked('node-1'), { say: 'revoked', term: 3, boots: [] })
 })
 
 test('a node that no policy selects, or one that is a dry run or paused, is asked for nothing', () => {
@@ -106,6 +107,56 @@ test('that a node has given up is said once, and again when it does so again', (
   assert.equal(on.said, ['{"node":"node-2"} the node has given up its workloads, for want of a permit'])
   for (const nodes of [all(), gaveUp]) on.tell(seenOf(nodes))
   assert.is(on.said.length, 2)
+})
+
+const dogged: Policy = { ...policy, giveUp: 'watchdog' }
+const keptDog = (changes: Partial<WatchdogKept> = {}): WatchdogKept => ({ boot, state: 'armed', identity: 'i6300ESB timer', timeout: 30_000, panic: 0, machine: 'real', epoch: 1, memberships: [{ epoch: 1, agents: ['node-1', 'node-9'], replicas: ['replica-0'] }], ...changes })
+const withDog = (watchdog: WatchdogKept, said: Partial<WatchdogSaid> = {}) => all({ record: record({ watchdog }), beat: beat({ permit: 'running', watchdog: { ...watchdog, ...said } }) })
+
+test('with a watchdog a node is told of the members that stand on its record, and of those alone', () => {
+  const on = teller()
+  on.tell(seenOf(all()), [dogged])
+  assert.equal(on.asked('node-2'), { say: 'self-stop', node: 'node-2', giveUp: 'stop', members: ['node-1:7416', 'node-3:7416', 'node-4:7416'] }, 'none are on record yet')
+  on.tell(seenOf(withDog(keptDog())), [dogged])
+  assert.equal(on.asked('node-2'), { say: 'self-stop', node: 'node-2', giveUp: 'watchdog', members: ['node-1:7416', 'node-9:7416'], membership: keptDog().memberships[0] })
+  on.tell(seenOf(withDog(keptDog({ boot: 'another/1' }))), [dogged])
+  assert.is(on.asked('node-2')?.giveUp, 'stop', 'the record is of another boot')
+})
+
+test('whom this replica would name is told to the record, for as long as a watchdog is wanted', () => {
+  const on = teller()
+  const nodes = all()
+  on.tell(seenOf(nodes), [dogged])
+  assert.equal(nodes[1]?.members, { agents: ['node-1', 'node-3', 'node-4'], replicas: ['replica-0', 'replica-1'] })
+  on.tell(seenOf(nodes), [stopping])
+  assert.is(nodes[1]?.members, undefined)
+})
+
+test('that a permit is revoked is told to everybody whom the node may go by, also by a replica that never told it of them', () => {
+  const memberships = [{ epoch: 1, agents: ['node-1'], replicas: [] }, { epoch: 2, agents: ['node-4'], replicas: [] }]
+  const on = teller()
+  on.tell(seenOf(all(), [incident({ phase: 'Running', revoked: { boot, at: '', watchdog: keptDog({ memberships }) } })]), [policy])
+  assert.equal([names.map((name) => on.revoked(name)?.boots.length), on.permits.get('node-2')], [[1, 0, 0, 1], 'revoked'])
+  on.tell(seenOf(all(), [incident({ phase: 'Done', revoked: { boot, at: '', watchdog: keptDog({ memberships }) } })]), [dogged])
+  assert.equal([names.map((name) => on.revoked(name)?.boots.length), on.permits.get('node-2')], [[0, 0, 0, 0], 'permitted'], 'the need is over')
+})
+
+/** To node-2, which asks to disarm. */
+function answered(watchdog: WatchdogKept, said: Partial<WatchdogSaid>, busy: readonly string[] = [], own = self()): unknown {
+  const on = teller()
+  on.tell(seenOf(withDog(watchdog, said).map((one) => ({ ...one, busy: new Set(busy) })), [], own), [dogged])
+  return on.words.get('node-2 disarm')
+}
+
+test('a watchdog may be closed once it stands on record as unarmed, and nothing is being written there', () => {
+  const unarmed = keptDog({ state: 'unarmed' })
+  assert.equal(answered(unarmed, { state: 'armed', disarm: 2 }), { say: 'disarm', boot, disarm: 2 })
+  assert.is(answered(keptDog(), { disarm: 2 }), undefined, 'armed on record')
+  assert.is(answered(unarmed, { state: 'armed' }), undefined, 'nobody asks')
+  assert.is(answered(keptDog({ state: 'unarmed', boot: 'another/1' }), { state: 'armed', disarm: 2 }), undefined, 'of another boot')
+  assert.is(answered(unarmed, { state: 'armed', disarm: 2 }, ['record node-2']), undefined, 'a record is being written')
+  const { term: _, ...follower } = self()
+  assert.is(answered(unarmed, { state: 'armed', disarm: 2 }, [], follower), undefined, 'this replica does not lead')
 })
 
 test('a replica that cannot trust its own view says nothing new', () => {

@@ -4,6 +4,7 @@ import { audits, turnSoFar } from '../../core/audit.ts'
 import type { Incident, IncidentStatus, ProofRecord } from '../../core/incident.ts'
 import type { NodeSeen, PathAudit } from '../../core/model.ts'
 import type { Strain, Vitals } from '../../core/vitals.ts'
+import type { WatchdogKept } from '../../core/watchdog.ts'
 import { survey } from '../../core/survey.ts'
 import { attempt, beat, boot, incident, method, newBoot, node, now, policy, proofRecord, reading, record, seen, seenOrder, self, silent } from './world.ts'
 
@@ -323,6 +324,22 @@ test('what nobody tells now stays as it was told, and a record that says nothing
   assert.equal(strained(undefined, { disk: 99 }), ['record disk'])
   const first = fresh('node-2', { beat: beat({ vitals: { disk: 99 } }), readings: [reading('on', now - 8_000)] })
   assert.equal(audited([first]).map((one) => (one.do === 'record' ? one.record.strains : one.do)), [['disk']])
+})
+
+const dogged = (changes: Partial<NodeSeen>, kept?: WatchdogKept): string[] => {
+  const of = well({ ...changes, readings: [reading('on', now - 8_000)], record: record(kept === undefined ? {} : { watchdog: kept }) })
+  return audited([of]).map((one) => (one.do === 'record' ? `record ${one.record.watchdog?.state} ${one.record.watchdog?.memberships.map(({ epoch }) => epoch).join()}` : one.do))
+}
+
+test('a watchdog that is wanted, armed, or asked to be let go of goes on record, and once', () => {
+  const watchdog = { state: 'armed', identity: 'i6300ESB timer', timeout: 30_000, panic: 0, machine: 'real', epoch: 1 } as const
+  const members = { agents: ['node-1'], replicas: ['replica-0'] }
+  const kept: WatchdogKept = { boot, ...watchdog, memberships: [{ epoch: 1, ...members }] }
+  assert.equal(dogged({ members }), ['record unarmed 1'])
+  assert.equal(dogged({ members, beat: beat({ watchdog }) }, { ...kept, state: 'unarmed' }), ['record armed 1'])
+  assert.equal(dogged({ members, beat: beat({ watchdog }) }, kept), [])
+  assert.equal(dogged({ members, beat: beat({ watchdog: { ...watchdog, disarm: 1 } }) }, kept), ['record unarmed 1'])
+  assert.equal(dogged({}), [])
 })
 
 // Turns: every path again, while all is well.

@@ -44,6 +44,8 @@ const agentWord: fc.Arbitrary<AgentWord> = fc.oneof(
     pressure: fc.record({ cpu: fc.nat(100), memory: fc.nat(100), io: fc.nat(100) }), vitals,
   }, { requiredKeys: ['say', 'count', 'kubelet'] }),
   fc.record({ say: say('clean'), report }),
+  fc.record({ say: say('watchdog'), state: fc.constantFrom('armed' as const, 'unarmed' as const), identity: text, timeout: fc.nat(86_400_000), panic: fc.integer(), machine: fc.constantFrom('real' as const, 'virtual' as const, 'unknown' as const), epoch: whole, why: text, disarm: whole }, { requiredKeys: ['say', 'state', 'identity', 'timeout', 'panic', 'machine', 'epoch'] }),
+  fc.record({ say: say('revokes'), boots: fc.array(fc.record({ node: text, boot: text }), { maxLength: 5 }) }),
   fc.record({ say: say('goodbye'), why: fc.constantFrom('restart' as const, 'reboot' as const, 'shutdown' as const) }),
   fc.tuple(fc.record({ say: say('answer'), nonce: text, boot: text }), seal).map(([word, more]) => ({ ...word, ...more })),
   fc.tuple(fc.record({ say: say('witness'), id: whole, word: hearing }), boot, seal).map(([word, one, other]) => ({ ...word, ...one, ...other })),
@@ -54,8 +56,9 @@ const replicaWord: fc.Arbitrary<ReplicaWord> = fc.oneof(
   fc.record({ say: say('gate'), boot: text, accepted: fc.boolean(), reason: text, tolerating: fc.array(text.filter((pod) => pod.length <= 64), { maxLength: 5 }) }),
   fc.record({ say: say('refused'), reason: text }),
   fc.record({ say: say('permit'), count, leads: fc.boolean(), span: count, replicas: fc.array(address, { maxLength: mostReplicas }), says: memberSays }, { requiredKeys: ['say', 'count', 'leads', 'span', 'replicas'] }),
-  fc.record({ say: say('self-stop'), node: text, giveUp: fc.constantFrom('never' as const, 'stop' as const), members: fc.array(address, { maxLength: 10 }) }),
-  fc.record({ say: say('revoked'), boots: fc.array(fc.record({ node: text, boot: text }), { maxLength: 5 }) }),
+  fc.record({ say: say('self-stop'), node: text, giveUp: fc.constantFrom('never' as const, 'stop' as const, 'watchdog' as const), members: fc.array(address, { maxLength: 10 }), membership: fc.record({ epoch: whole, agents: fc.array(text, { maxLength: 10 }), replicas: fc.array(text, { maxLength: 3 }) }) }, { requiredKeys: ['say', 'node', 'giveUp', 'members'] }),
+  fc.record({ say: say('revoked'), term: whole, boots: fc.array(fc.record({ node: text, boot: text }), { maxLength: 5 }) }, { requiredKeys: ['say', 'boots'] }),
+  fc.record({ say: say('disarm'), boot: text, disarm: whole }),
   fc.record({ say: say('challenge'), nonce: text }),
   fc.record({ say: say('ask'), id: whole, node: text, address: text, nonce: text }),
   fc.record({ say: say('check'), pods: fc.array(text, { maxLength: 5 }) }),
@@ -85,7 +88,7 @@ test('every word between replicas is read as it was said', () => {
 })
 
 test('a question to a member and its answer are read as they were said, and neither is taken for a whisper', () => {
-  fc.assert(fc.property(fc.record({ node: text, boot: text, nonce: text }), (question) => {
+  fc.assert(fc.property(fc.record({ node: text, boot: text, nonce: text, member: text }, { requiredKeys: ['node', 'boot', 'nonce'] }), (question) => {
     assert.equal(readMemberQuestion(memberFrame(question)), { word: plain(question) })
     assert.ok('unknown' in readWhisper(memberFrame(question)))
   }))

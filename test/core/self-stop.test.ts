@@ -6,7 +6,7 @@ import type { NodeSeen } from '../../core/model.ts'
 import type { ContainerSeen } from '../../core/mounts.ts'
 import type { Policy } from '../../core/policy.ts'
 import {
-  clusterSays, isRevoked, membersAmong, mostPermit, permitSpan, reasonToGiveUp, selfStop, standingAfter, standingSince, workloads, type MemberSays, type PermitHeard, type Standing,
+  clusterSays, gaveUpWithin, isRevoked, mayFeed, membersAmong, mostPermit, permitSpan, reasonToGiveUp, selfStop, standingAfter, standingSince, workloads, type MemberSays, type PermitHeard, type Standing,
 } from '../../core/self-stop.ts'
 import { attempts, proven, seenAll } from './states.ts'
 import { incident, now, policy as usual, proofRecord, self, seenProof, three } from './world.ts'
@@ -51,6 +51,22 @@ test('what a node does at an instant, by the words that it has heard', () => {
   for (const [what, standing, at, wanted] of cases) assert.is(selfStop(standing, at * second), wanted, what)
 })
 
+test('how long a watchdog is fed: for the permit and the time to stop, and by a word that was heard alone', () => {
+  const cases: [string, Standing, number, boolean][] = [
+    ['an agent that has just begun', hearing(), 0, false],
+    ['permitted just now', hearing(word('leader', 100)), 100, true],
+    ['the last instant', hearing(word('leader', 100)), 129.9, true],
+    ['past it', hearing(word('leader', 100)), 130, false],
+    ['by its members', hearing(word('leader', 100), word('members', 118)), 147, true],
+    ['revoked', hearing(word('leader', 100), word('leader', 105, 'revoked')), 105, false],
+    ['revoked, and permitted again', hearing(word('leader', 105, 'revoked'), word('leader', 106)), 107, true],
+    ['revoked, and permitted by a word from before', hearing(word('leader', 105, 'revoked'), word('members', 104)), 106, false],
+    ['given up, and permitted by its members alone', gaveUp(120, word('members', 128)), 135, false],
+    ['given up, and permitted again', gaveUp(120, word('leader', 128)), 135, true],
+  ]
+  for (const [what, standing, at, wanted] of cases) assert.is(mayFeed(standing, at * second), wanted, what)
+})
+
 test('why it gives up', () => {
   assert.match(reasonToGiveUp(hearing(word('leader', 100))), /^neither a coordinator that leads, nor the API server, nor most of its members/)
   assert.match(reasonToGiveUp(hearing(word('leader', 100), word('leader', 105, 'revoked'))), /^its permit was revoked/)
@@ -65,6 +81,8 @@ test('whatever is heard, in whatever order: it runs only within one span of a wo
     const good = known.some(({ says, askedAt }) => says === 'permitted' && askedAt > revokedAt && instant < askedAt + permitSpan)
     const begun = revokedAt === -Infinity && instant < permitSpan
     assert.is(selfStop(hearing(...known), instant) !== 'give up', good || begun)
+    const fed = known.some(({ says, askedAt }) => says === 'permitted' && askedAt > revokedAt && instant < askedAt + gaveUpWithin)
+    assert.is(mayFeed(hearing(...known), instant), fed)
   }), { numRuns: 2_000 })
 })
 
@@ -99,6 +117,10 @@ test('a permit is revoked by a proof of that very boot, and by nothing less', ()
   assert.is(isRevoked(proof.boot, of({ kind: 'vouched' })), true)
   assert.is(isRevoked(proof.boot, of({}, { phase: 'Final' })), false, 'an incident that is over')
   assert.is(isRevoked(proof.boot, incident({ phase: 'Running', attempts })), false, 'ordered off, and not proven')
+  const revoked = { boot: proof.boot, at: '', watchdog: { boot: proof.boot, state: 'armed', identity: '', timeout: 0, panic: 0, machine: 'real', epoch: 1, memberships: [] } } as const
+  assert.is(isRevoked(proof.boot, incident({ phase: 'Running', revoked })), true, 'its watchdog is to end it')
+  assert.is(isRevoked('another/1', incident({ phase: 'Running', revoked })), false)
+  assert.is(isRevoked(proof.boot, incident({ phase: 'Done', revoked })), false, 'it was withdrawn')
 })
 
 const fence = (kind: string, phase = 'Running', of = boot) => ({ name: 'node-1-abc-1', phase, proof: { kind, boot: of } })
@@ -108,6 +130,9 @@ test('what the API server\'s own word is worth', () => {
     ['nothing against it', {}, 'permitted'],
     ['an incident without a proof', { fences: [{ name: 'node-1-abc-1', phase: 'Running' }] }, 'permitted'],
     ['a proof of this boot', { fences: [fence('off')] }, 'revoked'],
+    ['a revocation of this boot', { fences: [{ name: 'node-1-abc-1', phase: 'Running', revoked: { boot } }] }, 'revoked'],
+    ['a revocation of another boot', { fences: [{ name: 'node-1-abc-1', phase: 'Running', revoked: { boot: 'another/1' } }] }, 'permitted'],
+    ['a revocation that was withdrawn', { fences: [{ name: 'node-1-abc-1', phase: 'Done', revoked: { boot } }] }, 'permitted'],
     ['one that is over', { fences: [fence('off', 'Final')] }, 'permitted'],
     ['one of the boot before', { fences: [fence('off', 'Running', 'b007-0000/1')] }, 'permitted'],
     ['a driver\'s refusal', { fences: [fence('safe-detach')] }, 'permitted'],

@@ -111,6 +111,13 @@ test('where it may clean up it has three capabilities, no privilege, and nothing
   assert.equal([cleaning.volumes, container.volumeMounts, container.env], [agent.volumes, agent.containers[0].volumeMounts, agent.containers[0].env])
 })
 
+test('only where it may arm the watchdog of its machine is it privileged, and then with nothing more to write', () => {
+  const arming = Object(manifests({ ...usualValues, watchdog: 'on', cleanUp: 'on' }).find(({ kind }) => kind === 'DaemonSet')?.['spec']).template.spec
+  const [container] = arming.containers
+  assert.equal(container.securityContext, { runAsUser: 0, readOnlyRootFilesystem: true, privileged: true })
+  assert.equal([arming.volumes, container.volumeMounts, container.env], [agent.volumes, agent.containers[0].volumeMounts, agent.containers[0].env])
+})
+
 test('storage that is to be probed is told to the agent as it reads it', () => {
   const probing = Object(manifests({ ...usualValues, storage: ['tcp://10.0.0.5:3260', '/mnt/a'] }).find(({ kind }) => kind === 'DaemonSet')?.['spec']).template.spec
   const read = readEnvironment({ HOLDFAST_REPLICAS: 'a:1', HOLDFAST_STORAGE: setting(probing, 'HOLDFAST_STORAGE')?.value })

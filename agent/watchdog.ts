@@ -1,0 +1,79 @@
+// The watchdog of this machine, by files alone: what it is stands below /sys; opening the device arms it, each word written to it feeds it, and
+// a `V` before the close disarms it. Its time-out is its driver's: to set it takes an ioctl, which Node cannot make
+// (docs/decisions/0017-self-fence.md).
+import { closeSync, openSync, writeSync } from 'node:fs'
+import { readFile } from 'node:fs/promises'
+import { basename, join } from 'node:path'
+import type { WatchdogSeen } from '../core/watchdog.ts'
+
+export interface WatchdogDevice {
+  /** What the kernel says of it, which arms nothing. Undefined: there is none. */
+  look(): Promise<WatchdogSeen | undefined>
+  /** From here on it counts. At once, or not at all: whoever has looked at the clock before must not wait. */
+  open(): WatchdogHandle | { readonly failed: string }
+}
+
+export interface WatchdogHandle {
+  /** Undefined: fed; else why not. */
+  feed(): string | undefined
+  /** Disarmed, if its driver lets it be. Undefined: it was told so. */
+  disarm(): string | undefined
+}
+
+/** `device`: /dev/watchdog0, or /dev/watchdog, which is the same one. */
+export function machineWatchdog(device: string, sys: string): WatchdogDevice {
+  const name = basename(device)
+  const folder = join(sys, 'class', 'watchdog', /\d$/.test(name) ? name : `${name}0`)
+  return {
+    async look() {
+      const [identity, timeout] = await Promise.all(['identity', 'timeout'].map((file) => readFile(join(folder, file), 'utf8').catch(() => '')))
+      const seconds = Number((timeout ?? '').trim())
+      return (identity ?? '').trim() === '' || !Number.isInteger(seconds) || seconds <= 0 ? undefined : { identity: (identity ?? '').trim().slice(0, 64), timeout: seconds * 1_000 }
+    },
+    open() {
+      try {
+        return handleOf(openSync(device, 'w'))
+      } catch (error) {
+        return { failed: faultOf(error) }
+      }
+    },
+  }
+}
+
+/** Written without waiting for anything: a word that lay in a queue would feed it later than anybody meant. */
+function handleOf(file: number): WatchdogHandle {
+  const write = (word: string): string | undefined => {
+    try {
+      writeSync(file, word)
+      return undefined
+    } catch (error) {
+      return faultOf(error)
+    }
+  }
+  return {
+    feed: () => write('.'),
+    disarm() {
+      const fault = write('V')
+      if (fault === undefined) closeSync(file)
+      return fault
+    },
+  }
+}
+
+/** `EBUSY`: somebody else has it open. */
+function faultOf(error: unknown): string {
+  return error instanceof Error && 'code' in error ? String(error.code) : String(error)
+}
+
+/** Whether this machine may be made to stand still from outside, by what its processor says of itself. Where it says nothing of that kind
+ *  nothing follows. */
+export function machineKind(cpuinfo: string | undefined): 'real' | 'virtual' | 'unknown' {
+  const [, flags] = /^flags\s*:(.*)$/m.exec(cpuinfo ?? '') ?? []
+  return flags === undefined ? 'unknown' : /(?:^|\s)hypervisor(?:\s|$)/.test(flags) ? 'virtual' : 'real'
+}
+
+/** Undefined: it cannot be read. */
+export function panicIn(text: string | undefined): number | undefined {
+  const [, seconds] = /^(-?\d{1,9})\s*$/.exec(text ?? '') ?? []
+  return seconds === undefined ? undefined : Number(seconds)
+}
