@@ -1,6 +1,6 @@
 // The watchdog of this machine, by files alone: what it is stands below /sys; opening the device arms it, each word written to it feeds it, and
 // a `V` before the close disarms it. Its time-out is its driver's: to set it takes an ioctl, which Node cannot make
-// (docs/decisions/0017-self-fence.md).
+// (docs/decisions/0018-self-fence.md).
 import { closeSync, openSync, writeSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
 import { basename, join } from 'node:path'
