@@ -1,6 +1,6 @@
 // holdfast status: is it well? One line, then a tree for each open incident: what was done, when, and what it waits for.
 import { outOfServiceKey, quarantineKey } from '../core/clear.ts'
-import type { Hold, Incident, Moment } from '../core/incident.ts'
+import { kindsOf, type Hold, type Incident, type Moment } from '../core/incident.ts'
 import { sameBoot, type NodeRecord, type PathAudit } from '../core/model.ts'
 import type { AuditTurn } from '../coordinator/audit-turns.ts'
 import type { KeptNode } from '../coordinator/kubernetes.ts'
@@ -214,7 +214,7 @@ function holdLines({ because, detail, lifts, since }: Hold, wall: number, paint:
 function closedLine(incident: Incident, wall: number, paint: Paint): string {
   const { status, nodeName } = incident
   const ended = Date.parse(status.timeline.at(-1)?.at ?? '')
-  const proof = status.proof === undefined ? '' : `, proven ${status.proof.kind}`
+  const proof = status.proof === undefined ? '' : `, proven ${kindsOf(status.proof)}`
   const glyph = status.outcome === 'Void' ? paint.bad(paint.glyphs.bad) : paint.good(paint.glyphs.well)
   return `${glyph} ${nodeName}  ${status.outcome ?? 'Final'} after ${span(ended - begun(incident))}${proof}, ${span(wall - ended)} ago  ${paint.dim(incident.name)}`
 }

@@ -3,9 +3,9 @@
 // read just now. Recording comes before touching: no record, no deed.
 import type { Deed } from '../core/action.ts'
 import { hasOurs, hasTaint, isOurs, outOfServiceKey, ownValue, quarantineKey, volumesOf } from '../core/clear.ts'
-import type { Attempt, Evidence, Incident, ProofRecord } from '../core/incident.ts'
+import { kindsOf, type Attempt, type Evidence, type Incident, type ProofRecord } from '../core/incident.ts'
 import type { Ms, NodeName, NodeRecord, PodSeen, Taint, VolumeSeen } from '../core/model.ts'
-import { borneOut, isStrange, strangeness, type Proof } from '../core/proof.ts'
+import { borneOut, isStrange, partsOf, recall, strangeness, type Proof } from '../core/proof.ts'
 import { isAnotherMachine } from '../core/situation.ts'
 import * as timeline from '../core/timeline.ts'
 import type { Log } from '../edge/log.ts'
@@ -160,8 +160,8 @@ export function doer(options: DeedOptions): (deed: Deed) => Promise<boolean> {
     const copy = (): Incident | undefined => observation.seen.incidents.get(deed.incident)
     const change: timeline.Change = (status) => (copy()?.abort === true ? status : timeline.volumesSeen(row.volumes, at(), concern(deed.incident, row, deed.proof))(proved(status)))
     if (!await incidents.change(deed.incident, change) || copy()?.status.proof === undefined) return false
-    log.warn({ node: deed.node, incident: deed.incident, proof: deed.proof.kind, methods: deed.proof.methods }, 'proven')
-    say(deed.node, deed.incident, 'Proven', 'Prove', `${deed.node} cannot write: ${deed.proof.kind}, ${deed.proof.methods.join(', ') || deed.proof.evidence[0]?.source}`, 'Normal')
+    log.warn({ node: deed.node, incident: deed.incident, proof: kindsOf(deed.proof), methods: deed.proof.methods }, 'proven')
+    say(deed.node, deed.incident, 'Proven', 'Prove', `${deed.node} cannot write: ${kindsOf(deed.proof)}, ${deed.proof.methods.join(', ') || deed.proof.evidence[0]?.source}`, 'Normal')
     return true
   }
 
@@ -435,11 +435,17 @@ function attemptName({ name, status }: Incident): string {
 /** The proof once more, before the call leaves: of this node, on this record, and still what the devices say. */
 function holds(proof: Proof | undefined, incident: Incident, row: Row, since?: Ms): boolean {
   const recorded = incident.status.proof
-  if (proof === undefined || recorded === undefined || !sameProof(proof, recorded) || recorded.nodeUid !== row.uid) return false
+  if (proof === undefined || recorded === undefined || !isOnRecord(proof, recorded) || recorded.nodeUid !== row.uid) return false
   return since === undefined || borneOut(proof, incident, row, since)
 }
 
-function sameProof(one: Proof, other: ProofRecord): boolean {
+/** The whole of it, or a part that was joined. */
+function isOnRecord(proof: Proof, record: ProofRecord): boolean {
+  const recorded = partsOf(recall(record))
+  return partsOf(proof).every((part) => recorded.some((other) => sameProof(part, other)))
+}
+
+function sameProof(one: Proof, other: Proof): boolean {
   return one.kind === other.kind && one.boot === other.boot && one.nodeUid === other.nodeUid && one.level === other.level
     && one.methods.join() === other.methods.join() && one.digests?.join() === other.digests?.join()
 }

@@ -54,6 +54,12 @@ const proof = (says: string) => v.pipe(
     methods: list('All methods of that level.', text('Its name.', 253), 32),
     digests: v.exactOptional(list('Of each method\'s configuration when it proved, in the same order.', text('One digest.', 128), 32)),
     evidence: evidence('Everything it rests on.'),
+    joined: v.exactOptional(v.pipe(
+      v.object({
+        kind: word('What it was made from.', { 'safe-detach': proofs['safe-detach'] }), at: instant('When it was made.'), evidence: evidence('Everything it rests on.'),
+      } satisfies Fields<NonNullable<ProofRecord['joined']>>),
+      v.description('Of isolated: a proof of other drivers\' volumes that stands beside it, under its own rule.'),
+    )),
   } satisfies Fields<ProofRecord>),
   v.description(says),
 )

@@ -8,7 +8,7 @@
 import { cloudShutdownKey, forceEvictionKey } from '../core/acknowledge.ts'
 import { evictedKey, evictionKey, fencedKey, goneKey, terminatingKey, type EvictionSeen, type FencePath, type LeaseSeen, type Ms, type NodeName, type NodeRecord, type NodeSeen, type Observed, type PodsSeen, type ProbeSeen, type Reading, type Self, type VolumeSeen, type WitnessSeen } from '../core/model.ts'
 import { outOfServiceKey } from '../core/clear.ts'
-import { given, proofKey, type Incident } from '../core/incident.ts'
+import { given, proofKeys, type Incident } from '../core/incident.ts'
 import { machineKey, speechlessSince } from '../core/proof.ts'
 import type { Beats } from './beats.ts'
 import { keepNode, type KeptAttachment, type KeptNode } from './kubernetes.ts'
@@ -355,8 +355,8 @@ function forgetEvictions(row: Row, { items }: PodsSeen): void {
 function timesOf(incident: Incident): string[] {
   const { name, abort, acknowledge: word, status } = incident
   const attempts = status.attempts.flatMap(({ id, result }) => (result === 'running' ? [`began ${id}`] : [`began ${id}`, `ended ${id}`]))
-  const proofs = status.voided.map(({ proof }, index) => proofKey(name, index, proof))
-  return [...attempts, ...proofs, ...(fencedAt(incident) === undefined ? [] : [fencedKey(name)]), ...(abort ? [`aborted ${name}`] : []), ...(status.eviction === undefined ? [] : [evictedKey(name)]), ...(word === undefined ? [] : [`acknowledged ${name} ${word.until}`, `expires ${name} ${word.until}`]), ...(status.proof === undefined ? [] : [proofKey(name, status.voided.length, status.proof)])]
+  const proofs = status.voided.flatMap(({ proof }, index) => proofKeys(name, index, proof))
+  return [...attempts, ...proofs, ...(fencedAt(incident) === undefined ? [] : [fencedKey(name)]), ...(abort ? [`aborted ${name}`] : []), ...(status.eviction === undefined ? [] : [evictedKey(name)]), ...(word === undefined ? [] : [`acknowledged ${name} ${word.until}`, `expires ${name} ${word.until}`]), ...(status.proof === undefined ? [] : proofKeys(name, status.voided.length, status.proof))]
 }
 
 /** Ordered off because it seemed dead: neither a person's wish, nor the securing of what was off. */

@@ -33,8 +33,8 @@ export function freesNothing({ nodeDownPodDeletionPolicy, volumeAttachmentRecove
 export interface Extent {
   /** Of a partial proof, the drivers whose volumes it is of. */
   readonly drivers?: readonly string[]
-  /** Nobody has to detach them, and who else writes them matters not: the machine cannot. */
-  readonly outOfReach?: true
+  /** Of these drivers' volumes nobody has to detach any, and who else writes them matters not: the machine cannot. */
+  readonly outOfReach?: readonly string[]
   /** Who tolerates the taint that the proof rests on is excused. */
   readonly tolerated?: true
 }
@@ -45,15 +45,18 @@ export function choose(pod: PodSeen, policy: Policy, node: NodeSeen, now: Ms, ex
   return beyond === undefined ? choice : left(beyond)
 }
 
-function beyondExtent(pod: PodSeen, node: NodeSeen, { drivers, tolerated, outOfReach }: Extent): string | undefined {
+function beyondExtent(pod: PodSeen, node: NodeSeen, { drivers, tolerated, outOfReach = [] }: Extent): string | undefined {
   if (tolerated === true && pod.toleratesEviction) return 'it tolerates holdfast.dev/force-eviction'
   if (drivers === undefined) return undefined
   if (pod.volumes.length === 0) return 'it has no volume, and nothing proves that it does not run'
   if (pod.beside !== undefined) return `its volume ${pod.beside} needs no attachment, and others may write it`
-  const bare = pod.volumes.find((volume) => !(outOfReach === true ? isBehind(volume, drivers) : isCovered(volume, node, drivers)))
+  const refusing = drivers.filter((driver) => !outOfReach.includes(driver))
+  const bare = pod.volumes.find((volume) => !isBehind(volume, outOfReach) && !isCovered(volume, node, refusing))
   if (bare === undefined) return undefined
-  if (outOfReach === true) return `nothing shows that ${bare.volume || bare.claim} is out of the machine's reach`
-  return bare.shared ? `${bare.volume} is ReadWriteMany: others may write beside it` : `${bare.volume || bare.claim} is not of a driver that refuses to detach what is in use`
+  const name = bare.volume || bare.claim
+  if (refusing.length === 0) return `nothing shows that ${name} is out of the machine's reach`
+  if (bare.shared && refusing.includes(bare.driver)) return `${bare.volume} is ReadWriteMany: others may write beside it`
+  return outOfReach.length === 0 ? `${name} is not of a driver that refuses to detach what is in use` : `${name} is neither out of the machine's reach nor of a driver that refuses to detach what is in use`
 }
 
 function isBehind({ is, driver, local }: PodVolume, drivers: readonly string[]): boolean {

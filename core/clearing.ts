@@ -11,7 +11,7 @@ import { isPartial } from './incident.ts'
 import { seconds, shutsDown } from './judge.ts'
 import { askDevices, askNow, askPods, readLive } from './look.ts'
 import type { Ms } from './model.ts'
-import { borneOut, doubtOf, freshFor, extentOf, saysOn, speechless, stillOff, sweepWithin, unconfigured, type Proof } from './proof.ts'
+import { borneOut, doubtOf, freshFor, extentOf, partsOf, saysOn, speechless, stillOff, sweepWithin, unconfigured, type Proof } from './proof.ts'
 import { gaveUpWithin } from './self-stop.ts'
 import { hold, untaint, type Situation } from './situation.ts'
 
@@ -24,6 +24,16 @@ const freshSoon: Ms = 30_000
 export function clearing(at: Situation, proof: Proof, provenAt: Ms): Action[] {
   const { on, incident, node } = at
   if (freesNothing(incident.policy)) return [idle(at)]
+  // What one of two that were joined does not bear out any more, the other may still: each frees what it is of, and nobody what takes both.
+  const parts = partsOf(proof)
+  const doubtful = parts.filter((part) => unconfigured(part, node) !== undefined || doubtOf(part, incident, node, on.now) !== undefined)
+  if (doubtful.length === 0 || doubtful.length === parts.length) return clearingBy(at, proof, provenAt)
+  const sound = parts.filter((part) => !doubtful.includes(part))
+  return [...sound, ...doubtful].flatMap((part) => clearingBy(at, part, provenAt))
+}
+
+function clearingBy(at: Situation, proof: Proof, provenAt: Ms): Action[] {
+  const { on, incident, node } = at
   const lost = unconfigured(proof, node)
   if (lost !== undefined) {
     const detail = `${lost}, by which the node was proven ${isPartial(proof) ? 'isolated' : 'off'}, is not configured as it was then: nobody can tell whether it is off still`
@@ -69,9 +79,10 @@ function idle({ incident, node }: Situation): HoldAction {
   return hold(node.name, { because: 'do-nothing', detail: 'proven, but nodeDownPodDeletionPolicy is DoNothing', lifts: 'the machine booting' }, incident)
 }
 
-function partial({ incident, node }: Situation, { kind, methods }: Proof, { alone }: Left): HoldAction {
+function partial({ incident, node }: Situation, { kind, methods, joined }: Proof, { alone }: Left): HoldAction {
   const spared = alone.filter(({ pod }) => pod.exempt === undefined)
-  const free = kind === 'isolated' ? `free is what ${methods.join(', ')} put out of its reach` : 'free is what its drivers refuse to detach while it is in use'
+  const refused = 'what its drivers refuse to detach while it is in use'
+  const free = kind === 'safe-detach' ? `free is ${refused}` : `free is what ${methods.join(', ')} put out of its reach${joined === undefined ? '' : `, and ${refused}`}`
   const detail = `${free}; nothing proves ${node.name} itself off${spared.length === 0 ? '' : `, and ${spared.length} pods stay: ${list(spared.map(({ pod, because }) => `${pod.namespace}/${pod.name} (${because})`))}`}`
   return hold(node.name, { because: 'partial', detail, lifts: 'a beat of its agent, or a proof that the machine is off' }, incident)
 }
@@ -83,8 +94,10 @@ function cleared({ incident, node }: Situation, { alone, later }: Left, because:
 }
 
 /** What bears the proof out, at once: a batch waits for it. */
-function askBasis({ on, node }: Situation, proof: Proof, every: Ms = 0): Action[] {
+function askBasis(at: Situation, proof: Proof, every: Ms = 0): Action[] {
   // A leader that took over has asked none of the devices since the word, and one of them may say on.
+  if (proof.joined !== undefined) return partsOf(proof).flatMap((part) => askBasis(at, part, every))
+  const { on, node } = at
   if (proof.kind === 'vouched' || proof.kind === 'safe-detach') return [...readLive(node, on.now, every), ...(every > 0 ? [] : askDevices(node, on.now, whileWaiting))]
   return every > 0 ? [] : askNow(node, proof.methods)
 }
@@ -117,11 +130,12 @@ function givenUp(at: Situation, proof: Proof, provenAt: Ms): Action[] {
 
 /** Out-of-service is Kubernetes' leave to detach by force, also from a machine that somebody has just switched on. */
 function doubted(at: Situation, proof: Proof, doubt: string): Action[] {
-  const { on, incident, node } = at
+  const { on, incident, node, status } = at
+  const whole = status.proof?.joined === undefined || proof.joined !== undefined
   return [
     ...(hasOurs(node, outOfServiceKey) && (proof.kind === 'vouched' || saysOn(proof, node)) ? [untaint(node, outOfServiceKey, doubt, incident)] : []),
     ...askDevices(node, on.now), ...askBasis(at, proof, whileWaiting),
-    hold(node.name, { because: 'proof-doubted', detail: `nothing more is freed: ${doubt}`, lifts: `${proof.kind === 'vouched' ? 'another acknowledgement' : proof.kind === 'safe-detach' ? 'its silence' : 'off again, twice, on every method'}, or a new boot` }, incident),
+    hold(node.name, { because: 'proof-doubted', detail: `nothing more is freed${whole ? '' : ` by ${proof.kind}`}: ${doubt}`, lifts: `${proof.kind === 'vouched' ? 'another acknowledgement' : proof.kind === 'safe-detach' ? 'its silence' : 'off again, twice, on every method'}, or a new boot` }, incident),
   ]
 }
 
@@ -134,7 +148,7 @@ function late({ on, incident, node }: Situation, proof: Proof, provenAt: Ms): Ac
   if (on.now - provenAt < freshSoon) return []
   const unseen = proof.kind === 'vouched' ? unasked(incident, node, on.now, freshFor) : proof.kind === 'safe-detach' ? unread(node, on.now, freshFor) : undefined
   const detail = proof.methods.length === 0 ? `before a batch everything must have been asked: ${unseen ?? 'not all together'}`
-    : `before a batch every method must have been read off within a second, all together: ${proof.methods.join(', ')}`
+    : `before a batch every method must have been read off within a second, all together: ${proof.methods.join(', ')}${proof.joined === undefined ? '' : '; and its Node and its Lease been read'}`
   return [hold(node.name, { because: 'proof-doubted', detail, lifts: 'answers that come soon enough' }, incident)]
 }
 

@@ -19,7 +19,7 @@ import { keptOff, othersHands } from './hands.ts'
 import { dumping } from './dump.ts'
 import { evictFirst } from './evict.ts'
 import { headStart } from './head-start.ts'
-import { given, isPartial, lapsed, lastProofKey, shownFalse, type Incident, type IncidentStatus } from './incident.ts'
+import { given, isPartial, kindsOf, lapsed, lastProvenAt, shownFalse, type Incident, type IncidentStatus } from './incident.ts'
 import { isIsolation, isPowerOrder, powerOrdered, provingOrder } from './isolation.ts'
 import { lastBeat, seconds, shutsDown } from './judge.ts'
 import { askClean, askPods, challenge, challengeNeighbours, illness, readLive, suspicion } from './look.ts'
@@ -29,7 +29,7 @@ import { mayBeStruck } from './neighbour.ts'
 import { owing } from './owed.ts'
 import { nextOrder, type Next } from './plan.ts'
 import { policyOf, type Policy } from './policy.ts'
-import { foundOff, proveByWord, proveOff, proveSafeDetach, readingsOf, recall, saidOffAt, unconfigured, type Lacking, type Proof, type Proven } from './proof.ts'
+import { foundOff, join, driversOf, proveByWord, proveOff, proveSafeDetach, readingsOf, recall, saidOffAt, unconfigured, type Lacking, type Proof, type Proven } from './proof.ts'
 import { bringBack, cutOtherwise, end, giveBack, giveStrayed, repay, returning } from './restore.ts'
 import { awaiting } from './return.ts'
 import { close, hold, isAnotherMachine, laterBoot, latestBoot, quarantine, situationOf, untaint, withdraw, type Situation } from './situation.ts'
@@ -324,13 +324,24 @@ function tryProof(at: Situation): Proven {
   for (const { level, isolates } of provingOrder(node)) {
     if (shownFalse(status).some((voided) => voided.proof.level >= level) || (isolates && status.proof?.kind === 'isolated')) continue
     const result = ordered ? proveOff(incident, node, level, others, on.now) : foundOff(incident.boot, node, level, on.now)
-    if ('proof' in result) return result
+    if ('proof' in result) return joinedTo(at, result.proof)
     if (level === status.level) lacking = result
   }
   const byWord = isBeingRead(at) ? undefined : vouched(at)
   if (byWord !== undefined && 'proof' in byWord) return byWord
-  const byDriver = restsOnDrivers(at) ? proveSafeDetach(incident, node, safeDriversOf(incident.policy, on.seen.self.safeDrivers), on.now) : lacking
-  return 'proof' in byDriver ? byDriver : lacking
+  const byDriver = restsOnDrivers(at) ? proveSafeDetach(incident, node, driversLeft(at), on.now) : lacking
+  return 'proof' in byDriver ? joinedTo(at, byDriver.proof) : lacking
+}
+
+/** Another of some volumes does not take the place of the one that stands: it is of other drivers'. */
+function joinedTo({ status }: Situation, proof: Proof): { readonly proof: Proof } {
+  return { proof: status.proof !== undefined && isPartial(status.proof) && isPartial(proof) ? join(recall(status.proof), proof) : proof }
+}
+
+/** Those whose word counts, and whose volumes are not out of its reach as it is. */
+function driversLeft({ on, incident: { policy }, status }: Situation): readonly string[] {
+  const behind = status.proof === undefined ? [] : driversOf(status.proof)
+  return safeDriversOf(policy, on.seen.self.safeDrivers).filter((driver) => !behind.includes(driver))
 }
 
 /** A word stands in for devices that cannot tell. Those that were just ordered off tell in seconds; and a machine that we have switched off
@@ -341,7 +352,7 @@ function isBeingRead({ on, incident, node, status }: Situation): boolean {
 
 /** Only some volumes: so only where nothing proves the machine off, nor could soon. */
 function restsOnDrivers({ on, incident, node, status }: Situation): boolean {
-  if (status.proof !== undefined || on.verdicts.get(node.name)?.is !== 'dead' || (on.storms.cluster ?? on.storms.zones.get(node.zone)) !== undefined) return false
+  if ((status.proof !== undefined && (status.proof.kind !== 'isolated' || status.proof.joined !== undefined)) || on.verdicts.get(node.name)?.is !== 'dead' || (on.storms.cluster ?? on.storms.zones.get(node.zone)) !== undefined) return false
   if (incident.policy.nodeDownPodDeletionPolicy === 'DoNothing') return true
   const step = nextOrder(incident, node, on.now)
   return step.next === 'none' || step.next === 'rest' || step.next === 'spare' || status.phase === 'Error'
@@ -349,8 +360,8 @@ function restsOnDrivers({ on, incident, node, status }: Situation): boolean {
 
 /** Its Lease is read as any suspect's is. */
 function driverLooks(at: Situation): Look[] {
-  const { on, incident, node } = at
-  const drivers = safeDriversOf(incident.policy, on.seen.self.safeDrivers)
+  const { on, node } = at
+  const drivers = driversLeft(at)
   const covered = drivers.length > 0 && node.volumes.some(({ driver }) => drivers.includes(driver)) && restsOnDrivers(at)
   return covered ? readLive(node, on.now, liveEvery).filter((look) => look.do === 'readNode') : []
 }
@@ -454,13 +465,13 @@ function hasAnswered(at: Situation): boolean {
 /** Beside what the sequence waits for: it finishes, since what is free already cannot be taken back. */
 function refusedAbort({ incident, node, status }: Situation): Action[] {
   if (!incident.abort) return []
-  const detail = `the abort came too late: the node was proven unable to write (${status.proof?.kind}), and what follows from that is finished`
+  const detail = `the abort came too late: the node was proven unable to write (${status.proof && kindsOf(status.proof)}), and what follows from that is finished`
   return [hold(node.name, { because: 'abort-refused', detail, lifts: 'the end of the incident' }, incident)]
 }
 
 /** When this replica first saw the proof that stands, or the one that has lapsed. */
 function provenAt({ incident, node, status }: Situation): Ms | undefined {
-  return status.proof === undefined && lapsed(status) === undefined ? undefined : node.firstSeen.get(lastProofKey(incident) ?? '')
+  return status.proof === undefined && lapsed(status) === undefined ? undefined : lastProvenAt(incident, node.firstSeen)
 }
 
 const wellAgain = 'the node was heard since, Ready is True, and nothing was freed by that word'

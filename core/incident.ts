@@ -122,15 +122,29 @@ export function isPartial({ kind }: { readonly kind: string }): boolean {
 }
 
 /** Of `firstSeen`: when this replica first saw the nth proof of an incident. Of a partial one apart, since a proof of the whole machine
- *  takes its place without its being set aside. */
+ *  takes its place, and another partial one is joined to it, without its being set aside. */
 export function proofKey(incident: string, nth: number, proof: { readonly kind: ProofKind }): string {
-  return `proof ${incident} ${nth}${isPartial(proof) ? ' partial' : ''}`
+  return `proof ${incident} ${nth}${isPartial(proof) ? ` ${proof.kind}` : ''}`
 }
 
-/** That of the proof that stands, or that was set aside last. */
-export function lastProofKey({ name, status: { proof, voided } }: Pick<Incident, 'name' | 'status'>): string | undefined {
-  const last = voided.at(-1)
-  return proof !== undefined ? proofKey(name, voided.length, proof) : last && proofKey(name, voided.length - 1, last.proof)
+type Kinds = Pick<ProofRecord, 'kind'> & { readonly joined?: { readonly kind: ProofKind } }
+
+/** Of each part. */
+export function proofKeys(incident: string, nth: number, { kind, joined }: Kinds): readonly string[] {
+  return [{ kind }, ...(joined === undefined ? [] : [joined])].map((part) => proofKey(incident, nth, part))
+}
+
+/** When the proof that stands, or that was set aside last, was first seen whole. */
+export function lastProvenAt({ name, status: { proof, voided } }: Pick<Incident, 'name' | 'status'>, firstSeen: ReadonlyMap<string, Ms>): Ms | undefined {
+  const last = proof ?? voided.at(-1)?.proof
+  if (last === undefined) return undefined
+  const seen = proofKeys(name, proof === undefined ? voided.length - 1 : voided.length, last).flatMap((key) => firstSeen.get(key) ?? [])
+  return seen.length === 0 ? undefined : Math.max(...seen)
+}
+
+/** For people. */
+export function kindsOf({ kind, joined }: Kinds): string {
+  return joined === undefined ? kind : `${kind} and ${joined.kind}`
 }
 
 export interface ProofRecord {
@@ -144,6 +158,8 @@ export interface ProofRecord {
   /** Of each method's configuration when it proved, in the same order: what another configuration says proves nothing. */
   readonly digests?: readonly string[]
   readonly evidence: readonly Evidence[]
+  /** Of *isolated*: a proof of other drivers' volumes that stands beside it. A pod may have volumes of both. */
+  readonly joined?: { readonly kind: 'safe-detach'; readonly at: string; readonly evidence: readonly Evidence[] }
 }
 
 /** By value, read live when it was written: what the NodeRecord says of it later is of no weight. */

@@ -25,6 +25,8 @@ export interface Proof {
   readonly methods: readonly string[]
   readonly digests?: readonly string[]
   readonly evidence: readonly Found[]
+  /** Only beside *isolated*. */
+  readonly joined?: { readonly kind: 'safe-detach'; readonly evidence: readonly Found[] }
   readonly [made]: true
 }
 
@@ -156,14 +158,35 @@ function onMayLand(incident: Incident, node: NodeSeen, now: Ms): string | undefi
   return late && `${late.method} was ordered on, which may still land`
 }
 
-export type Extended = Pick<Proof, 'kind'> & { readonly evidence?: readonly { readonly source: string }[] }
+type Named = readonly { readonly source: string }[]
+export type Extended = Pick<Proof, 'kind'> & { readonly evidence?: Named; readonly joined?: { readonly evidence: Named } }
+
+/** *isolated* and *safe-detach* of one boot: each is of other drivers' volumes, and stays under its own rule. */
+export function join(one: Proof, other: Proof): Proof {
+  const [isolated, refusing] = one.kind === 'isolated' ? [one, other] : [other, one]
+  const { joined: _, ...own } = isolated
+  return { ...own, joined: { kind: 'safe-detach', evidence: refusing.evidence } } as unknown as Proof // the brand exists for the compiler only
+}
+
+/** What was joined, each by itself. */
+export function partsOf(proof: Proof): readonly Proof[] {
+  const { joined, ...own } = proof
+  if (joined === undefined) return [proof]
+  const { boot, nodeUid } = proof
+  return [own as unknown as Proof, { ...makeProof(joined.kind, boot, nodeUid, -1, [], joined.evidence) }] // as above
+}
+
+/** The drivers of whose volumes it is. */
+export function driversOf({ evidence = [] }: { readonly evidence?: Named }): readonly string[] {
+  return evidence.flatMap(({ source }) => (source.startsWith(driverSource) ? [source.slice(driverSource.length)] : []))
+}
 
 /** How far a proof goes: to the whole machine, to volumes of some drivers, or to what does not tolerate the taint it rests on. */
 export function extentOf(proof: Extended): Extent {
-  const { kind, evidence = [] } = proof
+  const { kind, evidence = [], joined } = proof
   if (isPartial(proof)) {
-    const drivers = evidence.flatMap(({ source }) => (source.startsWith(driverSource) ? [source.slice(driverSource.length)] : []))
-    return { drivers, ...(kind === 'isolated' ? { outOfReach: true } : {}) }
+    const own = driversOf(proof)
+    return { drivers: [...own, ...(joined === undefined ? [] : driversOf(joined))], ...(kind === 'isolated' ? { outOfReach: own } : {}) }
   }
   return evidence.some(({ source }) => source.startsWith(forceEvictionKey)) ? { tolerated: true } : {}
 }
@@ -175,6 +198,7 @@ export function recall(record: ProofRecord): Proof {
 
 /** Whether what the proof rests on was looked at again just now, and bears it out. */
 export function borneOut(proof: Proof, incident: Incident, node: NodeSeen, now: Ms, within: Ms = freshFor): boolean {
+  if (proof.joined !== undefined) return partsOf(proof).every((part) => borneOut(part, incident, node, now, within))
   if (proof.kind === 'safe-detach') return doubtOf(proof, incident, node, now) === undefined && unread(node, now, within) === undefined
   if (proof.kind !== 'vouched') return stillOff(proof, node, now, within)
   return doubtOfWord(incident, node, now) === undefined && unasked(incident, node, now, within) === undefined
@@ -182,6 +206,7 @@ export function borneOut(proof: Proof, incident: Incident, node: NodeSeen, now: 
 
 /** What speaks against a proof that stands: nothing more is freed while it does. */
 export function doubtOf(proof: Proof, incident: Incident, node: NodeSeen, now: Ms): string | undefined {
+  if (proof.joined !== undefined) return partsOf(proof).flatMap((part) => doubtOf(part, incident, node, now) ?? []).join('; ') || undefined
   if (proof.kind === 'safe-detach') return spokenSince(node, incident.boot, node.firstSeen.get(proofKey(incident.name, incident.status.voided.length, proof)) ?? now)
   return proof.kind === 'vouched' ? doubtOfWord(incident, node, now) : contradicted(proof, node, now)
 }

@@ -4,7 +4,7 @@
 // have been gone for a while. A node that has no agent says less: a new boot has mounted nothing that was mounted before it, and
 // its kubelet tells what it uses; of an old boot nobody can tell.
 import type { Brake } from './brake.ts'
-import { given, lastProofKey, type Incident } from './incident.ts'
+import { given, lastProvenAt, type Incident } from './incident.ts'
 import { foreignTaint, hasTaint, outOfServiceKey } from './clear.ts'
 import { isWithoutAgent, seconds } from './judge.ts'
 import { sameBoot, type BeatSeen, type Ms, type NodeSeen } from './model.ts'
@@ -93,7 +93,7 @@ function worldStoodStill(incident: Incident | undefined, node: NodeSeen, beat: B
 
 /** When this replica first saw the latest proof, standing or void. */
 function provenAt(incident: Incident | undefined, node: NodeSeen): Ms | undefined {
-  return incident && node.firstSeen.get(lastProofKey(incident) ?? '')
+  return incident && lastProvenAt(incident, node.firstSeen)
 }
 
 /** In a new boot a status that bears its boot id is of that boot; where machines share the kernel's, one that was posted after

@@ -1,7 +1,7 @@
 // A fenced boot that lives, because its proof was false or because it was merely cut off from its storage: what it still runs of pods
 // that are gone runs elsewhere by now, and its kubelet may be dead or deaf.
 import type { Action, Look } from './action.ts'
-import { lastProofKey, shownFalse } from './incident.ts'
+import { lastProvenAt, shownFalse } from './incident.ts'
 import { askClean } from './look.ts'
 import type { Situation } from './situation.ts'
 
@@ -10,7 +10,7 @@ export function withStop({ on, incident, node, status, heard }: Situation, actio
   const isolated = status.proof?.kind === 'isolated'
   if ((shownFalse(status).length === 0 && !isolated) || heard !== 'old boot') return [...actions]
   // What was said or asked before it was cut off, or before the proof was shown false, is of another time.
-  const since = (isolated ? undefined : node.beat?.answered?.issuedAt) ?? node.firstSeen.get(lastProofKey(incident) ?? '') ?? on.now
+  const since = (isolated ? undefined : node.beat?.answered?.issuedAt) ?? lastProvenAt(incident, node.firstSeen) ?? on.now
   const clean = node.beat?.clean
   if (clean?.report.state === 'clean' && clean.at > since) return [...actions]
   const asked = node.pods !== undefined && node.pods.askedAt >= since

@@ -1,7 +1,7 @@
 // What each deed writes on the incident: from the status before to the status after. Pure, so that the same change can be
 // applied again to a newer copy when a write met a conflict. `at` is wall time as text, for people.
 import type { HoldAction } from './action.ts'
-import { isPartial, lapsed, type Attempt, type DrillSeen, type Evidence, type Hold, type IncidentStatus, type Moment, type Outcome, type PodFate, type Taken, type VolumeFate } from './incident.ts'
+import { isPartial, kindsOf, lapsed, type Attempt, type DrillSeen, type Evidence, type Found, type Hold, type IncidentStatus, type Moment, type Outcome, type PodFate, type ProofKind, type Taken, type VolumeFate } from './incident.ts'
 import type { Ms, PodSeen, VolumeSeen } from './model.ts'
 import type { Proof } from './proof.ts'
 
@@ -53,11 +53,20 @@ export function settled(id: string, at: string): Change {
 
 /** Each piece keeps its own time, so that whoever reads the record can check what the proof claims: read twice, a second apart. */
 export function proved(proof: Proof, at: string, wallOf: (instant: Ms) => string = () => at): Change {
-  const evidence = proof.evidence.map((one): Evidence => ({ ...one, at: (typeof one.at === 'number' ? wallOf(one.at) : one.at) || at }))
+  const written = (all: readonly Found[]): Evidence[] => all.map((one) => ({ ...one, at: (typeof one.at === 'number' ? wallOf(one.at) : one.at) || at }))
+  const evidence = written(proof.evidence)
   const { kind, boot, nodeUid, level, methods, digests } = proof
-  const record = { kind, at, boot, nodeUid, level, methods, ...(digests === undefined ? {} : { digests }), evidence }
-  return (status) => tell({ ...noMore(status, 'the node is proven unable to write: a budget cannot be kept by a dead node', at), phase: 'Running', step: 'clear', proof: record }, at,
-    'proven', `${kind}: ${evidence.map((one) => `${one.source} ${one.word}`).join('; ')}`)
+  const joined = proof.joined && { kind: proof.joined.kind, evidence: written(proof.joined.evidence) }
+  const record = { kind, boot, nodeUid, level, methods, ...(digests === undefined ? {} : { digests }), evidence }
+  return (status) => tell({
+    ...noMore(status, 'the node is proven unable to write: a budget cannot be kept by a dead node', at), phase: 'Running', step: 'clear',
+    proof: { ...record, at: madeAt(status, kind, at), ...(joined === undefined ? {} : { joined: { ...joined, at: madeAt(status, joined.kind, at) } }) },
+  }, at, 'proven', `${kindsOf(proof)}: ${[...evidence, ...joined?.evidence ?? []].map((one) => `${one.source} ${one.word}`).join('; ')}`)
+}
+
+/** What another one is joined to was made before. */
+function madeAt({ proof }: IncidentStatus, kind: ProofKind, at: string): string {
+  return proof !== undefined && isPartial(proof) && proof.kind === kind ? proof.at : at
 }
 
 /** What lapsed before is shown false with it: a boot that answers was never off. */

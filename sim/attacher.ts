@@ -2,7 +2,7 @@
 // finalizer until the volume is detached.
 //
 // Kept: the finalizer before the attach, `status.attached` after it, detach on deletion and the finalizer off last, errors in
-// attachError and detachError with back-off from 1 s to 5 min, one operation a volume attachment at a time. Left out: the PV's
+// attachError and detachError with back-off from 1 s to 5 min, one operation a volume attachment at a time; where it is wanted, a refusal to detach what is in use. Left out: the PV's
 // finalizer, RWX, node ids other than the node's name, periodic reconciliation with the storage (ListVolumes).
 import { createApi } from '../coordinator/api.ts'
 import { reflect } from '../coordinator/reflector.ts'
@@ -26,15 +26,18 @@ export interface AttacherSettings {
   /** `stuck`: never ends. `error`: fails and says so. */
   attachFault: 'none' | 'stuck' | 'error'
   detachFault: 'none' | 'stuck' | 'error'
+  /** As a driver that looks first: what is written from that node stays there. */
+  refusesInUse: boolean
 }
 
 export const usualAttacher: AttacherSettings = {
-  driver: 'csi.holdfast.dev', attachTime: 500, detachTime: 500, attachFault: 'none', detachFault: 'none',
+  driver: 'csi.holdfast.dev', attachTime: 500, detachTime: 500, attachFault: 'none', detachFault: 'none', refusesInUse: false,
 }
 
 const firstRetry: Ms = 1_000
 const longestRetry: Ms = 300_000
 const stuckLook: Ms = 1_000
+const writtenLately: Ms = 1_000
 
 export function startAttacher(
   { process, transport, storage, chance, log }: { process: Process; transport: Transport; storage: Storage; chance: Chance; log: Log },
@@ -112,6 +115,11 @@ export function startAttacher(
     await clock.wait(settings.detachTime)
     if (settings.detachFault === 'error') {
       await report(name, 'detachError', 'the driver refused: simulated fault')
+      return 'again'
+    }
+    const user = settings.refusesInUse ? storage.writersOf(handle, writtenLately).find(({ node }) => node === attachment.spec.nodeName) : undefined
+    if (user !== undefined) {
+      await report(name, 'detachError', `the driver refused: ${handle} is in use by ${user.pod} on ${user.node}`)
       return 'again'
     }
     storage.detach(handle, attachment.spec.nodeName)

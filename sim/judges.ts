@@ -73,8 +73,8 @@ export interface Twins {
   readonly until: Ms | undefined
 }
 
-/** Two containers of one identity at one time. `shut`: whether the node was cut off from its storage in all that time, and so its
- *  container from all that it shares with the other. */
+/** Two containers of one identity at one time. `shut`: whether a node was cut off from its storage in all that time, and so its
+ *  container from all that it shares with the other; which of the two began later matters not, since a kubelet may start one again. */
 export function twins(runs: readonly Running[], shut: (node: string, from: Ms, until: Ms | undefined) => boolean = () => false): Twins[] {
   const identities = runs.filter((run) => run.identity)
   return identities.flatMap((one, index) => identities.slice(index + 1).flatMap((other) => {
@@ -83,7 +83,7 @@ export function twins(runs: readonly Running[], shut: (node: string, from: Ms, u
     if (first.endedAt !== undefined && first.endedAt <= second.startedAt) return []
     const ends = [first.endedAt, second.endedAt].filter((end) => end !== undefined)
     const until = ends.length === 0 ? undefined : Math.min(...ends)
-    if (shut(first.node, second.startedAt, until)) return []
+    if ([first, second].some(({ node }) => shut(node, second.startedAt, until))) return []
     return [{
       pod: one.pod, one: `${first.node} ${first.podUid}`, other: `${second.node} ${second.podUid}`,
       parties: [partyOf(first), partyOf(second)], from: second.startedAt, until,

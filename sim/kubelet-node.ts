@@ -25,7 +25,7 @@ export interface NodeVoiceOptions {
   readonly chance: () => number
   readonly api: Api
   readonly kubeletPort: number
-  readonly driver: string
+  readonly drivers: readonly string[]
   readonly labels: Readonly<Record<string, string>>
   readonly version: string
   /** Unknown until the kubelet has rebuilt what was mounted before it started: until then the API keeps what it had. */
@@ -90,7 +90,7 @@ export function speakForNode(options: NodeVoiceOptions): NodeVoice {
     const csi = await api.create('/apis/storage.k8s.io/v1/csinodes', {
       apiVersion: 'storage.k8s.io/v1', kind: 'CSINode',
       metadata: { name, ownerReferences: [{ apiVersion: 'v1', kind: 'Node', name, uid: made.value.metadata.uid }] },
-      spec: { drivers: [{ name: options.driver, nodeID: name, topologyKeys: [] }] },
+      spec: { drivers: options.drivers.map((driver) => ({ name: driver, nodeID: name, topologyKeys: [] })) },
     })
     return csi.ok || csi.error.kind === 'conflict'
   }

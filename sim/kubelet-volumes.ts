@@ -17,6 +17,7 @@ import type { Storage } from './storage.ts'
 export interface KubeletVolume {
   readonly persistentVolume: string
   readonly handle: string
+  readonly driver: string
   readonly unique: string
 }
 
@@ -48,8 +49,8 @@ const mountTime: readonly [Ms, Ms] = [40, 200]
 const hangLook: Ms = 1_000
 
 export function kubeletVolumes(
-  { machine, clock, chance, api, storage, driver, faults }:
-  { machine: Machine; clock: Clock; chance: Chance; api: Api; storage: Storage; driver: string; faults: MountFaults },
+  { machine, clock, chance, api, storage, drivers, faults }:
+  { machine: Machine; clock: Clock; chance: Chance; api: Api; storage: Storage; drivers: readonly string[]; faults: MountFaults },
 ): KubeletVolumes {
   const wanted = new Map<string, readonly KubeletVolume[]>()
   const volumes = `${kubeletRoot}/pods/`
@@ -57,7 +58,7 @@ export function kubeletVolumes(
   const podMounts = () => [...machine.mounts.values()].filter(({ path, volume }) => volume !== undefined && path.startsWith(volumes))
   const podOf = (path: string) => path.slice(volumes.length).split('/')[0] ?? ''
 
-  const attached = async ({ handle }: KubeletVolume) => {
+  const attached = async ({ handle, driver }: KubeletVolume) => {
     const read = await api.get<AttachmentObject>(`/apis/storage.k8s.io/v1/volumeattachments/${attachmentName(handle, driver, machine.name)}`)
     return read.ok && read.value.status?.attached === true
   }
@@ -73,8 +74,9 @@ export function kubeletVolumes(
         const volume = await api.get<VolumeObject>(`/api/v1/persistentvolumes/${claim.value.spec.volumeName}`)
         if (!volume.ok) return undefined
         const csi = volume.value.spec?.csi
-        if (csi?.driver !== driver) continue
-        found.push({ persistentVolume: volume.value.metadata.name, handle: csi.volumeHandle, unique: uniqueVolumeName(driver, csi.volumeHandle) })
+        if (csi === undefined || !drivers.includes(csi.driver)) continue
+        const { driver, volumeHandle: handle } = csi
+        found.push({ persistentVolume: volume.value.metadata.name, handle, driver, unique: uniqueVolumeName(driver, handle) })
       }
       return found
     },
@@ -82,24 +84,24 @@ export function kubeletVolumes(
       wanted.set(podUid, list)
     },
     async mayMount(volume, reported) {
-      if (!reported.has(volume.unique) || !storage.reaches(machine.name)) return false
+      if (!reported.has(volume.unique) || !storage.reaches(machine.name, volume.handle)) return false
       const node = await api.get<NodeObject>(`/api/v1/nodes/${machine.name}`)
       if (!node.ok || !(node.value.status?.volumesAttached ?? []).some(({ name }) => name === volume.unique)) return false
       return await attached(volume)
     },
-    async mount(podUid, pod, { handle, persistentVolume }) {
+    async mount(podUid, pod, { handle, driver, persistentVolume }) {
       const source = `ext4 /dev/disk/by-id/${handle}`
       const staging = stagingPath(driver, handle)
       await clock.wait(chance.between(...mountTime))
       if (!machine.mounts.has(staging)) {
-        machine.mounts.set(staging, { path: staging, source, volume: handle })
+        machine.mounts.set(staging, { path: staging, source, volume: handle, driver })
         storage.write(handle, { node: machine.name, boot: machine.boot()?.id ?? '', pod, podUid }, 'mount')
       }
       const path = volumePath(podUid, persistentVolume)
-      machine.mounts.set(path, { path, source, volume: handle })
+      machine.mounts.set(path, { path, source, volume: handle, driver })
     },
     async unmount(podUid) {
-      for (const { path, volume } of podMounts().filter((mount) => podOf(mount.path) === podUid)) {
+      for (const { path, volume, driver = '' } of podMounts().filter((mount) => podOf(mount.path) === podUid)) {
         while (faults.unmount === 'hangs') await clock.wait(hangLook)
         await clock.wait(chance.between(...mountTime))
         machine.mounts.delete(path)
@@ -112,7 +114,7 @@ export function kubeletVolumes(
     inUse() {
       const names = [...wanted.values()].flat().map(({ unique }) => unique)
       // By the pods' own mounts: a staged one without a pod is the leak that a real kubelet has, too.
-      for (const { volume } of podMounts()) if (volume !== undefined) names.push(uniqueVolumeName(driver, volume))
+      for (const { volume, driver } of podMounts()) if (volume !== undefined && driver !== undefined) names.push(uniqueVolumeName(driver, volume))
       return [...new Set(names)].toSorted()
     },
     mountedPods: () => [...new Set(podMounts().map(({ path }) => podOf(path)))],

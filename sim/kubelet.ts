@@ -26,12 +26,12 @@ export interface Kubelet {
 
 export interface KubeletSettings {
   readonly port: number
-  readonly driver: string
+  readonly drivers: readonly string[]
   readonly labels: Readonly<Record<string, string>>
   readonly version: string
 }
 
-export const usualKubelet: KubeletSettings = { port: 10_250, driver: 'csi.holdfast.dev', labels: {}, version: 'v1.36.4' }
+export const usualKubelet: KubeletSettings = { port: 10_250, drivers: ['csi.holdfast.dev'], labels: {}, version: 'v1.36.4' }
 
 /** Orphans of pods that the API no longer has get this long after a kubelet's start. */
 const orphanGrace: Ms = 1_000
@@ -54,7 +54,7 @@ export function startKubelet({ machine, runtime, storage, chance, log, faults, t
   const { clock } = process
   const api = createApi({ transport: transport(process), clock, userAgent: 'kubelet' })
   const draw = () => chance.next()
-  const volumes = kubeletVolumes({ machine, clock, chance, api, storage, driver: settings.driver, faults })
+  const volumes = kubeletVolumes({ machine, clock, chance, api, storage, drivers: settings.drivers, faults })
   const workers = new Map<string, PodWorker>()
   const extra = new Map<string, Condition>()
   const startedAt = clock.now()

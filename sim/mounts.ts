@@ -7,6 +7,8 @@ export interface Mount {
   readonly source: string
   /** The volume behind it, where it is one of the storage's. */
   readonly volume?: string
+  /** Of that volume. */
+  readonly driver?: string
 }
 
 export const kubeletRoot = '/var/lib/kubelet'

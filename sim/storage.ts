@@ -1,6 +1,7 @@
 // The storage behind the CSI driver, and the data plane's truth. It refuses nothing: a volume takes a write from whoever sends
 // one, attached or not, because real networks of disks have been seen to; only what is cut off from it does not arrive. What keeps two
-// writers apart must therefore be elsewhere, and this file is where its failure would show.
+// writers apart must therefore be elsewhere, and this file is where its failure would show. Volumes that lie apart are the exception: their
+// driver is one of those that are safe to detach, and shuts out whoever is detached.
 import type { Ms, NodeName } from '../core/model.ts'
 import type { Clock } from '../edge/clock.ts'
 
@@ -26,12 +27,13 @@ export interface Stretch extends Writer {
 }
 
 export interface Storage {
-  addVolume(volume: string): void
+  /** `apart`: reached by a way that no port of the storage network shuts, and written only where it is attached. */
+  addVolume(volume: string, apart?: boolean): void
   attach(volume: string, node: NodeName): void
   detach(volume: string, node: NodeName): void
   attachedTo(volume: string): readonly NodeName[]
-  /** Whether the node is not cut off from it. */
-  reaches(node: NodeName): boolean
+  /** Whether the node is not cut off from it, or from this volume of it. */
+  reaches(node: NodeName, volume?: string): boolean
   write(volume: string, writer: Writer, kind: Stretch['kind']): void
   /** The same, for who writes all day: each call of the answer is a write. */
   pen(volume: string, writer: Writer, kind: Stretch['kind']): () => void
@@ -47,9 +49,10 @@ export interface Storage {
 const gap: Ms = 1_000
 
 export function createStorage(
-  clock: Pick<Clock, 'now'>, note: (what: string, facts: Readonly<Record<string, unknown>>) => void, reaches: (node: NodeName) => boolean = () => true,
+  clock: Pick<Clock, 'now'>, note: (what: string, facts: Readonly<Record<string, unknown>>) => void, port: (node: NodeName) => boolean = () => true,
 ): Storage {
   const attachments = new Map<string, Map<NodeName, Ms>>()
+  const apart = new Set<string>()
   const released = new Map<string, Ms>()
   const log: Stretch[] = []
   const current = new Map<string, Stretch>()
@@ -60,9 +63,12 @@ export function createStorage(
     return nodes
   }
 
+  const reaches = (node: NodeName, volume = ''): boolean => apart.has(volume) || port(node)
+
   return {
     log, reaches,
-    addVolume(volume) {
+    addVolume(volume, isApart = false) {
+      if (isApart) apart.add(volume)
       if (!attachments.has(volume)) attachments.set(volume, new Map())
     },
     attach(volume, node) {
@@ -90,7 +96,7 @@ export function createStorage(
   }
 
   function land(key: string, volume: string, writer: Writer, kind: Stretch['kind']): void {
-    if (!reaches(writer.node)) return
+    if (!reaches(writer.node, volume) || (apart.has(volume) && !attachedTo(volume).has(writer.node))) return
     const now = clock.now()
     let stretch = current.get(key)
     if (stretch === undefined || now - stretch.lastAt > gap) {

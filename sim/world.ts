@@ -23,10 +23,10 @@ import type { WhisperPorts } from './whispers.ts'
 import { createWriters } from './writers.ts'
 import { createLevers, type Levers } from './world/levers.ts'
 import { createNode, type WorldNode } from './world/node.ts'
-import { agentDaemonSet, apply, bindClaims, foundations, handleOf, workload } from './world/objects.ts'
+import { agentDaemonSet, apply, bindClaims, foundations, handleOf, handlesOf, workload } from './world/objects.ts'
 import { fabric, strip, switchesOf, type Switch } from './world/power.ts'
 import { createReplicas, type Replicas } from './world/replica-place.ts'
-import { usualWorld, type WorldSettings } from './world/settings.ts'
+import { driversOf, usualWorld, type WorldSettings } from './world/settings.ts'
 
 export type { ReplicaPlace, StartReplica } from './world/replica-place.ts'
 export type { StartAgent, WorldSettings } from './world/settings.ts'
@@ -102,18 +102,19 @@ export async function createWorld(wanted: Partial<WorldSettings> & Pick<WorldSet
 
   const api = createApi({ transport: direct('admin'), clock, userAgent: 'world', rate: { perSecond: 10_000, burst: 20_000 } })
   const objects = [
-    ...foundations(settings.namespace, settings.systemNamespace, settings.driver), ...settings.objects,
+    ...foundations(settings.namespace, settings.systemNamespace, driversOf(settings)), ...settings.objects,
     ...(settings.withWorkload ? workload({ namespace: settings.namespace, driver: settings.driver }) : []),
     ...(settings.startAgent === undefined ? [] : [agentDaemonSet(settings.systemNamespace, settings.agentAudience)]),
   ]
   await apply(api, objects, (span) => (virtual === undefined ? clock.wait(span) : virtual.runFor(span)))
   if (server !== undefined) await bindClaims(api, objects)
-  for (const { kind, metadata } of objects) if (kind === 'PersistentVolumeClaim') storage.addVolume(handleOf(metadata.name))
+  const apart = handlesOf(objects, settings.driverApart)
+  for (const { kind, metadata } of objects) if (kind === 'PersistentVolumeClaim') storage.addVolume(handleOf(metadata.name), apart.has(handleOf(metadata.name)))
 
   const attacherProcess = startProcess(clock, 'csi-attacher')
-  const attacher = startAttacher({
-    process: attacherProcess, transport: by(attacherHost, attacherProcess, 'csi-attacher'), storage, chance: chance.fork('attacher'), log: log('csi-attacher'),
-  }, { driver: settings.driver, ...settings.attacher })
+  const attaching = { process: attacherProcess, transport: by(attacherHost, attacherProcess, 'csi-attacher'), storage, log: log('csi-attacher') }
+  const attacher = startAttacher({ ...attaching, chance: chance.fork('attacher') }, { driver: settings.driver, ...settings.attacher })
+  if (settings.driverApart !== '') startAttacher({ ...attaching, chance: chance.fork('attacher apart') }, { driver: settings.driverApart, refusesInUse: true })
   const controlProcesses: Process[] = []
   let controllerStarts = 0
   let loops = server === undefined ? undefined : startLoops()

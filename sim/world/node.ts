@@ -17,7 +17,7 @@ import type { WhisperPorts } from '../whispers.ts'
 import type { Writers } from '../writers.ts'
 import { agentHost } from './agent-place.ts'
 import { agentImage } from './objects.ts'
-import type { WorldSettings } from './settings.ts'
+import { driversOf, type WorldSettings } from './settings.ts'
 
 export interface WorldNode {
   readonly machine: Machine
@@ -87,7 +87,7 @@ export function createNode(ground: NodeGround): WorldNode {
       if (machine.state() !== 'running' || kubelet?.process.alive() === true) return
       note('kubelet starts', { node: machine.name })
       kubelet = startKubelet({ ...ground, faults, runtime, chance: chance.fork(`kubelet ${++starts}`) }, {
-        port: settings.kubeletPort, driver: settings.driver, labels: {}, version: settings.kubernetesVersion,
+        port: settings.kubeletPort, drivers: driversOf(settings), labels: {}, version: settings.kubernetesVersion,
       })
     },
     killKubelet() {

@@ -2,6 +2,7 @@
 // volumes bound by hand, the workload, and the DaemonSet of the agents.
 import { tolerateGate } from '../../core/gate.ts'
 import type { Api, KubeObject } from '../../coordinator/api.ts'
+import type { VolumeObject } from '../objects.ts'
 
 export interface WorkloadNames {
   readonly namespace: string
@@ -53,17 +54,23 @@ export function handleOf(claim: string): string {
   return `vol-${claim}`
 }
 
+/** Of a driver's volumes. */
+export function handlesOf(objects: readonly KubeObject[], driver: string): ReadonlySet<string> {
+  const volumes = objects.filter(({ kind }) => kind === 'PersistentVolume') as readonly VolumeObject[] // by their kind
+  return new Set(volumes.flatMap(({ spec }) => (spec?.csi?.driver === driver ? [spec.csi.volumeHandle] : [])))
+}
+
 function claimSpec(volumeName: string | undefined): object {
   return { accessModes: ['ReadWriteOnce'], storageClassName: '', resources: { requests: { storage: '1Gi' } }, ...(volumeName === undefined ? {} : { volumeName }) }
 }
 
-export function foundations(namespace: string, system: string, driver: string): KubeObject[] {
+export function foundations(namespace: string, system: string, drivers: readonly string[]): KubeObject[] {
   const account = (name: string) => ({ apiVersion: 'v1', kind: 'ServiceAccount', metadata: { name, namespace: system } })
   return [
     { apiVersion: 'v1', kind: 'Namespace', metadata: { name: namespace } },
     { apiVersion: 'v1', kind: 'Namespace', metadata: { name: system } },
     account('holdfast-agent'), account('holdfast-coordinator'),
-    { apiVersion: 'storage.k8s.io/v1', kind: 'CSIDriver', metadata: { name: driver }, spec: { attachRequired: true, podInfoOnMount: false } },
+    ...drivers.map((name) => ({ apiVersion: 'storage.k8s.io/v1', kind: 'CSIDriver', metadata: { name }, spec: { attachRequired: true, podInfoOnMount: false } })),
   ] as KubeObject[] // likewise
 }
 

@@ -37,6 +37,8 @@ export interface WorldSettings {
   readonly systemNamespace: string
   readonly namespace: string
   readonly driver: string
+  /** Another one, which refuses to detach what is in use, and whose volumes no port of the storage network shuts out. Empty: there is none. */
+  readonly driverApart: string
   readonly withWorkload: boolean
   /** From power on to pid 1; the first boot of all is quick. */
   readonly bootTime: readonly [Ms, Ms]
@@ -69,6 +71,7 @@ export const usualWorld: Omit<WorldSettings, 'seed'> = {
   systemNamespace: 'holdfast-system',
   namespace: 'work',
   driver: 'csi.holdfast.dev',
+  driverApart: '',
   withWorkload: true,
   bootTime: [18_000, 22_000],
   power: 'bmc',
@@ -79,4 +82,8 @@ export const usualWorld: Omit<WorldSettings, 'seed'> = {
   kubeletPort: 10_250,
   kubernetesVersion: 'v1.36.4',
   logFrom: 'info',
+}
+
+export function driversOf({ driver, driverApart }: Pick<WorldSettings, 'driver' | 'driverApart'>): readonly string[] {
+  return driverApart === '' ? [driver] : [driver, driverApart]
 }

@@ -58,7 +58,7 @@ test('read back twice it is a proof of the volumes of its drivers, and of nothin
   const seen = three(wasCut)
   const made = proveOff(incident(ordered), seen.nodes.get('node-2') ?? node(), 0, [...seen.nodes.values()], now)
   assert.equal('proof' in made && [extentOf(made.proof), made.proof.evidence.slice(0, 2).map(({ source, word }) => `${source}: ${word}`)],
-    [{ drivers: [driver], outOfReach: true }, [`CSIDriver ${driver}: its volumes are out of reach`, 'order fc-off: off']])
+    [{ drivers: [driver], outOfReach: [driver] }, [`CSIDriver ${driver}: its volumes are out of reach`, 'order fc-off: off']])
 })
 
 const swapped = path({ ...fc, digest: 'other' })
@@ -304,7 +304,7 @@ test('in error it is proven all the same, withdrawn when the node is heard, and 
 })
 
 test('the proof on record says how far it goes, for the next leader', () => {
-  assert.equal(extentOf(recall(isolated)), { drivers: [driver], outOfReach: true })
+  assert.equal(extentOf(recall(isolated)), { drivers: [driver], outOfReach: [driver] })
 })
 
 test.run()

@@ -60,9 +60,11 @@ test('an identity that runs in two pods at once is twins, a restart of one pod i
 
 const shut = (from: number, until: number) => (node: string, since: number, to: number | undefined) => node === 'n1' && from <= since && until >= (to ?? Infinity)
 
-test('two containers of one identity are none where the first was cut off from its storage all the while', () => {
+test('two containers of one identity are none where either was cut off from its storage all the while', () => {
   const both = [run({ endedAt: 30 }), run({ podUid: 'u2', node: 'n2', startedAt: 11, endedAt: 50 })]
   assert.equal([twins(both), twins(both, shut(5, 30)), twins(both, shut(5, 29)), twins(both, shut(12, 30))].map(({ length }) => length), [1, 0, 1, 1])
+  const again = [run({ node: 'n2', endedAt: 30 }), run({ podUid: 'u2', startedAt: 11, endedAt: 50 })]
+  assert.equal([twins(again), twins(again, shut(5, 30)), twins(again, shut(5, 29))].map(({ length }) => length), [1, 0, 1], 'started again by a kubelet that does not know')
 })
 
 test.run()

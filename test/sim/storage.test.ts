@@ -46,6 +46,19 @@ test('a release is known until the volume is attached again', async () => {
   assert.equal(storage.attachedTo('v'), ['n1'])
 })
 
+test('a volume that lies apart is written only where it is attached, and whatever port is shut', () => {
+  const { clock, writer } = world()
+  const storage = createStorage(clock, () => undefined, () => false)
+  storage.addVolume('v')
+  storage.addVolume('w', true)
+  for (const volume of ['v', 'w']) storage.attach(volume, 'n1')
+  for (const volume of ['v', 'w']) storage.write(volume, writer, 'data')
+  assert.equal([storage.reaches('n1'), storage.reaches('n1', 'w'), storage.log.map(({ volume, writes }) => [volume, writes])], [false, true, [['w', 1]]])
+  storage.detach('w', 'n1')
+  storage.write('w', writer, 'data')
+  assert.equal(storage.log.map(({ writes }) => writes), [1])
+})
+
 test('an unknown volume is a mistake of the world, and said so', () => {
   const { storage, writer } = world()
   assert.throws(() => storage.write('w', writer, 'data'))
