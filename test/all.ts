@@ -17,6 +17,7 @@ const whole = { HOLDFAST_ALL: '1' }
 const first: readonly Tier[] = [
   { name: 'check', command: ['npm', 'run', '--silent', 'check'] },
   { name: 'test', command: ['npm', 'test', '--silent'] },
+  { name: 'judges', command: ['npm', 'run', '--silent', 'test:search'] },
 ]
 /** Beside each other, one after the other in each: a tier of real components waits for real timers most of its time. */
 const lanes: readonly (readonly Tier[])[] = [

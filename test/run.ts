@@ -23,14 +23,14 @@ const letsGoWithin = 2_000
 const host = fileURLToPath(new URL('host.ts', import.meta.url))
 /** A process of its own each, and before all others: those that wait for real timers beside those that reckon. */
 const alone = [
-  'test/sim/start.', 'test/sim/search/planted.', 'test/sim/search/run.', 'test/sim/search/fresh.', 'test/core/journey.',
+  'test/sim/start.', 'test/sim/search/fresh.', 'test/core/journey.',
   'test/coordinator/main.', 'test/coordinator/programs.', 'test/commands.', 'test/fence-agents/', 'test/deploy/', 'test/cli/',
 ]
 /** What is left, by the start of its name: a process a row. */
 const shared = ['test/stories/', 'test/coordinator/', 'test/sim/', 'test/core/', 'test/']
 /** So many of those alone go before the batches. */
 const longest = 4
-const slowTiers = ['test/control-plane/', 'test/devices/', 'test/nodes/', 'test/bench/']
+const slowTiers = ['test/control-plane/', 'test/devices/', 'test/nodes/', 'test/bench/', 'test/search/']
 
 /** What is to be ended or removed when this process ends, whoever ends it. */
 const ends = new Set<() => void>()

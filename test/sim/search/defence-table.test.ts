@@ -1,6 +1,6 @@
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
-import { lacking, lean, searchWithout, withRow } from '../../../sim/search/defence-table.ts'
+import { lacking, lean, withRow } from '../../../sim/search/defence-table.ts'
 import { defences } from '../../../sim/search/defences.ts'
 import { draw, isPlain, kinds } from '../../../sim/search/schedule.ts'
 
@@ -56,13 +56,6 @@ test('an aimed trouble keeps its time, place, manner and cue, takes the place of
     assert.ok(on === 'victim' && at >= 2_000 && at <= 3_000 && span >= 9_000 && span <= 9_500)
   }
   for (const { troubles } of alone) for (const { after, at, how } of troubles.filter(({ does }) => does === late.does)) assert.equal([after, at, how], [late.after, 0, late.how])
-})
-
-test('a product that decides nothing is caught at once', async () => {
-  const [all] = defences.filter(({ name }) => name === 'decides-at-all')
-  assert.ok(all)
-  const found = await searchWithout(all, { seeds: 5, from: 1, jobs: 1 })
-  assert.ok(found !== undefined && found.seeds <= 5, JSON.stringify(found))
 })
 
 test.run()

@@ -1,8 +1,10 @@
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
-import { planted, type Plant } from '../../../sim/search/planted.ts'
-import { runPool, type Verdict } from '../../../sim/search/pool.ts'
-import type { WorkerWish } from '../../../sim/search/worker.ts'
+import { searchWithout } from '../../sim/search/defence-table.ts'
+import { defences } from '../../sim/search/defences.ts'
+import { planted, type Plant } from '../../sim/search/planted.ts'
+import { runPool, type Verdict } from '../../sim/search/pool.ts'
+import type { WorkerWish } from '../../sim/search/worker.ts'
 
 const test = suite('search: planted bugs')
 
@@ -31,6 +33,13 @@ test('the product as it is passes every one of these schedules, and in each ever
     const missed = schedule.troubles.filter(({ does }) => !verdict.said.struck.includes(does))
     assert.equal(missed, [], `${name}: took no effect`)
   }
+})
+
+test('a product that decides nothing is caught at once', async () => {
+  const [all] = defences.filter(({ name }) => name === 'decides-at-all')
+  assert.ok(all)
+  const found = await searchWithout(all, { seeds: 5, from: 1, jobs: 1 })
+  assert.ok(found !== undefined && found.seeds <= 5, JSON.stringify(found))
 })
 
 test.run()

@@ -1,0 +1,13 @@
+// `npm run test:search`: whether the search sees what it is to see. Each planted mistake must fail a judge, and each kind of trouble must take
+// effect. It needs nothing that `npm test` does not have, but a minute of two cores. Words behind `--` choose files.
+import { availableParallelism } from 'node:os'
+import { globSync } from 'node:fs'
+import { argv, exit } from 'node:process'
+import { filesNamed, runFiles } from '../run.ts'
+
+const fileDeadline = 600_000
+
+const named = filesNamed(argv.slice(2))
+const tally = await runFiles(named.length > 0 ? named : globSync('test/search/*.test.ts').toSorted(), availableParallelism(), fileDeadline)
+console.log(`${tally.passed} passed, ${tally.failed} failed${tally.skipped > 0 ? `, ${tally.skipped} skipped` : ''}`)
+exit(tally.failed > 0 || tally.passed === 0 ? 1 : 0)
