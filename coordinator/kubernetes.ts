@@ -79,8 +79,8 @@ export function saysMore(kept: KeptNode, before: KeptNode): boolean {
   return !isDeepStrictEqual(withoutPulse(kept), withoutPulse(before))
 }
 
-function withoutPulse({ metadata, ready: { status }, ...kept }: KeptNode): object {
-  return { ...kept, metadata: { ...metadata, resourceVersion: '' }, status }
+function withoutPulse(kept: KeptNode): object {
+  return { ...kept, metadata: { ...kept.metadata, resourceVersion: '' }, ready: kept.ready.status }
 }
 
 const csiPrefix = 'kubernetes.io/csi/'
