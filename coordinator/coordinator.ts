@@ -153,8 +153,10 @@ export async function startCoordinator(host: CoordinatorHost, settings: Coordina
     holds: holds.now, refresh,
     decided: (span, actions) => {
       wanted = actions
-      tellGates(observation, beats, policies.inForce(), clock.now())
-      selfStop.now(policies.inForce())
+      if (self.calm !== true) {
+        tellGates(observation, beats, policies.inForce(), clock.now())
+        selfStop.now(policies.inForce())
+      }
       turns.now()
       settings.decided?.(span)
     },

@@ -6,6 +6,9 @@
 // spends a tenth of a core at worst. A tick that comes half a second late means that this process stood still: then the
 // sockets are drained first, and every silence begins anew, because it was ours.
 //
+// Most ticks find nothing new. What no instant hangs on (audits, the word on each gate and permit) is looked over after an event,
+// and once a second; the ticks between are calm. Over thousands of nodes that is half of what a tick costs.
+//
 // That a silence has become long enough to mean more is no event, and neither is it one that a second word of a device counts
 // from now on: so a tick is set for that very instant.
 import { isLook, keyOf, type Action, type Deed, type HoldAction, type Look } from '../core/action.ts'
@@ -48,6 +51,7 @@ const shortestDistance: Ms = 20
  *  hair: what is looked at a hair too soon is looked at again a quarter of a second later. */
 const grain: Ms = 1
 const distancePerCost = 10
+const lookOverEvery: Ms = 1_000
 /** From the beginning of a look to the beginning of the same one. */
 const lookEvery: Ms = 100
 /** From the beginning of what came to nothing, the second time in a row, to its next one; then doubled. */
@@ -76,16 +80,25 @@ export function runLoop(options: LoopOptions): Loop {
   let cancel = clock.after(0, () => void turn())
   let stopped = false
   let turning = false
+  /** Something happened since the last turn. */
+  let woken = true
+  /** The last turn that was not calm, and how many audits could be begun then. */
+  let lookedOver = { at: -Infinity, budget: 0 }
 
   return {
-    wake: () => wake(),
+    wake: () => happened(),
     stop() {
       stopped = true
       cancel()
     },
   }
 
-  function wake(at: Ms = clock.now()): void {
+  function happened(): void {
+    woken = true
+    wake(clock.now())
+  }
+
+  function wake(at: Ms): void {
     const soonest = Math.max(at, lastAt + Math.min(tickEvery, Math.max(shortestDistance, distancePerCost * cost)))
     // A turn under way arms the next one itself.
     if (!stopped && !turning && soonest < dueAt) arm(soonest)
@@ -104,6 +117,7 @@ export function runLoop(options: LoopOptions): Loop {
       log.warn({ late }, 'this replica stood still; every silence begins anew')
       await options.drained().catch((error: unknown) => log.error({ error }, 'what arrived meanwhile could not be awaited')) // we are blind for a second anyway
       observation.seen.self.awakeSince = clock.now()
+      woken = true
     }
     turning = false
     if (stopped) return
@@ -111,7 +125,7 @@ export function runLoop(options: LoopOptions): Loop {
     arm(lastAt + tickEvery)
     if (secondWords.length > 0) secondWords = secondWords.filter((at) => at > lastAt)
     for (const at of secondWords) wake(at)
-    wake(ripensAt(observation.seen, lastAt) + grain)
+    if (observation.seen.self.term !== undefined) wake(ripensAt(observation.seen, lastAt) + grain)
     try {
       act()
       fault = ''
@@ -126,6 +140,10 @@ export function runLoop(options: LoopOptions): Loop {
 
   function act(): void {
     options.refresh()
+    const { self } = observation.seen
+    self.calm = !woken && lastAt - lookedOver.at < lookOverEvery && self.auditBudget === lookedOver.budget
+    if (!self.calm) lookedOver = { at: lastAt, budget: self.auditBudget }
+    woken = false
     const actions = (options.decide ?? decide)(observation.seen, clock.now(), options.policies())
     options.decided(clock.now() - lastAt, actions)
     forgetPaces()
@@ -153,7 +171,7 @@ export function runLoop(options: LoopOptions): Loop {
         busy.delete(key)
         const well = answer !== false
         if (action.do === 'askDevice' && well) secondWord(clock.now() + apart + grain)
-        if (pace(action, paceKey, began, well)) wake()
+        if (pace(action, paceKey, began, well)) happened()
       })
   }
 

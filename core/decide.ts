@@ -52,8 +52,9 @@ export function decide(seen: Observed, now: Ms, policies: readonly Policy[]): re
   }
   actions.push(...owing(on), ...headStart(on), ...askShut(on), ...quarantineUnclean(on))
   const asked = new Set(actions.map(keyOf))
+  actions.push(...strays(on), ...refutedWords(on))
   // A device that an incident asks is not asked by an audit beside it: the answer is the same.
-  actions.push(...strays(on), ...refutedWords(on), ...audits(on).filter((action) => !asked.has(keyOf(action))))
+  if (seen.self.calm !== true) actions.push(...audits(on).filter((action) => !asked.has(keyOf(action))))
   return bounded(on, withCleanUp(on, actions))
 }
 

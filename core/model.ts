@@ -42,6 +42,8 @@ export interface Self {
   readonly apiAnsweredAt: Ms
   /** End of this process's last stall; every silence begins anew there. */
   readonly awakeSince: Ms
+  /** Nothing has happened since all was looked over, and that was just now: what no instant hangs on is not looked at again yet. */
+  readonly calm?: boolean
   /** Other replicas this one has a link to. */
   readonly replicas: readonly string[]
   /** Pods that may be freed now without passing the rate. */

@@ -106,6 +106,8 @@ interface Hand {
   does: (action: Action) => Promise<unknown>
   drains: () => Promise<void>
   readonly decidedAt: Ms[]
+  /** Whether the core was told that nothing has happened. */
+  readonly calm: boolean[]
   readonly begun: { readonly at: Ms; readonly what: string }[]
   readonly held: (readonly HoldAction[])[]
   readonly errors: string[]
@@ -124,7 +126,7 @@ function hand(): Hand {
     return await on.does(action)
   }
   const on: Hand = {
-    clock, observation, wanted: [], does: async () => true, drains: async () => undefined, decidedAt: [], begun: [], held: [], errors: [], drained: [],
+    clock, observation, wanted: [], does: async () => true, drains: async () => undefined, decidedAt: [], calm: [], begun: [], held: [], errors: [], drained: [],
     loop: runLoop({
       clock, observation, log: { ...silentLog, error: (_, message) => on.errors.push(message) }, policies: () => [], refresh: () => undefined,
       async drained() {
@@ -132,8 +134,9 @@ function hand(): Hand {
         await on.drains()
       },
       look: act, deed: act, holds: (holds) => on.held.push(holds), decided: () => undefined,
-      decide() {
+      decide({ self }) {
         on.decidedAt.push(clock.now())
+        on.calm.push(self.calm === true)
         return on.wanted
       },
     }),
@@ -165,6 +168,28 @@ test('it is woken by events at once, and by a storm of events no more than fifty
     await on.clock.runFor(1)
   }
   assert.ok(on.decidedAt.length - before <= 51, `${on.decidedAt.length - before}`)
+})
+
+test('where nothing happens it looks over all once a second; after an event, or where more audits may be begun, at once', async () => {
+  const on = hand()
+  await on.clock.runFor(10_000)
+  const calm = (): readonly boolean[] => on.calm.splice(0)
+  const quiet = calm().slice(1)
+  assert.ok(quiet.length >= 39 && quiet.filter((one) => !one).length <= 11 && quiet.filter((one) => !one).length >= 9, quiet.join())
+  await on.clock.runFor(130)
+  calm()
+  on.loop.wake()
+  await on.clock.runFor(30)
+  assert.equal(calm(), [false])
+  on.observation.seen.self.auditBudget = 1
+  await on.clock.runFor(500)
+  assert.equal(calm(), [false, true])
+  on.wanted = [listPods]
+  on.does = async () => await on.clock.wait(10)
+  await on.clock.runFor(1_000)
+  calm()
+  await on.clock.runFor(1_000)
+  assert.ok(calm().filter((one) => !one).length >= 4, 'each answer is an event')
 })
 
 test('what follows from a decision counts as its cost: of what takes ten milliseconds there are ten a second, however often it is woken', async () => {

@@ -1,12 +1,13 @@
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
 import { audits, turnSoFar } from '../../core/audit.ts'
+import { decide } from '../../core/decide.ts'
 import type { Incident, IncidentStatus, ProofRecord } from '../../core/incident.ts'
 import type { NodeSeen, PathAudit } from '../../core/model.ts'
 import type { Strain, Vitals } from '../../core/vitals.ts'
 import type { WatchdogKept } from '../../core/watchdog.ts'
 import { survey } from '../../core/survey.ts'
-import { attempt, beat, boot, incident, method, newBoot, node, now, policy, proofRecord, reading, record, seen, seenOrder, self, silent } from './world.ts'
+import { attempt, beat, boot, dead, incident, method, newBoot, node, now, policy, proofRecord, reading, record, seen, seenOrder, self, silent } from './world.ts'
 
 const test = suite('audit')
 
@@ -20,6 +21,14 @@ const devices = (nodes: readonly NodeSeen[]): string[] => audited(nodes).filter(
 
 test('a node whose paths were verified in this boot is left in peace', () => {
   assert.equal(audited([well()]), [])
+})
+
+test('a calm tick audits nobody, and sees to the dead as ever', () => {
+  const others = [fresh('node-1'), node({ name: 'node-3' })]
+  const wanted = (calm: boolean) => decide(seen([...others, node(dead)], [], self({ calm })), now, [policy]).map(({ do: deed, node: name }) => `${deed} ${name}`)
+  assert.ok(wanted(false).includes('askDevice node-1'))
+  assert.is(wanted(true).includes('askDevice node-1'), false)
+  for (const calm of [true, false]) assert.ok(wanted(calm).includes('open node-2'))
 })
 
 test('a new boot, a new configuration and a new node are audited', () => {
