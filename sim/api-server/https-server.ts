@@ -116,7 +116,15 @@ async function send(outgoing: ServerResponse, response: ApiResponse): Promise<vo
   outgoing.flushHeaders()
   for await (const piece of response.body) {
     if (outgoing.destroyed) return
-    if (!outgoing.write(piece)) await Promise.race([once(outgoing, 'drain'), once(outgoing, 'close')])
+    if (!outgoing.write(piece)) await drained(outgoing)
   }
   outgoing.end()
+}
+
+/** Or closed. Of a long stream it is asked thousands of times, so nothing of it may stay behind. */
+async function drained(outgoing: ServerResponse): Promise<void> {
+  const over = new AbortController()
+  const either = ['drain', 'close'].map((event) => once(outgoing, event, { signal: over.signal }))
+  await Promise.race(either).finally(() => over.abort())
+  await Promise.allSettled(either)
 }

@@ -1,6 +1,8 @@
 import { Agent, request } from 'node:https'
+import process from 'node:process'
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
+import type { KubeObject } from '../../../coordinator/api.ts'
 import { serve } from '../../../sim/api-server/https-server.ts'
 import type { Served } from '../../../sim/api-server/https-server.ts'
 import { admin, createApiServer } from '../../../sim/api-server/server.ts'
@@ -73,6 +75,21 @@ test('a watch streams over the wire and ends in time', async () => {
     apiServer.plant({ apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: 'a', namespace: 'default' } })
     assert.match((await watched).text, '"type":"ADDED"')
   })
+})
+
+test('a long stream leaves nothing behind on its connection, however often the reader was behind', async () => {
+  const warnings: string[] = []
+  const warned = ({ message }: Error) => void warnings.push(message)
+  process.on('warning', warned)
+  await whileServing(async (served, apiServer, agent) => {
+    const data = { text: 'x'.repeat(100_000) }
+    for (let index = 0; index < 60; index += 1) apiServer.plant({ ...map(`map-${index}`, data), apiVersion: 'v1', kind: 'ConfigMap' } as KubeObject) // a ConfigMap whole
+    const path = `${maps}?watch=1&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true&timeoutSeconds=1`
+    const { text } = await ask(served, agent, path, { token: 'secret' })
+    assert.is(text.split('\n').filter((line) => line.includes('"ADDED"')).length >= 60, true)
+  })
+  process.off('warning', warned)
+  assert.equal(warnings, [])
 })
 
 test('an unreachable server breaks the connection without a status', async () => {
