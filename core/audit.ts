@@ -39,7 +39,10 @@ export function audits(on: Survey): (Look | RecordDeed)[] {
     // What a device says counts as an audit only of a boot that is beating.
     if (beat === undefined || on.now - beat.at >= beatsWithin || node.gone === true) continue
     const proven = drills.get(node.name) ?? none
-    if ((audited(node, beat, proven) && !outgrown(node, on.now) && gateStands(node, beat, on.now) && strainsStand(node, beat) && sameWatchdog(node.record?.watchdog, watchdogKept(node, beat)) && keptUp(node, turnAt)) || inIncident(on.open, node, beat)) continue
+    const stands = audited(node, beat, proven) && !outgrown(node, on.now) && gateStands(node, beat, on.now)
+      && strainsStand(node, beat) && sameWatchdog(node.record?.watchdog, watchdogKept(node, beat))
+    // In a turn most nodes are still to be asked, and most ticks may begin no program.
+    if ((stands && (free.devices <= 0 || keptUp(node, turnAt))) || inIncident(on.open, node, beat)) continue
     const probeDue = duePort(node, beat, on.now)
     if (probeDue !== undefined) offer(probes, free.probes, { node, beat, askedAt: probeDue, again: false })
     let asked = probeDue === undefined
