@@ -27,6 +27,7 @@ import { keepPolicies } from './policies.ts'
 import { pruner } from './pruning.ts'
 import { policiesPath } from './holdfast-policy.ts'
 import { reflect, type Reflector } from './reflector.ts'
+import { knowsMaintenance, watchServerVersion } from './server-version.ts'
 import { selfStopTeller } from './self-stop.ts'
 
 export interface CoordinatorSettings {
@@ -109,6 +110,7 @@ export async function startCoordinator(host: CoordinatorHost, settings: Coordina
       turns.led(elector.annotations())
       self.ledSince = clock.now()
       beats.setLeading(true)
+      void watchServerVersion(endingApi, clock, leadership.signal, (version) => { self.knowsMaintenance = knowsMaintenance(version) })
       log.info({ term }, 'this replica leads')
       wake()
     },

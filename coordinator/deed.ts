@@ -15,7 +15,7 @@ import type { FencePaths } from './fence-paths.ts'
 import type { FenceRunner, MethodEnd } from './fence.ts'
 import type { CoordinatorHost } from './host.ts'
 import type { IncidentWriter } from './incident.ts'
-import { keepNode, paths } from './kubernetes.ts'
+import { keepNode, maintenanceOver, maintenanceReason, maintenanceType, paths } from './kubernetes.ts'
 import { readRecord, recordBody, recordsPath } from './node-record.ts'
 import type { Observation, Row } from './observe.ts'
 import type { PodRate } from './pod-rate.ts'
@@ -78,6 +78,7 @@ export function doer(options: DeedOptions): (deed: Deed) => Promise<boolean> {
       case 'withdraw': return withdraw(deed)
       case 'exhaust': return exhaust(deed)
       case 'close': return close(deed)
+      case 'declare': return declare(deed)
       case 'record': return record(deed.node, deed.record)
     }
   }
@@ -389,6 +390,20 @@ export function doer(options: DeedOptions): (deed: Deed) => Promise<boolean> {
     log.info({ node: deed.node, incident: deed.incident, outcome: deed.outcome, because: deed.because }, 'incident closed')
     say(deed.node, deed.incident, 'IncidentClosed', 'Close', `${deed.outcome}: ${deed.because}`, 'Normal')
     return true
+  }
+
+  /** Over whatever version: it is one condition, and everybody's own is left alone. */
+  async function declare({ node, maintenance }: Extract<Deed, { do: 'declare' }>): Promise<boolean> {
+    const row = observation.row(node)
+    if (row === undefined || leads() === undefined) return false
+    const condition = {
+      type: maintenanceType, status: maintenance ? 'True' : 'False', reason: maintenance ? maintenanceReason : maintenanceOver, lastHeartbeatTime: at(), lastTransitionTime: at(),
+      message: maintenance ? `${quarantineKey} keeps workloads off this node until it is clean` : 'workloads may come back',
+    }
+    const answer = await api.patch<KubeObject>(`${paths.node(node)}/status`, 'strategic', { metadata: { uid: row.uid }, status: { conditions: [condition] } }, how())
+    if (answer.ok) observation.node(keepNode(answer.value), 'live')
+    else log.info({ node, kind: answer.error.kind, message: answer.error.message }, 'its condition could not be written')
+    return answer.ok
   }
 
   async function record(node: NodeName, facts: Omit<NodeRecord, 'resourceVersion'>): Promise<boolean> {

@@ -38,6 +38,8 @@ export interface KeptNode extends KubeObject {
   ready: { status: 'True' | 'False' | 'Unknown'; heartbeat: string }
   /** Types of its other conditions that are True, where any is. */
   conditions?: readonly string[]
+  /** Who says that it is being worked on. */
+  maintenance?: 'ours' | 'others'
   /** The VolumeAttachments of what kubelet says it uses. */
   inUse: readonly string[]
 }
@@ -49,16 +51,22 @@ interface NodeObject extends KubeObject {
     addresses?: { type: string; address: string }[]
     nodeInfo?: { bootID?: string; systemUUID?: string }
     daemonEndpoints?: { kubeletEndpoint?: { Port?: number } }
-    conditions?: { type: string; status: string; lastHeartbeatTime?: string }[]
+    conditions?: { type: string; status: string; reason?: string; lastHeartbeatTime?: string }[]
     volumesInUse?: string[]
   }
 }
 
 const usualKubeletPort = 10_250
 
+/** A condition that API servers have from 1.37 on. Ours is known by its reason. */
+export const maintenanceType = 'MaintenanceInProgress'
+export const maintenanceReason = 'HoldfastQuarantine'
+export const maintenanceOver = 'HoldfastQuarantineLifted'
+
 export function keepNode(object: KubeObject): KeptNode {
   const { spec, status } = object as NodeObject // every field of it is optional and defaulted below
   const ready = status?.conditions?.find((condition) => condition.type === 'Ready')
+  const maintained = status?.conditions?.find(({ type, status: word }) => type === maintenanceType && word === 'True')
   const others = (status?.conditions ?? []).filter((condition) => condition.type !== 'Ready' && condition.status === 'True').map(({ type }) => type)
   return {
     metadata: keepMeta(object.metadata),
@@ -70,6 +78,7 @@ export function keepNode(object: KubeObject): KeptNode {
     machine: status?.nodeInfo?.systemUUID ?? '',
     ready: { status: ready?.status === 'True' || ready?.status === 'False' ? ready.status : 'Unknown', heartbeat: ready?.lastHeartbeatTime ?? '' },
     ...(others.length === 0 ? {} : { conditions: others }),
+    ...(maintained === undefined ? {} : { maintenance: maintained.reason === maintenanceReason ? 'ours' : 'others' }),
     inUse: (status?.volumesInUse ?? []).flatMap((unique) => attachmentOf(unique, object.metadata.name) ?? []),
   }
 }

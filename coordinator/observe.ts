@@ -398,6 +398,7 @@ function refresh(row: Row, kept: KeptNode, now: Ms): void {
   row.controlPlane = labels['node-role.kubernetes.io/control-plane'] !== undefined
   row.taints = kept.taints
   row.conditions = kept.conditions === undefined ? undefined : new Set(kept.conditions)
+  row.maintenance = kept.maintenance
   row.inUse = kept.inUse.length === 0 ? noVolumes : new Set(kept.inUse)
   delete row.gone
   row.firstSeen.delete(goneKey)

@@ -63,6 +63,8 @@ export type Deed =
   /** Every restart that the policy allows was used up: phase Error. */
   | { readonly do: 'exhaust'; readonly node: NodeName; readonly incident: string; readonly because: string }
   | { readonly do: 'close'; readonly node: NodeName; readonly incident: string; readonly outcome: Outcome; readonly because: string }
+  /** For others to read: by a condition of the Node, that it is being worked on, or not any more. */
+  | { readonly do: 'declare'; readonly node: NodeName; readonly maintenance: boolean }
   | { readonly do: 'record'; readonly node: NodeName; readonly record: Omit<NodeRecord, 'resourceVersion'> }
 
 export interface HoldAction {
@@ -84,7 +86,7 @@ export function keyOf(action: Action): string {
     case 'probe': case 'askWitnesses': return `${action.do} ${action.node}${action.again ? ' again' : ''}`
     case 'readLease': case 'readNode': case 'listPods': case 'challenge': case 'askClean':
       return `${action.do} ${action.node}`
-    case 'record': return `record ${action.node}`
+    case 'record': case 'declare': return `${action.do} ${action.node}`
     case 'hold': return `hold ${action.node} ${action.because}${action.incident === undefined ? '' : ` ${action.incident}`}`
     case 'open': case 'adopt': case 'complete': case 'settle': case 'prove': case 'void': case 'lapse': case 'taint': case 'untaint': case 'evict': case 'endEviction': case 'delete': case 'detach': case 'bury': case 'withdraw': case 'exhaust': case 'close':
       return `deed ${action.node}`

@@ -25,6 +25,7 @@ import { lastBeat, seconds, shutsDown } from './judge.ts'
 import { askClean, askPods, challenge, challengeNeighbours, illness, readLive, suspicion } from './look.ts'
 import { evictionKey, goneKey, sameBoot, type Boot, type Ms, type NodeSeen, type Observed } from './model.ts'
 import { incidentName } from './name.ts'
+import { declareMaintenance } from './maintenance.ts'
 import { mayBeStruck } from './neighbour.ts'
 import { owing } from './owed.ts'
 import { nextOrder, type Next } from './plan.ts'
@@ -55,6 +56,7 @@ export function decide(seen: Observed, now: Ms, policies: readonly Policy[]): re
   actions.push(...strays(on), ...refutedWords(on))
   // A device that an incident asks is not asked by an audit beside it: the answer is the same.
   if (seen.self.calm !== true) actions.push(...audits(on).filter((action) => !asked.has(keyOf(action))))
+  actions.push(...declareMaintenance(on, actions))
   return bounded(on, withCleanUp(on, actions))
 }
 

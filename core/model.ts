@@ -54,6 +54,8 @@ export interface Self {
   readonly turnAt?: Ms
   /** CSI drivers that say of themselves that they refuse to detach what is in use. */
   readonly safeDrivers: readonly string[]
+  /** Whether the API server is of a version that has the node condition MaintenanceInProgress. */
+  readonly knowsMaintenance?: boolean
   /** The cluster-wide pause, with its reason. */
   readonly pause?: { readonly reason: string; readonly by: string }
 }
@@ -80,6 +82,8 @@ export interface NodeSeen {
   readonly ready: ReadySeen
   /** Its other conditions that are True, as it last said. Undefined: none is. */
   readonly conditions?: ReadonlySet<string> | undefined
+  /** Who says by MaintenanceInProgress that it is being worked on. */
+  readonly maintenance?: 'ours' | 'others' | undefined
   /** When the Node object was last asked for live: what it says of boot, Ready and taints is from then or later. */
   readonly readAt?: Ms
   /** The agent's word, as this replica itself heard it. Undefined: never heard by this replica. */

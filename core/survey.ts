@@ -29,6 +29,8 @@ export interface Survey {
   readonly storms: Storm
   /** Nodes that bear our quarantine. */
   readonly quarantined: readonly NodeSeen[]
+  /** Nodes of which we said that they are being worked on. */
+  readonly maintained: readonly NodeSeen[]
   /** Nodes that beat while their gate keeps pods from starting. */
   readonly shut: readonly NodeSeen[]
   /** Nodes that beat in a boot which follows one that was cut off, and that nobody has quarantined for it yet. */
@@ -61,6 +63,7 @@ export function survey(seen: Observed, now: Ms, policies: readonly Policy[]): Su
   const late: NodeSeen[] = []
   const quarantined: NodeSeen[] = []
   const evicted: NodeSeen[] = []
+  const maintained: NodeSeen[] = []
   const shut: NodeSeen[] = []
   const unclean = new Set<NodeSeen>()
   const running: Running = { programs: 0, devices: 0, probes: 0, records: 0, lists: 0 }
@@ -72,6 +75,7 @@ export function survey(seen: Observed, now: Ms, policies: readonly Policy[]): Su
     if (node.busy.size > 0) count(running, node.busy, beating)
     if (node.taints.length > 0 && hasTaint(node, quarantineKey)) quarantined.push(node)
     if (node.taints.length > 0 && hasTaint(node, forceEvictionKey)) evicted.push(node)
+    if (node.maintenance === 'ours') maintained.push(node)
     if (beat?.lapse !== undefined && recentLapse(node, beat.lapse, seen, policies, now)) lapsed.add(node)
     if (isShut(beat, now)) shut.push(node)
     if (beating && isUnclean(node)) unclean.add(node)
@@ -94,7 +98,7 @@ export function survey(seen: Observed, now: Ms, policies: readonly Policy[]): Su
   const present = silent.length < 2 ? [] : [...seen.nodes.values()].filter((node) => node.gone !== true)
   let listeners: readonly (readonly NodeSeen[])[] | undefined
   return {
-    seen, now, peers, policies, open, beside, verdicts, late, storms: storm(present, silent, policies), fencing: slotHolders(seen, open, now), quarantined, evicted, shut, unclean, running,
+    seen, now, peers, policies, open, beside, verdicts, late, storms: storm(present, silent, policies), fencing: slotHolders(seen, open, now), quarantined, evicted, maintained, shut, unclean, running,
     listeners: () => (listeners ??= listenersOf(seen.nodes.values(), now)),
   }
 }

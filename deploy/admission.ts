@@ -6,6 +6,7 @@
 // write the same resource as we do, the first condition lets their writes pass unexamined: of nodes/status, every write but our own.
 import { evictedByKey, forceEvictionKey } from '../core/acknowledge.ts'
 import { outOfServiceKey, ownValue, quarantineKey } from '../core/clear.ts'
+import { maintenanceOver, maintenanceReason, maintenanceType } from '../coordinator/kubernetes.ts'
 import { keptName } from '../coordinator/fence-kept.ts'
 import { group } from '../coordinator/schema-kind.ts'
 import type { Manifest } from './manifest.ts'
@@ -105,15 +106,20 @@ function coordinatorOnNodes(coordinator: string): Guard {
   }
 }
 
-/** Of what a Node tells, volumes may be struck from those in use. Nobody else's report is looked at. */
+const conditionOf = (which: string): string => `${which}.?status.?conditions.orValue([]).filter(c, c.type == '${maintenanceType}')`
+const conditionsBut = ['object', 'oldObject'].map((which) => `${which}.?status.?conditions.orValue([]).filter(c, c.type != '${maintenanceType}')`).join(' == ')
+
+/** Of what a Node tells, volumes may be struck from those in use, and that it is being worked on be said. Nobody else's report is looked at. */
 function nodeStatus(coordinator: string): Guard {
-  const told = ['conditions', 'addresses', 'capacity', 'allocatable', 'nodeInfo', 'daemonEndpoints', 'images', 'volumesAttached', 'phase', 'config', 'features', 'runtimeHandlers']
+  const told = ['addresses', 'capacity', 'allocatable', 'nodeInfo', 'daemonEndpoints', 'images', 'volumesAttached', 'phase', 'config', 'features', 'runtimeHandlers']
   return {
     name: 'holdfast-coordinator-node-status',
     on: [{ group: '', resources: ['nodes/status'], operations: ['UPDATE'] }],
     when: { 'by-the-coordinator': coordinator },
     rules: [
-      [unchanged(told.map((field) => `?status.?${field}`)), 'of a Node\'s status the coordinator may change volumesInUse, and nothing else'],
+      [unchanged(told.map((field) => `?status.?${field}`)), `of a Node's status the coordinator may change volumesInUse and ${maintenanceType}, and nothing else`],
+      [`${conditionsBut} && ${conditionOf('object')}.all(c, c.?reason.orValue('') in ['${maintenanceReason}', '${maintenanceOver}'] || c in ${conditionOf('oldObject')}) && ${conditionOf('oldObject')}.all(c, c.?reason.orValue('') in ['${maintenanceReason}', '${maintenanceOver}'] || c in ${conditionOf('object')})`,
+        `of a Node's conditions the coordinator may write ${maintenanceType} with its own reasons, and no other; what somebody else said by that stays`],
       [`object.?status.?volumesInUse.orValue([]).all(v, v in oldObject.?status.?volumesInUse.orValue([]))`, 'the coordinator strikes volumes from volumesInUse, and adds none'],
     ],
   }

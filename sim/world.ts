@@ -92,7 +92,7 @@ export async function createWorld(wanted: Partial<WorldSettings> & Pick<WorldSet
   const whisperPorts: WhisperPorts = new Map()
 
   const tokens = chance.fork('api server')
-  const server = settings.transportFor === undefined ? createApiServer({ clock, chance: () => tokens.next() }) : undefined
+  const server = settings.transportFor === undefined ? createApiServer({ clock, chance: () => tokens.next(), version: settings.kubernetesVersion }) : undefined
   const direct = settings.transportFor ?? ((user: string) => (server as ApiServer).transportFor(userOf(user))) // one of the two is there
   const apiHost = network.addHost('api', '10.3.0.1')
   const controlHost = network.addHost('controllers', '10.3.0.2')

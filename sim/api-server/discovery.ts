@@ -11,8 +11,11 @@ import type { Refusal } from './refusal.ts'
 import { page } from './response.ts'
 
 /** The version whose behaviour is followed here. */
-const version: JsonObject = {
-  major: '1', minor: '36', gitVersion: 'v1.36.4', gitCommit: '', gitTreeState: '', buildDate: '1970-01-01T00:00:00Z', goVersion: '', compiler: '', platform: 'linux/amd64',
+export const usualVersion = 'v1.36.4'
+
+function versionOf(gitVersion: string): JsonObject {
+  const [major = '', minor = ''] = gitVersion.slice(1).split('.')
+  return { major, minor, gitVersion, gitCommit: '', gitTreeState: '', buildDate: '1970-01-01T00:00:00Z', goVersion: '', compiler: '', platform: 'linux/amd64' }
 }
 
 export function answerPage(ground: Ground, request: ApiRequest, call: Call): ApiResponse | Refusal {
@@ -21,15 +24,15 @@ export function answerPage(ground: Ground, request: ApiRequest, call: Call): Api
   if (['/healthz', '/livez', '/readyz'].includes(path)) return page('ok', 'text/plain; charset=utf-8')
   const aggregated = /as=APIGroupDiscoveryList/.test((request.headers['accept'] ?? '').split(',')[0] ?? '')
   const kinds = ground.kinds.all()
-  const found = aggregated && (path === '/api' || path === '/apis') ? aggregate(kinds, path === '/api') : plain(kinds, path)
+  const found = aggregated && (path === '/api' || path === '/apis') ? aggregate(kinds, path === '/api') : plain(kinds, path, ground.version)
   if (found === undefined) return noSuchPath
   const type = aggregated && 'items' in found ? 'application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList' : 'application/json'
   return page(JSON.stringify(found), type)
 }
 
-function plain(kinds: readonly KindDefinition[], path: string): JsonObject | undefined {
+function plain(kinds: readonly KindDefinition[], path: string, version: string): JsonObject | undefined {
   const groups = groupsOf(kinds)
-  if (path === '/version') return version
+  if (path === '/version') return versionOf(version)
   if (path === '/api') return { kind: 'APIVersions', versions: ['v1'], serverAddressByClientCIDRs: [] }
   if (path === '/apis') return { kind: 'APIGroupList', apiVersion: 'v1', groups: groups.filter((name) => name !== '').map((name) => group(kinds, name)) }
   if (path === '/api/v1') return resources(kinds, 'v1')

@@ -15,6 +15,8 @@ export interface Ground {
   readonly store: Store
   readonly kinds: KindTable
   readonly tokens: Tokens
+  /** Which release it says it is, `v1.36.4`. */
+  readonly version: string
 }
 
 export function collectionOf(ground: Ground, kind: KindDefinition): Collection {

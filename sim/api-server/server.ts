@@ -5,6 +5,7 @@ import type { ApiRequest, ApiResponse, Transport } from '../../coordinator/trans
 import type { KubeObject } from '../../coordinator/api.ts'
 import { create } from './write.ts'
 import type { Ground } from './ground.ts'
+import { usualVersion } from './discovery.ts'
 import { createFaults } from './faults.ts'
 import type { Faults } from './faults.ts'
 import { answerRequest } from './answer.ts'
@@ -48,11 +49,13 @@ export interface ApiServerOptions {
   readonly chance: () => number
   /** Kinds beside the built-in ones; those of CustomResourceDefinitions come by creating these. */
   readonly kinds?: readonly KindDefinition[]
+  /** Which release it says it is. What it does is of one alone. */
+  readonly version?: string
 }
 
 export function createApiServer(options: ApiServerOptions): ApiServer {
   const ground: Ground = {
-    clock: options.clock, chance: options.chance, store: new Store(options.clock), tokens: new Tokens(),
+    clock: options.clock, chance: options.chance, store: new Store(options.clock), tokens: new Tokens(), version: options.version ?? usualVersion,
     kinds: new KindTable([...builtInKinds(), ...(options.kinds ?? [])]),
   }
   const open = new Set<Opened>()

@@ -119,7 +119,10 @@ const rows: readonly Row[] = [
 
   ['the coordinator strikes a volume from those in use', 'coordinator', nodeStatus('fenced', { volumesInUse: ['kubernetes.io/csi/csi.example.com^b'] })],
   ['the coordinator adds a volume to those in use', 'coordinator', nodeStatus('fenced', { volumesInUse: [...inUse, 'kubernetes.io/csi/csi.example.com^c'] }), /and adds none/],
-  ['the coordinator changes a condition of a node', 'coordinator', nodeStatus('fenced', { conditions: [{ type: 'Ready', status: 'True' }] }), /may change volumesInUse, and nothing else/],
+  ['the coordinator changes a condition of a node', 'coordinator', nodeStatus('fenced', { conditions: [{ type: 'Ready', status: 'True' }] }), /no other; what somebody else said by that stays/],
+  ['the coordinator says that a node is being worked on', 'coordinator', nodeStatus('fenced', { conditions: [{ type: 'MaintenanceInProgress', status: 'True', reason: 'HoldfastQuarantine', lastTransitionTime: new Date(0).toISOString() }] })],
+  ['the coordinator says so with a reason of others', 'coordinator', nodeStatus('fenced', { conditions: [{ type: 'MaintenanceInProgress', status: 'True', reason: 'Upgrade', lastTransitionTime: new Date(0).toISOString() }] }), /with its own reasons/],
+  ['the coordinator changes what a node says of its machine', 'coordinator', nodeStatus('fenced', { nodeInfo: { bootID: 'another' } }), /may change volumesInUse and MaintenanceInProgress, and nothing else/],
   ['the coordinator says of a terminating pod that nothing of it runs', 'coordinator', statusOf('leaves', { containerStatuses: [ended], conditions: lethal().conditions })],
   ['the coordinator says so of a pod that nobody deletes', 'coordinator', statusOf('runs', { containerStatuses: [ended], conditions: lethal().conditions }), /phase Failed together with the condition/],
   ['the coordinator says so without the reason', 'coordinator', statusOf('leaves', { containerStatuses: [ended] }), /phase Failed together with the condition/],
