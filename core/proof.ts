@@ -13,6 +13,7 @@ import { doubtOfWord, forceEvictionKey, sourceOf, spokenSince, unasked, unread, 
 import type { Extent } from './choice.ts'
 import { given, isOf, isPartial, proofKey, type Attempt, type Found, type Incident, type ProofKind, type ProofRecord } from './incident.ts'
 import { driversBehind, isIsolation, powerMethods } from './isolation.ts'
+import { spokenAt } from './judge.ts'
 import { sameBoot, type Boot, type Method, type Ms, type NodeSeen, type PathAudit, type Reading } from './model.ts'
 
 declare const made: unique symbol
@@ -62,7 +63,9 @@ export function proveOff(incident: Incident, node: NodeSeen, level: number, othe
   const evidence: Found[] = []
   const firsts: Reading[] = []
   // An order on another level may have taken the power of this level's device: what that said before is not what it will say.
-  const since = settledAt(node, attempts.filter((attempt) => attempt.action === 'off' && attempt.round === incident.status.round))
+  const settled = settledAt(node, attempts.filter((attempt) => attempt.action === 'off' && attempt.round === incident.status.round))
+  // What is heard of a machine that was called off may have been on its way. A device that lies is found so: the next word comes too.
+  const since = isolates ? settled : Math.max(settled, spokenAt(node))
   for (const method of methods) {
     const order = orders.findLast((attempt) => isOf(attempt, method))
     if (order === undefined) return { lacks: `${method.name} was not ordered off` }

@@ -2,7 +2,7 @@
 import type { Deed, HoldAction } from './action.ts'
 import type { Brake } from './brake.ts'
 import type { Incident, IncidentStatus, Outcome } from './incident.ts'
-import { isWithoutAgent, lastBeat, lastWord } from './judge.ts'
+import { isWithoutAgent, lastBeat, lastWord, onItsWay, spokenAt } from './judge.ts'
 import { sameBoot, type Boot, type NodeName, type NodeSeen } from './model.ts'
 import { isStrange } from './proof.ts'
 import type { Survey } from './survey.ts'
@@ -27,10 +27,12 @@ function heard(on: Survey, incident: Incident, node: NodeSeen): Situation['heard
   // The agent is a pod: kubelet is there before it, and mounts.
   if (postedLast(node) && !sameBoot(node.ready.bootId, incident.boot)) return 'new boot'
   if (!beats && !speaksWithoutAgent(on, incident, node)) return 'nothing'
-  // A word counts only if it was spoken after what it would refute: a verified off is not refuted by a beat from before it.
+  // A word counts only if it was spoken after what it would refute: a verified off is not refuted by a beat from before it. One that was
+  // on its way to us then is none either; no proof is made before the devices have said off after it.
   const last = incident.status.attempts.findLast((attempt) => attempt.action === 'off' && attempt.result === 'off')
   const offAt = last === undefined ? -Infinity : node.firstSeen.get(`ended ${last.id}`) ?? on.now
-  return lastWord(node, on.seen.self) > offAt ? 'old boot' : 'nothing'
+  const word = lastWord(node, on.seen.self)
+  return word > offAt && (word > offAt + onItsWay || word > spokenAt(node)) ? 'old boot' : 'nothing'
 }
 
 /** Its Lease has moved, or its kubelet has posted, since this process listens. That it woke just now is no word of the node's. */

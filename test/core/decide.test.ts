@@ -400,11 +400,20 @@ test('heard again without a proof, an incident is withdrawn', () => {
   assert.equal(wants(inState(ordered, { beat: beat() }, { attempts: [attempt({ result: 'failed' })] })), ['withdraw'])
 })
 
-test('a verified off is not refuted by a beat from before its end', () => {
-  const lastBeat = beat({ at: now - 1_200 })
-  const quick = { beat: lastBeat, firstSeen: new Map(seenOrder(now - 1_300, now - 1_100)), readings: [reading('on', now - 2_000), reading('off', now - 1_050, now - 1_000)] }
+test('a verified off is refuted by no beat from before its end, nor by one that was on its way then', () => {
+  const lastBeat = beat({ at: now - 1_400 })
+  const quick = { beat: lastBeat, firstSeen: new Map(seenOrder(now - 1_500, now - 1_300)), readings: [reading('on', now - 2_000), reading('off', now - 1_250, now - 1_200)] }
   assert.not(wants(inState(ordered, quick)).includes('withdraw'))
-  assert.equal(wants(inState(ordered, { ...quick, beat: beat({ at: now - 1_000 }) })), ['withdraw'])
+  assert.not(wants(inState(ordered, { ...quick, beat: beat({ at: now - 300 }) })).includes('withdraw'))
+  assert.equal(wants(inState(ordered, { ...quick, beat: beat({ at: now - 299 }) })), ['withdraw'])
+})
+
+test('after such a beat the devices must say off twice more', () => {
+  const quick = { firstSeen: new Map(seenOrder(now - 3_000, now - 2_800)), readings: [reading('on', now - 4_000), reading('off', now - 2_700, now - 2_650), reading('off', now - 1_500, now - 1_450), reading('off', now - 100, now - 50)] }
+  const proves = (at: number, readings = quick.readings): boolean => (
+    wants(inState(ordered, { ...quick, readings, beat: beat({ at }) })).includes('prove off')
+  )
+  assert.equal([proves(now - 2_900), proves(now - 2_000), proves(now - 2_000, quick.readings.slice(0, -1))], [true, true, false])
 })
 
 test('a new boot without a proof withdraws, and frees nothing by force', () => {
