@@ -75,6 +75,8 @@ function leftOff({ attempts }: IncidentStatus): boolean {
 function begin(on: Survey, node: NodeSeen): Action[] {
   const { beat, name } = node
   if (beat === undefined || on.now - beat.at >= beatsWithin || node.gone === true || shutsDown(node)) return []
+  // A device that never said off owes nothing, and to know what is owed every incident kept is gone through.
+  if (node.readings.every(({ state }) => state !== 'off')) return []
   // Under our quarantine it may be running what was freed elsewhere, unless that boot is over.
   const owed = owedOf(on.seen, node).filter((one) => readsOff(node, one, beat.since) && !(hasTaint(node, quarantineKey) && sameBoot(one.boot, beat.boot)))
   const chosen = policyOf(node, on.policies)
