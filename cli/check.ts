@@ -1,7 +1,7 @@
 // holdfast check: would it work tonight? The same list before and after an installation; each line is one claim, and each that
 // does not hold says why and where to read on. It only reads, and only what the API server knows.
 import { outOfServiceKey, quarantineKey } from '../core/clear.ts'
-import { sameBoot, type NodeRecord } from '../core/model.ts'
+import { isKubeletsWord, sameBoot, type NodeRecord } from '../core/model.ts'
 import { policyOf, type Policy } from '../core/policy.ts'
 import { machineKey } from '../core/proof.ts'
 import type { KeptNode } from '../coordinator/kubernetes.ts'
@@ -182,7 +182,7 @@ function recorded({ nodes, records }: Cluster): readonly Recorded[] {
 
 function agentsHeard(cluster: Cluster): Checked {
   return claim('agents-heard', 'every agent was heard in the present boot of its node', [cluster.nodes, cluster.records], () => {
-    const unheard = recorded(cluster).filter(({ record }) => record === undefined).map(({ name }) => name)
+    const unheard = recorded(cluster).filter(({ record }) => record === undefined || isKubeletsWord(record.boot)).map(({ name }) => name)
     return unheard.length === 0 ? undefined : `no record of the present boot of ${few(unheard)}`
   })
 }

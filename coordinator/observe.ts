@@ -6,7 +6,7 @@
 // may be longer on its way than the watch. So the newer version counts. Not for ever: a server that has gone back in time
 // (restored from a copy) and insists is believed by the reflectors after a minute, and then here.
 import { cloudShutdownKey, forceEvictionKey } from '../core/acknowledge.ts'
-import { evictedKey, evictionKey, fencedKey, goneKey, terminatingKey, type EvictionSeen, type FencePath, type LeaseSeen, type Ms, type NodeName, type NodeRecord, type NodeSeen, type Observed, type PodsSeen, type ProbeSeen, type Reading, type Self, type VolumeSeen, type WitnessSeen } from '../core/model.ts'
+import { evictedKey, evictionKey, fencedKey, goneKey, kubeletsBootKey, terminatingKey, type EvictionSeen, type FencePath, type LeaseSeen, type Ms, type NodeName, type NodeRecord, type NodeSeen, type Observed, type PodsSeen, type ProbeSeen, type Reading, type Self, type VolumeSeen, type WitnessSeen } from '../core/model.ts'
 import { outOfServiceKey } from '../core/clear.ts'
 import { given, proofKeys, type Incident } from '../core/incident.ts'
 import { machineKey, speechlessSince } from '../core/proof.ts'
@@ -389,6 +389,7 @@ function refresh(row: Row, kept: KeptNode, now: Ms): void {
   const labels = kept.metadata.labels ?? {}
   row.resourceVersion = kept.metadata.resourceVersion ?? ''
   row.machine = kept.machine
+  if (kept.bootId !== row.bootId) row.firstSeen.set(kubeletsBootKey, now)
   row.bootId = kept.bootId
   row.address = kept.address
   row.kubeletPort = kept.kubeletPort

@@ -3,11 +3,12 @@
 // writes are few at a time.
 import type { Deed, Look } from './action.ts'
 import { drilled, drillsOf } from './drill.ts'
-import { isWithoutAgent } from './judge.ts'
+import { isWithoutAgent, kubeletsLastWord, unknownFor } from './judge.ts'
 import { beatsWithin, challenge } from './look.ts'
 import { liesOf, mayHaveStrayed, type Lie } from './lie.ts'
-import { sameBoot, type BeatSeen, type Boot, type Drill, type GateKept, type Method, type Ms, type NodeName, type NodeRecord, type NodeSeen, type Observed, type PathAudit, type Reading } from './model.ts'
+import { isKubeletsWord, kubeletsBootKey, sameBoot, type BeatSeen, type Boot, type Drill, type GateKept, type Method, type Ms, type NodeName, type NodeRecord, type NodeSeen, type Observed, type PathAudit, type Reading } from './model.ts'
 import { auditOf, readingsOf, sameMachine } from './proof.ts'
+import { latestBoot } from './situation.ts'
 import { openOf, type Survey } from './survey.ts'
 import { isGuarded } from './unclean.ts'
 import { strainsOf, type Strain } from './vitals.ts'
@@ -21,12 +22,22 @@ const recordsAtOnce = 8
 /** A replica that has begun just now may see a node before it has read how the node is fenced. */
 const pathReadWithin: Ms = 30_000
 
+const leasesAtOnce = 4
+/** A kubelet renews every ten seconds; of a node without an agent its Lease is read so often until it was seen to move. */
+const leaseEvery: Ms = 5_000
+/** What is said by a node without an agent counts for so long: its status comes every ten seconds, and so does its Lease. */
+const kubeletSpeaksWithin: Ms = 15_000
+
+/** A boot that lives now, as far as anybody can tell, and since when it was known. */
+type Life = Pick<BeatSeen, 'boot' | 'since'> & Partial<Pick<BeatSeen, 'gate' | 'gateSince' | 'vitals' | 'watchdog' | 'answered'>>
+
 type RecordDeed = Extract<Deed, { do: 'record' }>
 
 /** Each path, and the kubelet port, once in each boot and each configuration, while the node is well; and each path again in each turn. */
 export function audits(on: Survey): (Look | RecordDeed)[] {
   const devices: Question[] = []
   const probes: Question[] = []
+  const leases: Look[] = []
   const records: RecordDeed[] = []
   const lies = liesOf(on.seen)
   const drills = drillsOf(on.seen)
@@ -35,37 +46,64 @@ export function audits(on: Survey): (Look | RecordDeed)[] {
   const free = { devices: Math.min(auditsAtOnce - on.running.devices, on.seen.self.auditBudget), probes: probesAtOnce - on.running.probes, records: recordsAtOnce - on.running.records }
   const marks = markings(on, lies).slice(0, Math.max(0, free.records))
   for (const node of on.seen.nodes.values()) {
-    const { beat } = node
     // What a device says counts as an audit only of a boot that is beating.
-    if (beat === undefined || on.now - beat.at >= beatsWithin || node.gone === true) continue
+    const life = lifeOf(node, on.now)
+    if (life === undefined || node.gone === true) continue
     const proven = drills.get(node.name) ?? none
-    const stands = audited(node, beat, proven) && !outgrown(node, on.now) && gateStands(node, beat, on.now)
-      && strainsStand(node, beat) && sameWatchdog(node.record?.watchdog, watchdogKept(node, beat))
+    const stands = audited(node, life, proven) && !outgrown(node, on.now) && gateStands(node, life, on.now)
+      && strainsStand(node, life) && sameWatchdog(node.record?.watchdog, watchdogKept(node, life))
     // In a turn most nodes are still to be asked, and most ticks may begin no program.
-    if ((stands && (free.devices <= 0 || keptUp(node, turnAt))) || inIncident(on.open, node, beat)) continue
-    const probeDue = duePort(node, beat, on.now)
-    if (probeDue !== undefined) offer(probes, free.probes, { node, beat, askedAt: probeDue, again: false })
+    if ((stands && (free.devices <= 0 || keptUp(node, turnAt))) || inIncident(on.open, node, life)) continue
+    const probeDue = duePort(node, life, on.now)
+    if (probeDue !== undefined) offer(probes, free.probes, { node, life, askedAt: probeDue, again: false })
     let asked = probeDue === undefined
     for (const level of node.path.levels) {
       for (const method of level) {
-        const due = dueMethod(node, beat, method, turnAt, on.now)
-        if (due !== undefined) offer(devices, free.devices, { node, beat, method, askedAt: due, again: auditOf(node, method, beat.boot) !== undefined })
+        const due = dueMethod(node, life, method, turnAt, on.now)
+        if (due !== undefined) offer(devices, free.devices, { node, life, method, askedAt: due, again: auditOf(node, method, life.boot) !== undefined })
         asked &&= due === undefined
       }
     }
     // Of a boot that is to be quarantined first the record must not say yet that it is known.
     if (on.unclean.has(node) && isGuarded(node, on.policies)) continue
-    if (asked && mayHaveDied(node, beat)) {
-      challenges.push(...challenge(node, on.now))
+    const told = asked ? confirmed(node, life) : node
+    if (told === undefined) {
+      if (node.beat !== undefined) challenges.push(...challenge(node, on.now))
+      else if (leases.length < leasesAtOnce) leases.push(...leaseAgain(node, on.now))
       continue
     }
     const writing = node.busy.has(`record ${node.name}`) || marks.some((mark) => mark.node === node.name)
-    if (asked && records.length + marks.length < free.records && !writing) records.push(...auditRecord(node, beat, lies.get(node.name) ?? [], proven, on.now))
+    if (asked && records.length + marks.length < free.records && !writing) records.push(...auditRecord(told, life, lies.get(node.name) ?? [], proven, on.now))
   }
-  return [...probes.map(lookOf), ...devices.map(lookOf), ...challenges, ...marks, ...records]
+  return [...probes.map(lookOf), ...devices.map(lookOf), ...challenges, ...leases, ...marks, ...records]
 }
 
 const none: readonly Drill[] = []
+
+/** Undefined: nobody can say that its boot lives. A node without an agent does not beat: its kubelet speaks for it, once an agent would have been heard. */
+function lifeOf(node: NodeSeen, now: Ms): Life | undefined {
+  const { beat } = node
+  if (beat !== undefined) return now - beat.at < beatsWithin ? beat : undefined
+  if (!isWithoutAgent(node) || node.ready.status !== 'True' || now - node.seenAt < unknownFor || now - kubeletsLastWord(node) >= kubeletSpeaksWithin) return undefined
+  const boot = latestBoot(node)
+  return boot === '' ? undefined : { boot, since: node.firstSeen.get(kubeletsBootKey) ?? node.seenAt }
+}
+
+/** The node with what was said of a boot that lived on. Undefined: that has to be shown first. A machine may have lost its power since its last
+ *  beat; and kubelet's word is older than a beat by far, so that what any device said before counts only once its Lease has moved after it. */
+function confirmed(node: NodeSeen, life: Life): NodeSeen | undefined {
+  if (node.beat !== undefined) return mayHaveDied(node, life) ? undefined : node
+  const { lease, probe } = node
+  const livedAt = (lease?.moved === true ? lease.movedAfter : undefined) ?? -Infinity
+  const readings = node.readings.filter(({ endedAt }) => endedAt <= livedAt)
+  const known = node.path.levels.flat().every(({ name, digest }) => readings.some((reading) => reading.method === name && reading.digest === digest && reading.startedAt >= life.since))
+  return known && (probe === undefined || probe.word === 'answered' || probe.answeredAt <= livedAt) ? { ...node, readings } : undefined
+}
+
+function leaseAgain(node: NodeSeen, now: Ms): Look[] {
+  const wait = now - (node.lease?.askedAt ?? -Infinity) < leaseEvery || node.busy.has(`readLease ${node.name}`)
+  return wait ? [] : [{ do: 'readLease', node: node.name }]
+}
 
 /** Whoever found the path wrong may have died before the NodeRecord said so, and the device would be believed again. Not waited for
  *  until the node is heard and well: the next incident may be of the very boot that showed the proof false. */
@@ -86,15 +124,15 @@ function marked(path: PathAudit, lies: readonly Lie[]): PathAudit {
 }
 
 /** The boot an incident is about is asked by the incident itself, and has other things to say than what it is like when well. */
-function inIncident(open: Survey['open'], node: NodeSeen, beat: BeatSeen): boolean {
+function inIncident(open: Survey['open'], node: NodeSeen, { boot }: Life): boolean {
   const incident = open.get(node.name)
-  return incident !== undefined && sameBoot(beat.boot, incident.boot)
+  return incident !== undefined && sameBoot(boot, incident.boot)
 }
 
 /** One question of an audit: of a method, or of the kubelet port. */
 interface Question {
   readonly node: NodeSeen
-  readonly beat: BeatSeen
+  readonly life: Life
   readonly method?: Method
   /** When it was last asked in this boot; never: -Infinity. */
   readonly askedAt: Ms
@@ -114,7 +152,7 @@ function offer(first: Question[], most: number, question: Question): void {
 
 function goesBefore(one: Question, other: Question): boolean {
   if (one.again !== other.again) return other.again
-  return one.askedAt === other.askedAt ? one.beat.since > other.beat.since : one.askedAt < other.askedAt
+  return one.askedAt === other.askedAt ? one.life.since > other.life.since : one.askedAt < other.askedAt
 }
 
 function lookOf({ node, method }: Question): Look {
@@ -122,21 +160,21 @@ function lookOf({ node, method }: Question): Look {
 }
 
 /** Undefined: it need not be asked now. A Node without an address has no port that could be asked; its silence proves nothing. */
-function duePort(node: NodeSeen, beat: BeatSeen, now: Ms): Ms | undefined {
+function duePort(node: NodeSeen, life: Life, now: Ms): Ms | undefined {
   const { probe } = node
   if (node.address === '') return undefined
   if (node.busy.size > 0 && node.busy.has(`probe ${node.name}`)) return undefined
-  return dueAgain(probe?.askedAt, probe?.word === 'answered', beat, -Infinity, now)
+  return dueAgain(probe?.askedAt, probe?.word === 'answered', life, -Infinity, now)
 }
 
-function dueMethod(node: NodeSeen, beat: BeatSeen, method: Method, turnAt: Ms, now: Ms): Ms | undefined {
+function dueMethod(node: NodeSeen, life: Life, method: Method, turnAt: Ms, now: Ms): Ms | undefined {
   if (node.busy.size > 0 && node.busy.has(`askDevice ${node.name} ${method.name}`)) return undefined
   const last = lastReading(node, method)
-  return dueAgain(last?.startedAt, last?.state === 'on', beat, turnAt, now)
+  return dueAgain(last?.startedAt, last?.state === 'on', life, turnAt, now)
 }
 
-function dueAgain(lastAt: Ms | undefined, well: boolean, beat: BeatSeen, turnAt: Ms, now: Ms): Ms | undefined {
-  const askedAt = lastAt === undefined || lastAt < beat.since ? -Infinity : lastAt
+function dueAgain(lastAt: Ms | undefined, well: boolean, { since }: Life, turnAt: Ms, now: Ms): Ms | undefined {
+  const askedAt = lastAt === undefined || lastAt < since ? -Infinity : lastAt
   return askedAt === -Infinity || askedAt < turnAt || (!well && now - askedAt >= auditAgain) ? askedAt : undefined
 }
 
@@ -158,17 +196,17 @@ function keptUp(node: NodeSeen, turnAt: Ms): boolean {
 }
 
 /** How far the turn has come: how many paths were asked in it, and how many of nodes that are heard were not. A node that is silent, or in
- *  an incident, is missed: what its devices are asked then is no audit. Without an agent none ever is audited. */
+ *  an incident, is missed: what its devices are asked then is no audit. */
 export function turnSoFar(seen: Observed, now: Ms): { readonly asked: number; readonly left: number; readonly missed: readonly NodeName[] } {
   const turnAt = seen.self.turnAt ?? -Infinity
   const { open } = openOf(seen)
   const missed: NodeName[] = []
   let [asked, left] = [0, 0]
   for (const node of seen.nodes.values()) {
-    const { beat } = node
-    if (node.gone === true || isWithoutAgent(node)) continue
+    if (node.gone === true) continue
+    const life = lifeOf(node, now)
     const paths = node.path.levels.flat()
-    if (beat === undefined || now - beat.at >= beatsWithin || inIncident(open, node, beat)) {
+    if (life === undefined || inIncident(open, node, life)) {
       if (paths.length > 0) missed.push(node.name)
       continue
     }
@@ -189,13 +227,13 @@ function lastReading(node: NodeSeen, { name, digest }: Method): Reading | undefi
 }
 
 /** The record speaks of this boot, this machine and this configuration, and every path of it was verified. */
-export function audited(node: NodeSeen, beat: BeatSeen, drills: readonly Drill[] = none): boolean {
+export function audited(node: NodeSeen, { boot }: Pick<Life, 'boot'>, drills: readonly Drill[] = none): boolean {
   const { record } = node
-  if (record?.probe?.answered !== true || record.nodeUid !== node.uid || !sameBoot(record.boot, beat.boot)) return false
+  if (record?.probe?.answered !== true || record.nodeUid !== node.uid || !sameBoot(record.boot, boot) || isKubeletsWord(record.boot) !== isKubeletsWord(boot)) return false
   // Of five thousand nodes at each tick: in plain loops, which leave nothing behind.
   for (const level of node.path.levels) {
     for (const method of level) {
-      const audit = auditOf(node, method, beat.boot)
+      const audit = auditOf(node, method, boot)
       if (audit?.state !== 'marked' && (audit?.state !== 'verified' || !identityStands(node, method, audit, drills))) return false
     }
   }
@@ -232,24 +270,24 @@ function outlives(node: NodeSeen, { method, state }: PathAudit, now: Ms): boolea
 /** An agent that has just begun is not asked yet by its runtime, and neither is one whose runtime is started again. */
 const absentFor: Ms = 30_000
 
-function gateKept({ record }: NodeSeen, { gate, gateSince = -Infinity }: BeatSeen, now: Ms): GateKept | undefined {
+function gateKept({ record }: NodeSeen, { gate, gateSince = -Infinity }: Life, now: Ms): GateKept | undefined {
   if (gate === 'absent') return now - gateSince < absentFor ? record?.gate ?? gate : gate
   return gate === 'open' || gate === 'shut' ? 'asks' : gate
 }
 
 /** A record that says nothing of it is not written for that alone: an API server whose kinds are older would drop it each time. */
-function gateStands(node: NodeSeen, beat: BeatSeen, now: Ms): boolean {
-  return node.record?.gate === undefined || node.record.gate === gateKept(node, beat, now)
+function gateStands(node: NodeSeen, life: Life, now: Ms): boolean {
+  return node.record?.gate === undefined || node.record.gate === gateKept(node, life, now)
 }
 
 /** What was told stays while nobody tells: an agent that has just begun has not looked yet. */
-function strainsKept({ record }: NodeSeen, { vitals }: BeatSeen): readonly Strain[] | undefined {
+function strainsKept({ record }: NodeSeen, { vitals }: Life): readonly Strain[] | undefined {
   return vitals === undefined ? record?.strains : strainsOf(vitals, record?.strains ?? [])
 }
 
 /** As for the gate. */
-function strainsStand(node: NodeSeen, beat: BeatSeen): boolean {
-  return node.record === undefined || sameStrains(node.record.strains, strainsKept(node, beat))
+function strainsStand(node: NodeSeen, life: Life): boolean {
+  return node.record === undefined || sameStrains(node.record.strains, strainsKept(node, life))
 }
 
 /** That nothing is strained is no news where nothing was told: a new version does not write every record of a cluster for it. */
@@ -259,7 +297,7 @@ function sameStrains(one: readonly Strain[] = [], other: readonly Strain[] = [])
 
 /** A device said off, which is a word against its path only of a boot that lived on: the machine may have lost its power since its
  *  last beat, or while that was on its way. */
-function mayHaveDied(node: NodeSeen, { boot, answered }: BeatSeen): boolean {
+function mayHaveDied(node: NodeSeen, { boot, answered }: Life): boolean {
   const livedAt = answered !== undefined && sameBoot(answered.boot, boot) ? answered.issuedAt : -Infinity
   return node.path.levels.some((level) => level.some((method) => {
     const last = readingsOf(node, method).at(-1)
@@ -268,15 +306,15 @@ function mayHaveDied(node: NodeSeen, { boot, answered }: BeatSeen): boolean {
 }
 
 /** What the looks have told, if it differs from what the record says. The edge adds the wall time. */
-function auditRecord(node: NodeSeen, beat: BeatSeen, lies: readonly Lie[], drills: readonly Drill[], now: Ms): RecordDeed[] {
+function auditRecord(node: NodeSeen, life: Life, lies: readonly Lie[], drills: readonly Drill[], now: Ms): RecordDeed[] {
   const probe = node.address === '' ? undefined : node.probe
   if ((probe === undefined && node.address !== '') || [...node.busy].some((key) => key.startsWith('askDevice ') || key.startsWith('probe '))) return []
-  const paths = [...node.path.levels.flat().map((method) => pathAudit(node, method, beat.boot, lies, drills)), ...outliving(node, beat.boot, now)]
-  const port = probe === undefined ? {} : { probe: { boot: beat.boot, answered: probe.word === 'answered', at: '' } }
-  const gate = gateKept(node, beat, now)
-  const strains = strainsKept(node, beat)
-  const watchdog = watchdogKept(node, beat)
-  const record = { nodeUid: node.uid, boot: beat.boot, machine: node.machine, paths, ...port, ...(gate === undefined ? {} : { gate }), ...(strains === undefined ? {} : { strains }), ...(watchdog === undefined ? {} : { watchdog }) }
+  const paths = [...node.path.levels.flat().map((method) => pathAudit(node, method, life.boot, lies, drills)), ...outliving(node, life.boot, now)]
+  const port = probe === undefined ? {} : { probe: { boot: life.boot, answered: probe.word === 'answered', at: '' } }
+  const gate = gateKept(node, life, now)
+  const strains = strainsKept(node, life)
+  const watchdog = watchdogKept(node, life)
+  const record = { nodeUid: node.uid, boot: life.boot, machine: node.machine, paths, ...port, ...(gate === undefined ? {} : { gate }), ...(strains === undefined ? {} : { strains }), ...(watchdog === undefined ? {} : { watchdog }) }
   return node.record !== undefined && sameFacts(node.record, record) ? [] : [{ do: 'record', node: node.name, record }]
 }
 

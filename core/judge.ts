@@ -12,7 +12,7 @@
 //
 // When unsure whether a node is dead, it is not.
 import type { Evidence } from './incident.ts'
-import { sameBoot, type Ms, type NodeSeen, type Observed, type Self } from './model.ts'
+import { isKubeletsWord, sameBoot, type Ms, type NodeSeen, type Observed, type Self } from './model.ts'
 import { profiles, type ProfileName } from './policy.ts'
 
 export type Verdict =
@@ -25,9 +25,9 @@ export type Verdict =
   | { readonly is: 'dead'; readonly since: Ms; readonly evidence: readonly Omit<Evidence, 'at'>[]; readonly hung?: true }
 
 /** kubelet renews every 10 s; the margin covers a slow API server and the distance between two live reads. */
-const leaseInterval: Ms = 12_500
+export const leaseInterval: Ms = 12_500
 /** A node never heard, or not heard by this replica, is left alone so long. */
-const unknownFor: Ms = 120_000
+export const unknownFor: Ms = 120_000
 const goodbyePatience: Readonly<Record<'restart' | 'reboot' | 'shutdown', Ms>> = { restart: 60_000, reboot: 600_000, shutdown: 600_000 }
 /** An answer of the kubelet port stays a sign of life so long; it is asked again well before. */
 const answerHolds: Ms = 15_000
@@ -87,7 +87,12 @@ export function lastBeat(node: NodeSeen, self: Self): Ms {
 
 /** No agent of it was ever heard, here or by whoever led before: its Lease and its kubelet's word are all there is of it. */
 export function isWithoutAgent({ beat, record }: Pick<NodeSeen, 'beat' | 'record'>): boolean {
-  return beat === undefined && record === undefined
+  return beat === undefined && (record === undefined || isKubeletsWord(record.boot))
+}
+
+/** Of a node without an agent: when its kubelet, or a kernel at its address, last said anything. */
+export function kubeletsLastWord({ ready, lease, probe }: Pick<NodeSeen, 'ready' | 'lease' | 'probe'>): Ms {
+  return Math.max(ready.postedAt, lease?.moved === true ? lease.unmovedSince : -Infinity, probe?.spokeAt ?? -Infinity)
 }
 
 /** The last word of any source. */
@@ -175,6 +180,8 @@ function bareWord(node: NodeSeen, since: Ms): boolean {
 function forDeath(node: NodeSeen, since: Ms, peers: Peers, now: Ms): readonly Omit<Evidence, 'at'>[] | string {
   const lease = leaseStill(node, since, now)
   if (lease !== undefined) return [lease]
+  // Nobody ever heard it, so that nobody does now proves nothing.
+  if (isWithoutAgent(node)) return 'the Lease was not yet watched for a whole interval, and no agent of it was ever heard'
   const probe = probeSilent(node, since)
   if (typeof probe === 'string') return `${probe}; the Lease was not yet watched for a whole interval`
   const deaf = deafWitnesses(node, since, peers)

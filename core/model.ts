@@ -17,6 +17,11 @@ export function bootOf(id: string, start: string): Boot {
   return `${id}/${start}`
 }
 
+/** An agent tells both halves: a boot of one half is known by kubelet's word alone. */
+export function isKubeletsWord(boot: Boot): boolean {
+  return !boot.includes('/')
+}
+
 export function sameBoot(one: Boot, other: Boot): boolean {
   if (one === other) return true
   const [id, start] = one.split('/')
@@ -115,6 +120,9 @@ export interface NodeSeen {
   /** Times since when something local was first seen, by key, for records written by an earlier leader. */
   readonly firstSeen: ReadonlyMap<string, Ms>
 }
+
+/** Of `firstSeen`: when the boot that its kubelet tells of was first seen here. */
+export const kubeletsBootKey = 'kubelet\'s boot'
 
 /** Of `firstSeen`: when the Node object was first seen gone. */
 export const goneKey = 'gone'

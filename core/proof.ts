@@ -13,8 +13,8 @@ import { doubtOfWord, forceEvictionKey, sourceOf, spokenSince, unasked, unread, 
 import type { Extent } from './choice.ts'
 import { given, isOf, isPartial, proofKey, type Attempt, type Found, type Incident, type ProofKind, type ProofRecord } from './incident.ts'
 import { driversBehind, isIsolation, powerMethods } from './isolation.ts'
-import { spokenAt } from './judge.ts'
-import { sameBoot, type Boot, type Method, type Ms, type NodeSeen, type PathAudit, type Reading } from './model.ts'
+import { isWithoutAgent, kubeletsLastWord, leaseInterval, spokenAt } from './judge.ts'
+import { kubeletsBootKey, sameBoot, type Boot, type Method, type Ms, type NodeSeen, type PathAudit, type Reading } from './model.ts'
 
 declare const made: unique symbol
 
@@ -110,7 +110,7 @@ export function foundOff(boot: Boot, node: NodeSeen, level: number, now: Ms): Pr
     if (audit?.state !== 'verified') return { lacks: `${method.name} was not read on at an audit while this boot was beating` }
     if (isStale(node)) return { lacks: `the audit of ${method.name} is stale: two turns went by without it before the node was last heard` }
     if (audit.identity !== 'proven') return { lacks: `the identity of ${method.name} is not proven: ${unidentified(node, method)}` }
-    const pair = twoOffs(readingsOf(node, method), node.beat?.at ?? -Infinity, now)
+    const pair = twoOffs(readingsOf(node, method), heardAt(node), now)
     if (pair === undefined) return { lacks: `${method.name} was not yet read off twice` }
     if ([pair.first, pair.last].some((reading) => isStrange(reading, node))) return { lacks: strangeness(method.name) }
     offAt = Math.max(offAt, pair.first.endedAt)
@@ -120,12 +120,24 @@ export function foundOff(boot: Boot, node: NodeSeen, level: number, now: Ms): Pr
   if (other !== undefined) return { lacks: `${other.name} says on` }
   if (node.probe === undefined || node.probe.askedAt < offAt) return { lacks: 'the kubelet port was not asked since the first off' }
   if (node.probe.word !== 'silent') return { lacks: 'the kubelet port answers' }
-  const asked = node.witnesses.filter((witness) => witness.askedAt >= offAt)
-  if (asked.some((witness) => witness.word === 'hears')) return { lacks: 'a witness hears the node' }
-  const deaf = asked.find((witness) => witness.word === 'deaf')
-  if (deaf === undefined) return { lacks: 'no witness was asked since the first off' }
-  evidence.push({ source: 'probe', word: 'silent', at: node.probe.answeredAt }, { source: `witness ${deaf.witness}`, word: 'deaf', at: deaf.answeredAt })
+  const unheard = isWithoutAgent(node) ? leaseSince(node, offAt) : witnessSince(node, offAt)
+  if (typeof unheard === 'string') return { lacks: unheard }
+  evidence.push({ source: 'probe', word: 'silent', at: node.probe.answeredAt }, unheard)
   return { proof: makeProof('found-off', boot, node.uid, level, methods, evidence) }
+}
+
+function witnessSince({ witnesses }: NodeSeen, since: Ms): Found | string {
+  const asked = witnesses.filter((witness) => witness.askedAt >= since)
+  if (asked.some((witness) => witness.word === 'hears')) return 'a witness hears the node'
+  const deaf = asked.find((witness) => witness.word === 'deaf')
+  return deaf === undefined ? 'no witness was asked since the first off' : { source: `witness ${deaf.witness}`, word: 'deaf', at: deaf.answeredAt }
+}
+
+/** Whom nobody ever heard nobody can witness. Its Lease stands in for that, read live, and still for a whole interval. */
+function leaseSince({ lease }: NodeSeen, since: Ms): Found | string {
+  if (lease === undefined || lease.askedAt < since) return 'its Lease was not read since the first off'
+  if (lease.askedAt - lease.unmovedSince < leaseInterval) return 'its Lease was not yet watched for a whole interval'
+  return { source: 'Lease', word: 'not renewed for a whole interval', at: lease.readAt }
 }
 
 /** *vouched*: somebody says so, and whatever was asked since does not say otherwise. */
@@ -278,8 +290,13 @@ export function auditOf(node: NodeSeen, method: Method, boot: Boot): PathAudit |
 }
 
 /** What its audits said was too old already when the node was last heard: since then none can have been made. */
-export function isStale({ auditedUntil = Infinity, beat, seenAt }: NodeSeen): boolean {
-  return (beat?.at ?? seenAt) > auditedUntil
+export function isStale(node: NodeSeen): boolean {
+  return heardAt(node) > (node.auditedUntil ?? Infinity)
+}
+
+/** The last word of its agent or, where it has none, of its kubelet. */
+function heardAt(node: NodeSeen): Ms {
+  return node.beat?.at ?? Math.max(node.seenAt, kubeletsLastWord(node))
 }
 
 /** How a path stands, by its audit in the present boot. */
@@ -382,7 +399,7 @@ export function untrusted(node: NodeSeen, method: Method, audit: PathAudit | und
   // Whatever it was at its audit: an order would strike whom it leads to now.
   if (audit?.identity === 'mismatch' || (last !== undefined && isStrange(last, node))) return strangeness(method.name)
   if (audit?.state === 'verified' || attempts.some(({ action, method: name, digest }) => action === 'off' && name === method.name && digest === method.digest)) return undefined
-  const since = node.beat?.since ?? -Infinity
+  const since = node.beat?.since ?? node.firstSeen.get(kubeletsBootKey) ?? -Infinity
   return readingsOf(node, method).some((reading) => reading.state === 'on' && reading.startedAt >= since) ? undefined : `${method.name} was never read on in this boot`
 }
 
@@ -437,7 +454,7 @@ function tellsAddress({ first, last }: Pair, node: NodeSeen, others: readonly No
 /** A leader that began after the order never heard what the order silenced. What has an agent, and was Ready when this
  *  replica began, may have been well then. */
 function mayHaveBeaten(other: NodeSeen): boolean {
-  return other.record !== undefined && (other.ready.status === 'True' || other.ready.since > other.seenAt)
+  return !isWithoutAgent(other) && (other.ready.status === 'True' || other.ready.since > other.seenAt)
 }
 
 /** Whom a wrong wire of this node's method would strike: whoever hangs on its device, or is taken for the node. */

@@ -7,7 +7,7 @@
 import type { Action } from './action.ts'
 import { handsOff } from './brake.ts'
 import { hasTaint, quarantineKey } from './clear.ts'
-import { sameBoot, type NodeSeen } from './model.ts'
+import { isKubeletsWord, sameBoot, type NodeSeen } from './model.ts'
 import { policyOf, type Policy } from './policy.ts'
 import { hold } from './situation.ts'
 import type { Survey } from './survey.ts'
@@ -16,7 +16,7 @@ import type { Survey } from './survey.ts'
 export function isUnclean({ beat, record, uid }: NodeSeen): boolean {
   // Of five thousand nodes at each tick: what the beat says goes before what would have to be fetched.
   if (beat === undefined || beat.gate === undefined || beat.before === 'shut down') return false
-  return record !== undefined && record.nodeUid === uid && !sameBoot(record.boot, beat.boot)
+  return record !== undefined && record.nodeUid === uid && !isKubeletsWord(record.boot) && !sameBoot(record.boot, beat.boot)
 }
 
 /** Whether its owner wants more of us than to watch. A pause is over some day, and then the boot is still what it was. */

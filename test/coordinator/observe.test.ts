@@ -4,7 +4,7 @@ import { keepNode, keepAttachment } from '../../coordinator/kubernetes.ts'
 import { createObservation, type Observation } from '../../coordinator/observe.ts'
 import { outOfServiceKey } from '../../core/clear.ts'
 import type { IncidentStatus } from '../../core/incident.ts'
-import { fencedKey, type BeatSeen, type WitnessSeen } from '../../core/model.ts'
+import { fencedKey, kubeletsBootKey, type BeatSeen, type WitnessSeen } from '../../core/model.ts'
 import { speechlessSince } from '../../core/proof.ts'
 import { virtualClock, type VirtualClock } from '../../sim/clock.ts'
 import { attempt, beat, incident as incidentOf, proofRecord, record, reading } from '../core/world.ts'
@@ -262,6 +262,17 @@ test('out-of-service is gone since it was first seen gone, and begins anew when 
   assert.is(gone(), 101_000)
   observation.node(node('4', { taints: [out] }))
   assert.is(gone(), undefined)
+})
+
+test('a boot that kubelet tells of is known since it was first seen here', async () => {
+  const { observation, clock } = small()
+  const since = () => observation.row('node-2')?.firstSeen.get(kubeletsBootKey)
+  observation.node(node('1'))
+  await clock.runFor(1_000)
+  observation.node(node('2', { heartbeat: 'h2' }))
+  assert.is(since(), 100_000)
+  observation.node(node('3', { heartbeat: 'h3', bootId: 'boot-2' }))
+  assert.is(since(), 101_000)
 })
 
 test('a Lease counts as unmoved since the first read that showed it so, and as moved only between two reads', async () => {

@@ -409,7 +409,7 @@ test('a turn is over when every path of every node that is heard, and in no inci
   assert.equal(soFar([done, well(silent)]), [1, 0, 'node-2'])
   assert.equal(soFar([done, well({ ...silent, readings: [reading('off', now - 100)] })]), [1, 0, 'node-2'], 'asked because it is silent')
   assert.equal(soFar([done, well()], [incident({ phase: 'Running' })]), [1, 0, 'node-2'])
-  assert.equal(soFar([done, fresh('node-2', { beat: undefined })]), [1, 0, ''], 'without an agent')
+  assert.equal(soFar([done, fresh('node-2', { beat: undefined })]), [1, 0, 'node-2'], 'without an agent, and silent')
   assert.equal(soFar([done, well({ busy: new Set(['askDevice node-2 bmc-off']) })]), [1, 1, ''], 'it is being asked')
 })
 

@@ -1,7 +1,9 @@
 // A node on which no agent ever ran: judged at Kubernetes' own pace, fenced like any other, and back by its kubelet's word.
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
-import { ended, findings, ourTaints, peace, workloadRuns, type Play } from './play.ts'
+import { readRecord } from '../../coordinator/node-record.ts'
+import { isKubeletsWord } from '../../core/model.ts'
+import { ended, findings, ourTaints, peace, transcript, workloadRuns, type Play } from './play.ts'
 
 const test = suite('without an agent')
 
@@ -35,6 +37,36 @@ test('its network is cut and comes back before it is proven off: nothing is done
   if (device !== undefined) device.fault = undefined
   assert.is((await ended(on, 300_000)).status.outcome, 'Withdrawn')
   assert.equal([findings(on), await ourTaints(on)], [[], []])
+})
+
+test('it loses its power just as the leader is lost: its device said on of this boot, and that stands on record', async () => {
+  const on = await played(3)
+  await on.run(200_000)
+  const record = on.world.server?.peek('noderecords.holdfast.dev').map((object) => readRecord(object)).find((read) => read.ok && isKubeletsWord(read.record.boot))
+  assert.equal(record?.ok === true && record.record.paths.map(({ state, identity }) => `${state} ${identity}`), ['verified proven'])
+  on.world.killReplica(on.leader() ?? 0)
+  on.world.cutPower(on.victim)
+  const cutAt = on.world.clock.now()
+  await on.until('the workload runs elsewhere', () => workloadRuns(on, on.victim), 180_000)
+  const span = on.world.clock.now() - cutAt
+  const incident = await ended(on, 900_000)
+  assert.equal([incident.status.outcome, incident.status.proof?.kind, incident.cause], ['Recovered', 'found-off', 'found-off'], transcript(incident))
+  assert.match(transcript(incident), /Lease not renewed for a whole interval/)
+  assert.ok(span < 60_000, `${span}`)
+  assert.equal([findings(on), await ourTaints(on)], [[], []])
+})
+
+test('its device says off of it while it runs: that is no audit of the path, and nothing is opened', async () => {
+  const on = await played(4)
+  const device = on.world.devices.get(`bmc-${on.victim}`)
+  if (device !== undefined) device.fault = { does: 'deny' }
+  await on.run(300_000)
+  assert.equal([(await on.incidents()).length, findings(on), await ourTaints(on)], [0, [], []])
+  const paths = on.world.server?.peek('noderecords.holdfast.dev').flatMap((object) => {
+    const read = readRecord(object)
+    return read.ok && isKubeletsWord(read.record.boot) ? read.record.paths.map(({ state }) => state) : []
+  })
+  assert.equal(paths, ['mismatch'])
 })
 
 test.run()
