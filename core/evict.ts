@@ -28,10 +28,12 @@ export function evictFirst(at: Situation): Action[] | undefined {
   const pods = listed(at)
   const ask = (some: readonly PodSeen[]): Action[] => [{ do: 'evict', node: node.name, incident: name, pods: some }]
   if (left <= 0) return ends(`evictWithin (${seconds(policy.evictWithin)}) is over${pods === undefined ? '' : leftBehind(node, toGo(pods, policy, node, at.on.now))}`)
-  if (!answers(at)) return [...(began ? [] : ask([])), hold(node.name, { because: 'evicting', detail: `nothing is heard of ${node.name} just now, and no pod is asked to go`, lifts: `a beat, evidence that it is dead, or another ${seconds(left)} over` }, at.incident)]
+  // Whatever comes before the first of them may never succeed: the time goes on from here all the same.
+  const begins = began ? [] : ask([])
+  if (!answers(at)) return [...begins, unasked(at, `nothing is heard of ${node.name} just now`, `a beat, evidence that it is dead, or another ${seconds(left)} over`)]
   // Else the scheduler sends back what goes.
-  if (!hasTaint(node, quarantineKey)) return [quarantine(at)]
-  if (pods === undefined) return [...askPods(node), ...waiting(at, [], left)]
+  if (!hasTaint(node, quarantineKey)) return [...begins, quarantine(at), unasked(at, 'its quarantine does not stand yet', `the quarantine, another ${seconds(left)} over, or spec.abort`)]
+  if (pods === undefined) return [...begins, ...askPods(node), unasked(at, 'no fresh list of its pods was received', `a list of them, another ${seconds(left)} over, or spec.abort`)]
   const all = toGo(pods, policy, node, at.on.now)
   if (all.length === 0) return began ? ends('all of its pods that were to go have gone') : undefined
   const asked = all.filter((pod) => !pod.terminating && at.on.now - (node.evictions?.get(pod.uid)?.askedAt ?? -Infinity) >= againAfter)
@@ -66,6 +68,10 @@ function leftBehind(node: NodeSeen, pods: readonly PodSeen[]): string {
 function reasonOf(node: NodeSeen, { uid, terminating }: PodSeen): string {
   const refused = node.evictions?.get(uid)?.refused
   return terminating || refused === undefined ? '' : ` (${refused.says})`
+}
+
+function unasked({ incident, node }: Situation, why: string, lifts: string): Action {
+  return hold(node.name, { because: 'evicting', detail: `${why}, and no pod of ${node.name} is asked to go`, lifts }, incident)
 }
 
 function waiting(at: Situation, pods: readonly PodSeen[], left: Ms): Action[] {

@@ -94,7 +94,7 @@ export function evicting(pods: readonly PodSeen[], at: string): Change {
     if (fresh.length === 0 && status.eviction !== undefined) return status
     const fates = fresh.map(({ namespace, name, uid }): PodFate => ({ namespace, name, uid, fate: 'evicted' }))
     return tell({ ...status, eviction: status.eviction ?? { since: at }, pods: [...status.pods, ...fates] }, at,
-      'evicting', fresh.map((pod) => `${pod.namespace}/${pod.name}`).join(', ') || 'once the node is heard')
+      'evicting', fresh.map((pod) => `${pod.namespace}/${pod.name}`).join(', ') || 'nobody yet: their time begins')
   }
 }
 

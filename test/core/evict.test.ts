@@ -33,11 +33,24 @@ const because = (actions: readonly Action[]): string => actions.flatMap((action)
 const sentence = (actions: readonly Action[], reason: string): string => actions.flatMap((action) => (action.do === 'hold' && action.because === reason ? [`${action.detail}. Lifted by: ${action.lifts}`] : [])).join()
 const pods = (...items: PodSeen[]): Partial<NodeSeen> => ({ pods: podsOf(items) })
 
-test('first the quarantine, then the list of its pods, then they are asked, and no order is given', () => {
-  assert.equal(deeds(of({ ...well, taints: [] })), ['taint'])
-  assert.ok(of(well).some((action) => action.do === 'listPods'))
+test('first their time begins, then come the quarantine and the list of its pods, then they are asked, and no order is given', () => {
+  assert.equal(deeds(of({ ...well, taints: [] })), ['evict', 'taint'])
+  assert.equal(deeds(of({ ...well, taints: [] }, began)), ['taint'])
+  assert.ok(of(well, began).some((action) => action.do === 'listPods'))
   assert.equal(deeds(of({ ...well, ...pods(pod('web-0'), pod('web-1')) })), ['evict web-0 web-1'])
 })
+
+for (const [what, changes, sayings] of [
+  ['a quarantine that the API server never takes', { taints: [] }, 'its quarantine does not stand yet, and no pod of node-2 is asked to go. Lifted by: the quarantine, another 60.0 s over, or spec.abort'],
+  ['a list of its pods that never comes', {}, 'no fresh list of its pods was received, and no pod of node-2 is asked to go. Lifted by: a list of them, another 60.0 s over, or spec.abort'],
+] as const) {
+  test(`${what} is a hold, and their time goes on to its end`, () => {
+    assert.is(sentence(of({ ...well, ...changes }), 'evicting'), sayings)
+    assert.ok(deeds(of({ ...well, ...changes })).includes('evict'), 'it begins')
+    const late = of({ ...well, ...changes, ...since(now - 60_000) }, began)
+    assert.equal([deeds(late), because(late)], [['endEviction'], 'evictWithin (60.0 s) is over'])
+  })
+}
 
 for (const [why, changes, status, cause] of [
   ['the policy gives them no time', {}, {}, { policy }],
