@@ -16,6 +16,7 @@ export interface ConfigFault {
   readonly map: string
   readonly key: string
   readonly line: number
+  /** Never a value that stands there: Events and logs are read by more people than ConfigMaps, and any value may be a password in the wrong place. */
   readonly says: string
   /** Whether it keeps the configuration from coming into force. Others are told all the same. */
   readonly blocks: boolean
@@ -66,17 +67,17 @@ export function methodSpec(
   }
   const template = own.find((entry) => entry.key === 'template')
   const from = template === undefined ? [] : templates.get(template.value)
-  if (template !== undefined && from === undefined) fault(template, `there is no ConfigMap ${template.value}`)
+  if (template !== undefined && from === undefined) fault(template, 'template= names no ConfigMap that is there')
   const entries = layered([from ?? [], own])
   const one = (key: string) => entries.get(key)
 
   const agent = one('agent_name')
   if (agent === undefined && from !== undefined) fault(template, 'neither it nor its template has agent_name=')
-  else if (agent !== undefined && !agentForm.test(agent.value)) fault(agent, `${JSON.stringify(agent.value)} is not the name of a program`)
+  else if (agent !== undefined && !agentForm.test(agent.value)) fault(agent, 'agent_name= is not the name of a program')
   const action = one('action')
   if (action === undefined) fault(undefined, 'action= is missing, and none is taken for granted')
   else if (action.value !== 'on' && action.value !== 'off') {
-    fault(action, `action=${action.value}: only off and on are for a method; a reboot is never a fence`)
+    fault(action, 'action= is neither off nor on; a reboot is never a fence')
   }
 
   const spanOf = (key: keyof typeof spans): Ms => {
@@ -104,8 +105,8 @@ export function methodSpec(
 
 function driversOf(entry: Placed | undefined, fault: (entry: Placed, says: string) => void): readonly string[] {
   const drivers = entry === undefined ? [] : [...new Set(entry.value.split(/\s+/).filter((word) => word !== ''))]
-  const wrong = drivers.find((driver) => !driverForm.test(driver))
-  if (entry !== undefined && wrong !== undefined) fault(entry, `drivers=: ${JSON.stringify(wrong.slice(0, 80))} is not the name of a CSI driver`)
+  const wrong = drivers.findIndex((driver) => !driverForm.test(driver))
+  if (entry !== undefined && wrong !== -1) fault(entry, `drivers=: word ${wrong + 1} is not the name of a CSI driver`)
   if (entry !== undefined && (drivers.length === 0 || drivers.length > mostDrivers)) fault(entry, `drivers= names ${drivers.length} CSI drivers: one is needed, and ${mostDrivers} are the most`)
   return drivers
 }
@@ -141,8 +142,7 @@ function valueOf(text: string, node: NodeName): ParameterValue | { readonly wron
   }
   const value = withNode(text, node)
   // What is left in such brackets would reach the device as it stands and might name another machine's outlet.
-  const left = /\{[a-z]+(:[^}]*)?\}/.exec(value)?.[0]
-  return left === undefined ? value : { wrong: `${left} is not known; {node} is` }
+  return /\{[a-z]+(:[^}]*)?\}/.test(value) ? { wrong: 'has a word in braces that is not known; {node} is' } : value
 }
 
 export function withNode(text: string, node: NodeName): string {

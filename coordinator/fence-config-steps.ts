@@ -81,9 +81,9 @@ export function withInstance(steps: Steps, specs: ReadonlyMap<string, MethodSpec
 }
 
 export function arrange(steps: Steps, specs: ReadonlyMap<string, MethodSpec>, map: string, instance?: Instance): Arrangement {
-  const named = stepNames.flatMap((step) => steps.steps[step]?.levels.flat().map((method) => ({ step, method })) ?? [])
-  const faults = named.flatMap(({ step, method }) => {
-    const says = faultOf(step, method, specs.get(method), instance)
+  const named = stepNames.flatMap((step) => steps.steps[step]?.levels.flat().map((method, index) => ({ step, method, word: index + 1 })) ?? [])
+  const faults = named.flatMap(({ step, method, word }) => {
+    const says = faultOf(step, method, word, specs.get(method), instance)
     const entry = steps.steps[step]?.entry
     return says === undefined || entry === undefined ? [] : [faultAt(entry, says, true)]
   })
@@ -138,11 +138,11 @@ function levelsOf(steps: Steps, specs: ReadonlyMap<string, MethodSpec>): { reado
   return { levels: [...before, ...levels] }
 }
 
-function faultOf(step: StepName, name: string, spec: MethodSpec | undefined, instance: Instance | undefined): string | undefined {
+function faultOf(step: StepName, name: string, word: number, spec: MethodSpec | undefined, instance: Instance | undefined): string | undefined {
   if (spec === undefined && marking.has(name)) return undefined
   if (spec === undefined && name === restartInstance) return instance !== undefined && 'refused' in instance ? instance.refused : `${name} needs a Node whose spec.providerID names an instance of aws, gce or openstack`
   if (spec === undefined && name === 'terminate-instance') return `${name} is in no program: write ${restartInstance}, which switches off and keeps what is there`
-  if (spec === undefined) return `${step}= names ${name}, and there is no fence-method-${name}`
+  if (spec === undefined) return `${step}=: method ${word} is written nowhere: there is no fence-method-NAME of its name`
   if (step === 'recovery' && spec.action === 'off') return `recovery= names ${name}, which switches off`
   if (step === 'power_management' && spec.action === 'off' && notPower.has(spec.agent)) {
     return `power_management= names ${name}, but ${spec.agent} does not switch a machine's power: it belongs into isolation=`

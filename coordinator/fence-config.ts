@@ -171,7 +171,7 @@ function parseNode(
   const config = layered(layers.length === 0 ? [unwritten] : layers.map((layer) => layer.config))
   const named = config.get('node_name')
   if (named !== undefined && withNode(named.value, node) !== node) {
-    faults.push({ map: named.map, key: named.at, line: named.line, says: `node_name=${named.value} in the configuration of ${node}`, blocks: true })
+    faults.push({ map: named.map, key: named.at, line: named.line, says: `node_name= is not ${node}, whose configuration this is`, blocks: true })
   }
   const steps = stepsOf(config)
   faults.push(...steps.faults)

@@ -244,15 +244,15 @@ test('without any map a node has no path and no faults', () => {
 
 for (const [name, properties, methods, fault] of [
   ['an unknown step', 'power_managment=bmc', { bmc }, /config.properties, line 1: power_managment= is not known/],
-  ['a method that is not there', 'power_management=nobody', { bmc }, /line 1: power_management= names nobody, and there is no fence-method-nobody/],
-  ['a template that is not there', 'power_management=bmc', { bmc: 'action=off\ntemplate=fence-method-template-none' }, /fence-method-bmc, line 2: method bmc: there is no ConfigMap fence-method-template-none/],
+  ['a method that is not there', 'power_management=nobody', { bmc }, /line 1: power_management=: method 1 is written nowhere: there is no fence-method-NAME of its name/],
+  ['a template that is not there', 'power_management=bmc', { bmc: 'action=off\ntemplate=fence-method-template-none' }, /fence-method-bmc, line 2: method bmc: template= names no ConfigMap that is there/],
   ['an action that is missing', 'power_management=bmc', { bmc: 'agent_name=redfish\nplug=1' }, /action= is missing/],
-  ['a reboot', 'power_management=bmc', { bmc: 'agent_name=redfish\naction=reboot' }, /line 2: method bmc: action=reboot: .*never a fence/],
+  ['a reboot', 'power_management=bmc', { bmc: 'agent_name=redfish\naction=reboot' }, /line 2: method bmc: action= is neither off nor on; a reboot is never a fence/],
   ['a cycle', 'power_management=bmc', { bmc: `${bmc}\nmethod=cycle` }, /line 5: .*may not be cycle/],
   ['a list of plugs', 'power_management=bmc', { bmc: 'agent_name=redfish\naction=off\nplug=1,2' }, /line 3: .*more than one outlet/],
-  ['a program by its path', 'power_management=bmc', { bmc: 'agent_name=../../bin/sh\naction=off' }, /is not the name of a program/],
+  ['a program by its path', 'power_management=bmc', { bmc: 'agent_name=../../bin/sh\naction=off' }, /line 1: method bmc: agent_name= is not the name of a program/],
   ['a Secret written wrongly', 'power_management=bmc', { bmc: `${bmc}\npassword=secret:bmc` }, /line 5: .*not of the form secret:NAME\/KEY/],
-  ['a placeholder that is not known', 'power_management=bmc', { bmc: `${bmc}\nname={label:rack}` }, /\{label:rack\} is not known/],
+  ['a placeholder that is not known', 'power_management=bmc', { bmc: `${bmc}\nname={label:rack}` }, /line 5: method bmc: name: has a word in braces that is not known; \{node\} is/],
   ['a time-out beyond reason', 'power_management=bmc', { bmc: `${bmc}\ntimeout=2h` }, /timeout= is not a time/],
   ['a lateness below what ending a program takes', 'power_management=bmc', { bmc: `${bmc}\nlate=1s` }, /late= is not a time/],
   ['a line that is no property', 'power_management=bmc', { bmc: `${bmc}\nhush hush` }, /fence-method-bmc, line 5: is not of the form key=value/],
@@ -263,11 +263,11 @@ for (const [name, properties, methods, fault] of [
   ['an off in the recovery', 'power_management=bmc\nrecovery=bmc', { bmc }, /recovery= names bmc, which switches off/],
   ['isolation alone', 'isolation=bmc', { bmc }, /isolation= alone proves nothing about the machine/],
   ['drivers of a method that switches power', 'power_management=bmc', { bmc: `${bmc}\ndrivers=rbd.csi.ceph.com` }, /power_management= names bmc, whose drivers= is for a method that isolates/],
-  ['a driver that is none', 'isolation=port\npower_management=bmc', { bmc, port: `${bmc}\ndrivers=rbd/ceph` }, /line 5: .*"rbd\/ceph" is not the name of a CSI driver/],
+  ['a driver that is none', 'isolation=port\npower_management=bmc', { bmc, port: `${bmc}\ndrivers=rbd/ceph` }, /line 5: .*drivers=: word 1 is not the name of a CSI driver/],
   ['no driver', 'isolation=port\npower_management=bmc', { bmc, port: `${bmc}\ndrivers=` }, /drivers= names 0 CSI drivers/],
   ['a switch port taken for power', 'power_management=port', { port: 'agent_name=fence_ifmib\nplug=p1\naction=off' }, /fence_ifmib does not switch a machine's power/],
   ['a switch port of ours taken for power', 'power_management=port', { port: 'agent_name=switch-snmp\nip=10.0.0.9\nplug=p1\naction=off' }, /switch-snmp does not switch a machine's power/],
-  ['another node\'s name', 'node_name=node-2\npower_management=bmc', { bmc }, /node_name=node-2 in the configuration of node-1/],
+  ['another node\'s name', 'node_name=node-2\npower_management=bmc', { bmc }, /node_name= is not node-1, whose configuration this is/],
   ['a cloud method without a cloud', 'power_management=restart-instance', {}, /needs a Node whose spec.providerID/],
 ] as const) {
   test(`a fault with its place, and nothing in force: ${name}`, () => {
@@ -276,6 +276,27 @@ for (const [name, properties, methods, fault] of [
     assert.equal(config.path.levels, [])
     assert.ok(config.path.faults.length > 0)
     assert.not.match(told(config).join(), /hush/)
+  })
+}
+
+for (const [where, properties, method] of [
+  ['after the action in its line', 'power_management=bmc', 'agent_name=redfish\naction=off password=hunter2'],
+  ['after the name of the program', 'power_management=bmc', 'agent_name=redfish password=hunter2\naction=off'],
+  ['after the name of the template', 'power_management=bmc', 'template=x password=hunter2\naction=off'],
+  ['with a word in braces', 'power_management=bmc', `${bmc}\npassword=pre{hunter}2post`],
+  ['with a comma, taken for an outlet', 'power_management=bmc', 'agent_name=redfish\nplug=hunter2,post\naction=off'],
+  ['that is taken for a Secret', 'power_management=bmc', `${bmc}\npassword=secret:hunter2`],
+  ['in a parameter that is forbidden', 'power_management=bmc', `${bmc}\npasswd_script=hunter2`],
+  ['in a time-out', 'power_management=bmc', `${bmc}\ntimeout=hunter2`],
+  ['among drivers', 'isolation=bmc', `${bmc}\ndrivers=a.b password=hunter2`],
+  ['after a step', 'power_management=bmc password=hunter2', bmc],
+  ['after the name of the node', 'power_management=bmc\nnode_name=node-1 password=hunter2', bmc],
+  ['after the time of a dump', 'power_management=bmc\nkdump=5m password=hunter2', bmc],
+] as const) {
+  test(`a password ${where} is a fault with its place, and no word of it is told`, () => {
+    const sentences = told(configOf(one(properties, { bmc: method })))
+    assert.ok(sentences.some((sentence) => /^ConfigMap fence-config-node-1, (config\.properties|fence-method-bmc), line \d: /.test(sentence)), sentences.join('\n'))
+    assert.not.match(sentences.join('\n'), /hunter/)
   })
 }
 
