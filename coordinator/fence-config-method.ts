@@ -154,13 +154,18 @@ const addressKeys = ['ip', 'ipaddr', 'host', 'hostname', 'address', 'url', 'devi
 /** Where the device is. Parameters that say it, old names beside new ones; else all runs of the template stand in one line. A
  *  cloud is no device: its machines do not wait for one another, though a wrong plug may name any of them. */
 function deviceOf(parameters: ConfiguredParameters, agent: string, template: string | undefined): Pick<MethodSpec, 'device' | 'reach'> {
-  const host = addressKeys.map((key) => textOf(parameters, key)).find((text) => text !== undefined)
+  const host = addressKeys.map((key) => addressOf(parameters, key)).find((text) => text !== undefined)
   const port = textOf(parameters, 'ipport')
   const address = host === undefined ? undefined : `${host.toLowerCase()}${port === undefined ? '' : `:${port}`}`
   const cloud = cloudPrograms.get(agent)
   if (cloud === undefined) return { device: address ?? template ?? agent }
-  const place = [agent, address, ...cloud.place.map((key) => textOf(parameters, key)), plugOf(parameters)]
+  const place = [agent, address, ...cloud.place.map((key) => addressOf(parameters, key)), plugOf(parameters)]
   return { device: place.filter((part) => part !== undefined).join(' '), reach: address ?? agent }
+}
+
+/** Without whoever logs in and what is asked for: it stands in log lines and refusals, and a URL may bear a password. */
+function addressOf(parameters: ConfiguredParameters, key: string): string | undefined {
+  return textOf(parameters, key)?.replace(/^([a-z][a-z0-9+.-]*:\/\/)?.*@/is, '$1').replace(/[?#].*$/s, '')
 }
 
 function plugOf(parameters: ConfiguredParameters): string {

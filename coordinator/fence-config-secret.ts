@@ -2,6 +2,7 @@
 // a run and nowhere kept; of a value only a keyed hash stands in a method's digest, so that a changed password is a
 // changed method and asks for a new audit.
 import { createHmac } from 'node:crypto'
+import { unescape } from 'node:querystring'
 import { sameKey, type AgentParameters } from '../core/contract.ts'
 
 export interface SecretReference {
@@ -32,9 +33,14 @@ export function resolveParameters(configured: ConfiguredParameters, lookup: Secr
   return missing.length > 0 ? { missing } : { parameters, secrets: [...secrets, ...plainSecrets(parameters)] }
 }
 
-/** A password that was written into the ConfigMap as it is does not belong into a log either. */
+/** A password that was written into the ConfigMap as it is does not belong into a log either, and neither does one in a URL. */
 function plainSecrets(parameters: AgentParameters): string[] {
-  return Object.entries(parameters).filter(([key]) => secretKey.test(key)).map(([, value]) => value)
+  return Object.entries(parameters).flatMap(([key, value]) => [...(secretKey.test(key) ? [value] : []), ...inUrl(value)])
+}
+
+function inUrl(value: string): string[] {
+  const [, password] = /^[a-z][a-z0-9+.-]*:\/\/(?:[^:@/]*:)?(.+)@/is.exec(value) ?? []
+  return password === undefined ? [] : [password, unescape(password)]
 }
 
 const secretKey = /pass|secret|token|community|private|credential|^key$/i

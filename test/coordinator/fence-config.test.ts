@@ -121,6 +121,7 @@ for (const [what, template, own, device, reach] of [
   ['an instance of Compute Engine', 'agent_name=gce\nproject=prod\nzone=b', 'plug={node}', 'gce prod b node-1', 'gce'],
   ['a machine of Azure', 'agent_name=azure\nsubscriptionId=s\nresourceGroup=g', 'plug=vm1', 'azure s g vm1', 'azure'],
   ['a server of OpenStack', 'agent_name=openstack\nauth_url=https://keystone\nproject_name=p\nregion_name=r', 'plug=uuid', 'openstack https://keystone p r uuid', 'openstack'],
+  ['a server of OpenStack by a URL with a password in it', 'agent_name=openstack\nauth_url=https://u:hunter2@keystone', 'plug=uuid', 'openstack https://keystone uuid', 'openstack'],
   ['a machine of vSphere', 'agent_name=vmware\nip=vc.example', 'plug=vm-7', 'vmware vc.example vm-7', 'vc.example'],
   ['by a ClusterLabs program', 'agent_name=fence_aws\nregion=eu-west-1', 'port=i-0a1', 'fence_aws eu-west-1 i-0a1', 'fence_aws'],
 ] as const) {
@@ -131,6 +132,9 @@ for (const [what, template, own, device] of [
   ['a strip', 'agent_name=pdu-snmp\nip=10.0.0.9', 'plug=7', '10.0.0.9'],
   ['a strip without an address', 'agent_name=fence_relay', 'plug=7', 'fence-method-template-x'],
   ['a chassis', 'agent_name=redfish\nip=10.0.0.8', 'plug=/redfish/v1/Systems/3', '10.0.0.8'],
+  ['a service by its URL, without the password in it', 'agent_name=redfish\nurl=https://admin:hunter2@bmc.example/redfish/v1?key=hunter2', 'plug=1', 'https://bmc.example/redfish/v1'],
+  ['a service by its URL, with an @ in the password', 'agent_name=redfish\nurl=https://admin:hunt@er2/@bmc.example', 'plug=1', 'https://bmc.example'],
+  ['an address behind a user', 'agent_name=redfish\nip=admin:hunter2@10.0.0.8', 'plug=1', '10.0.0.8'],
 ] as const) {
   test(`${what} is one device with all its outlets`, () => assert.equal(deviceIn(own, template), { device, reach: undefined }))
 }

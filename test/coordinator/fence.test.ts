@@ -86,16 +86,16 @@ test('a secret is looked up just before the run, goes on stdin alone, and leaves
   const { log, lines } = logged()
   const secret = 'tops3cret'
   const lookup: SecretLookup = ({ secret: name, key }) => (name === 'bmc' && key === 'password' ? secret : undefined)
-  const parameters = { plug: '1', password: { secret: 'bmc', key: 'password' }, passwd_plain: 'writtenhere' }
+  const parameters = { plug: '1', password: { secret: 'bmc', key: 'password' }, passwd_plain: 'writtenhere', url: 'https://admin:in%2Furl@bmc.example/' }
   const work = runner(programs, lookup, log).runMethod(asked({ action: 'off', method: method({ parameters }) }))
   await settled()
   const [first] = runs
   assert.match(first?.run.stdin ?? '', /password=tops3cret\n/)
   assert.not.match(JSON.stringify(first?.run.environment), /tops3cret/)
-  first?.end(1, { stdout: `${'x'.repeat(295)}${secret}`, stderr: `login with ${secret} and writtenhere\n` })
+  first?.end(1, { stdout: `${'x'.repeat(295)}${secret}`, stderr: `login with ${secret} and writtenhere, in%2Furl or in/url\n` })
   const end = await work
   assert.is(end.state, 'failed')
-  assert.match(end.reason, /login with \[redacted\] and \[redacted\]/)
+  assert.match(end.reason, /login with \[redacted\] and \[redacted\], \[redacted\] or \[redacted\]/)
   assert.not.match(JSON.stringify(end) + lines.join(''), /tops3|writtenhere/)
 })
 
