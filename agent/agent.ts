@@ -1,8 +1,8 @@
 // The agent of one node: it beats to every replica, says what the machine is and whether it is clean, answers challenges and
 // peers, and remembers where the replicas are. It decides nothing and writes nothing to the API server.
-import type { Beat, Check, Goodbye, Hello, Permit, ReplicaWord } from '../core/beat.ts'
+import type { Beat, Check, Goodbye, Hello, Permit, ReplicaWord, RevokedWord } from '../core/beat.ts'
 import type { ColdWord } from '../core/cold-start.ts'
-import { mostPods, mostReplicas } from '../core/frame.ts'
+import { mostPods, mostReplicas, mostRevoked } from '../core/frame.ts'
 import type { Boot, Ms } from '../core/model.ts'
 import type { MemberSays } from '../core/self-stop.ts'
 import { sealOf } from '../edge/link-seal.ts'
@@ -199,9 +199,7 @@ export function startAgent(host: AgentHost, settings: AgentSettings): Agent {
         if (line.leads) selfStop?.told(word)
         return
       case 'revoked':
-        line.revoked = word
-        if (line.leads) selfStop?.told(word)
-        return
+        return revoked(line, word)
       case 'disarm':
         if (line.leads && word.boot === machine?.boot) selfStop?.recorded(word.disarm)
         return
@@ -226,6 +224,15 @@ export function startAgent(host: AgentHost, settings: AgentSettings): Agent {
     const all = [...line.pods, ...pods].slice(0, mostPods + 1)
     line.pods = more === true ? all : []
     if (more !== true && all.length <= mostPods) cleanliness.check(all, line.leads ? { ...(stop === undefined ? {} : { stop }), ...(cleanUp === undefined ? {} : { cleanUp }) } : {})
+  }
+
+  /** Until all of it is there the list before stands. */
+  function revoked(line: Line, { more, ...word }: RevokedWord): void {
+    const boots = [...line.boots, ...word.boots].slice(0, mostRevoked + 1)
+    line.boots = more === true ? boots : []
+    if (more === true) return
+    line.revoked = { ...word, boots }
+    if (line.leads) selfStop?.told(line.revoked)
   }
 
   function challenged(line: Line, nonce: string): void {

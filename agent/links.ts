@@ -1,6 +1,6 @@
 // The agent's links: one to every replica, dialled again with patience whenever it ends.
-import type { AgentWord, Beat, GateWord, ReplicaWord, RevokedWord, SelfStopWord } from '../core/beat.ts'
-import { frameOf, mostReplicas, readReplicaWord } from '../core/frame.ts'
+import type { AgentWord, Beat, GateWord, NodeBoot, ReplicaWord, RevokedWord, SelfStopWord } from '../core/beat.ts'
+import { frameOf, framesOf, mostReplicas, readReplicaWord } from '../core/frame.ts'
 import type { Ms } from '../core/model.ts'
 import type { MemberSays } from '../core/self-stop.ts'
 import type { Link } from '../edge/link.ts'
@@ -21,8 +21,9 @@ export interface Line {
   permits?: { readonly askedAt: Ms; readonly says: MemberSays }
   selfStop?: SelfStopWord
   revoked?: RevokedWord
-  /** Of a list of pods that comes in parts: what has come so far. It ends with the link. */
+  /** Of a list that comes in parts: what has come so far. It ends with the link. */
   pods: readonly string[]
+  boots: readonly NodeBoot[]
   send(word: AgentWord): void
 }
 
@@ -98,8 +99,8 @@ export function keepLinks({ host, hello, opened, heard }: LinksOptions): Links {
       }
     },
     say(word) {
-      const frame = frameOf(word)
-      for (const keeping of kept.values()) if (keeping.line !== undefined) keeping.link?.send(frame)
+      const frames = framesOf(word)
+      for (const keeping of kept.values()) if (keeping.line !== undefined) for (const frame of frames) keeping.link?.send(frame)
     },
     keyOf: (replica) => keys.get(replica),
     close() {
@@ -199,7 +200,8 @@ export function keepLinks({ host, hello, opened, heard }: LinksOptions): Links {
     keeping.replica = replica
     // The replica keeps the newer of two links of one node, and so do we.
     for (const other of kept.values()) if (other !== keeping && other.line?.replica === replica) other.link?.close('a newer link to this replica took its place')
-    const line: Line = { address, replica, node, gates: gates === true, leads: false, pods: [], send: (word) => link.send(frameOf(word)) }
+    const send = (word: AgentWord): void => { for (const frame of framesOf(word)) link.send(frame) }
+    const line: Line = { address, replica, node, gates: gates === true, leads: false, pods: [], boots: [], send }
     keeping.line = line
     log.info({ address, replica, node }, 'linked')
     opened(line)

@@ -5,6 +5,7 @@
 // What cannot be stopped within its deadline is frozen, and is never thawed: by the time the runtime answers again its pod may run
 // elsewhere. It is stopped then, which a frozen process does not survive.
 import type { AgentWord, MemberQuestion, NodeBoot, PermitState, RevokedWord, SelfStopWord } from '../core/beat.ts'
+import { mostRevoked } from '../core/frame.ts'
 import type { Exemptions } from '../core/gate.ts'
 import { sameBoot, type Boot, type Ms } from '../core/model.ts'
 import type { ContainerSeen } from '../core/mounts.ts'
@@ -99,6 +100,11 @@ export function keepSelfStop({ host, boot, exempt, replicas, node: ownName, say 
       // Of a leader that was deposed and has not noticed.
       if ((word.term ?? 0) < term) return
       term = word.term ?? 0
+      // Cut, it would permit what is missing from it: nobody is permitted then.
+      if (word.boots.length > mostRevoked) {
+        revoked = undefined
+        return
+      }
       const news = JSON.stringify(revoked ?? []) !== JSON.stringify(word.boots)
       revoked = word.boots
       if (news) say({ say: 'revokes', boots: revoked })

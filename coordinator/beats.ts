@@ -1,8 +1,8 @@
 // The beats server: every agent's open link to this replica, and what was heard over it. Its hot path is one number written
 // for each beat; whatever is worth a decision is told through `changed`. It judges nothing.
 import { tolerating, type Acceptance } from '../core/acceptance.ts'
-import type { AgentWord, Answer, Beat, BootEnd, Check, CleanReport, Hello, ReplicaWord, Witness } from '../core/beat.ts'
-import { checkFrames, frameOf, mostPods, readAgentWord } from '../core/frame.ts'
+import type { AgentWord, Answer, Beat, BootEnd, Check, CleanReport, Hello, NodeBoot, ReplicaWord, RevokesWord, Witness } from '../core/beat.ts'
+import { checkFrames, frameOf, framesOf, mostPods, mostRevoked, readAgentWord } from '../core/frame.ts'
 import type { BeatSeen, Boot, Ms, NodeName, PodsSeen } from '../core/model.ts'
 import { permitSpan, type MemberSays } from '../core/self-stop.ts'
 import { sealHolds } from '../edge/link-seal.ts'
@@ -143,6 +143,8 @@ interface Line {
   /** What its gate was told last. */
   gate?: { readonly at: Ms; readonly accepted: boolean; readonly reason: string; readonly tolerating: string }
   readonly said: Map<string, string>
+  /** Of a list that comes in parts: what has come so far. */
+  boots: readonly NodeBoot[]
 }
 
 export function serveBeats(options: BeatsOptions): Beats {
@@ -214,7 +216,7 @@ export function serveBeats(options: BeatsOptions): Beats {
       const text = JSON.stringify(word)
       if (line === undefined || line.said.get(word.say) === text) return
       line.said.set(word.say, text)
-      line.link.send(frameOf(word))
+      for (const frame of framesOf(word)) line.link.send(frame)
     },
     drop(podUid) {
       reviews.forget(podUid)
@@ -246,7 +248,7 @@ export function serveBeats(options: BeatsOptions): Beats {
     const { node } = caller
     const key = Buffer.from(host.secret(32)).toString('base64url')
     const before = rows.get(node)
-    const line: Line = { link, boot: hello.boot, before: hello.before, untilPermit: 1, heardAt: clock.now(), said: new Map() }
+    const line: Line = { link, boot: hello.boot, before: hello.before, untilPermit: 1, heardAt: clock.now(), said: new Map(), boots: [] }
     const whisperAddress = hello.whisperPort === 0 ? {} : { whisperAddress: `${hostOf(link.remote)}:${hello.whisperPort}` }
     const facts = {
       nodeUid: caller.nodeUid, pod: caller.pod, podUid: caller.podUid, agent: hello.agent, boot: hello.boot, machine: hello.machine,
@@ -294,7 +296,7 @@ export function serveBeats(options: BeatsOptions): Beats {
         return ofItsBoot(row) ? tell(node, row.seen, { watchdog: said }, 'watchdog') : undefined
       }
       case 'revokes':
-        return ofItsBoot(row) ? tell(node, row.seen, { revokes: { at: clock.now(), boots: word.boots } }, 'revokes') : undefined
+        return revokes(node, row, line, word)
       case 'hello':
         return door.refuse(line.link, 'a second hello')
     }
@@ -344,6 +346,13 @@ export function serveBeats(options: BeatsOptions): Beats {
 
   function report(node: NodeName, row: Row, clean: CleanReport): void {
     if (ofItsBoot(row)) tell(node, row.seen, { clean: { at: clock.now(), report: clean } }, 'report')
+  }
+
+  /** Until all of it is there the list before stands. What is cut off counts as permitted still. */
+  function revokes(node: NodeName, row: Row, line: Line, { boots: some, more }: RevokesWord): void {
+    const boots = [...line.boots, ...some].slice(0, mostRevoked)
+    line.boots = more === true ? boots : []
+    if (more !== true && ofItsBoot(row)) tell(node, row.seen, { revokes: { at: clock.now(), boots } }, 'revokes')
   }
 
   /** Whoever waits for a clean report reads there why none comes. */

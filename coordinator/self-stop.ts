@@ -138,7 +138,11 @@ export function selfStopTeller({ observation, beats, now, log }: SelfStopOptions
     for (const one of revoked) {
       // Whoever led before may have told it of others than we would.
       const recorded = open.get(one.node)?.status.revoked?.watchdog.memberships.flatMap(({ agents }) => agents) ?? []
-      for (const member of new Set([...told.get(one.node) ?? [], ...recorded])) lists.set(member, [...lists.get(member) ?? [], one])
+      for (const member of new Set([...told.get(one.node) ?? [], ...recorded])) {
+        const list = lists.get(member)
+        if (list === undefined) lists.set(member, [one])
+        else list.push(one)
+      }
     }
     const { term } = observation.seen.self
     for (const name of beats.nodes()) beats.say(name, { say: 'revoked', ...(term === undefined ? {} : { term }), boots: lists.get(name) ?? [] })

@@ -36,8 +36,18 @@ export type AgentWord =
   | Witness
   /** Said again when anything of it changes. */
   | WatchdogWord
-  /** A member's: these boots it permits no more. The answer to a leader's `revoked`. */
-  | { readonly say: 'revokes'; readonly boots: readonly NodeBoot[] }
+  | RevokesWord
+
+/** A member's: these boots it permits no more. The answer to a leader's `revoked`. */
+export interface RevokesWord extends BootList {
+  readonly say: 'revokes'
+}
+
+/** Of a list that is longer than a frame: `more` on all of its parts but the last. */
+interface BootList {
+  readonly boots: readonly NodeBoot[]
+  readonly more?: boolean
+}
 
 export interface WatchdogWord extends WatchdogSaid {
   readonly say: 'watchdog'
@@ -169,11 +179,10 @@ export interface SelfStopWord {
 }
 
 /** To a member: all boots that it must not permit. */
-export interface RevokedWord {
+export interface RevokedWord extends BootList {
   readonly say: 'revoked'
   /** Of the leader that says so. Who has heard of a later one does not go by it. Undefined: an earlier version, or one that does not lead. */
   readonly term?: number
-  readonly boots: readonly NodeBoot[]
 }
 
 export interface NodeBoot {

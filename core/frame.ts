@@ -4,9 +4,9 @@
 // speak), or garbage with the reason. Bytes and fields beyond the known ones are ignored for the same reason.
 import type {
   AgentWord, Answer, Beat, BootEnd, Check, CleanReport, GateState, GateWord, Goodbye, Leftover, MemberAnswer, MemberQuestion, NodeBoot, PeerWord, Permit, PermitState, Pressure, Refused,
-  ReplicaWord, RevokedWord, SelfStopWord, StorageWord, WatchdogWord, Welcome, Whisper, WhisperAnswer, Witness,
+  ReplicaWord, RevokedWord, RevokesWord, SelfStopWord, StorageWord, WatchdogWord, Welcome, Whisper, WhisperAnswer, Witness,
 } from './beat.ts'
-import { decoded, flag, isFields, list, maybeOneOf, maybeText, maybeWhole, oneOf, readJson, text, version, whole, wrong, type Fields, type Read } from './frame-json.ts'
+import { decoded, flag, frameLimit, isFields, list, maybeOneOf, maybeText, maybeWhole, oneOf, readJson, text, version, whole, wrong, type Fields, type Read } from './frame-json.ts'
 import type { GiveUp, MemberSays } from './self-stop.ts'
 import type { Vitals } from './vitals.ts'
 import type { Membership } from './watchdog.ts'
@@ -17,6 +17,31 @@ export function frameOf(word: AgentWord | ReplicaWord | PeerWord): Uint8Array {
   if (word.say === 'beat') return beatFrame(word)
   if (word.say === 'permit') return permitFrame(word)
   return utf8.encode(JSON.stringify(word))
+}
+
+/** As many frames as the word takes, one after the other on one link: who is the only node of its zone is a member of thousands, and all of
+ *  them may lose their power at once. */
+export function framesOf(word: AgentWord | ReplicaWord): readonly Uint8Array[] {
+  if (word.say !== 'revoked' && word.say !== 'revokes') return [frameOf(word)]
+  const parts = inParts(word.boots)
+  return parts.map((boots, index) => frameOf({ ...word, boots, ...(index < parts.length - 1 ? { more: true } : {}) }))
+}
+
+function inParts(boots: readonly NodeBoot[]): readonly (readonly NodeBoot[])[] {
+  const parts: NodeBoot[][] = [[]]
+  let size = 0
+  for (const one of boots) {
+    const more = utf8.encode(JSON.stringify(one)).length + 1
+    const last = parts.at(-1)
+    if (last !== undefined && last.length < bootsAFrame && size + more <= longestPart) {
+      last.push(one)
+      size += more
+    } else {
+      parts.push([one])
+      size = more
+    }
+  }
+  return parts
 }
 
 /** As many frames as the list takes, one after the other on one link. A name that kubelet gives no folder is left out: nothing
@@ -214,7 +239,7 @@ function agentWord(say: string, fields: Fields): AgentWord | undefined {
     case 'watchdog':
       return watchdogWord(fields)
     case 'revokes':
-      return { say, boots: nodeBoots(fields) }
+      return { say, ...bootList(fields) } satisfies RevokesWord
     default: // not a union: what the other end said
       return undefined
   }
@@ -295,8 +320,11 @@ function gateWord(fields: Fields): GateWord {
 const giveUps = ['never', 'stop', 'watchdog'] as const satisfies readonly GiveUp[]
 /** A leader names ten; twice that, for one of the next version. */
 const mostMembers = 20
-/** Of a member: each node that is cut off has ten. */
-const mostRevoked = 200
+const bootsAFrame = 200
+/** Names come from outside, and what JSON makes of them is longer than they are. The rest of the word has room beside it. */
+const longestPart = frameLimit - 4_096
+/** In all parts of a list: twice the nodes of the largest cluster. */
+export const mostRevoked = 10_000
 
 function selfStopWord(fields: Fields): SelfStopWord {
   return {
@@ -331,16 +359,17 @@ function watchdogWord(fields: Fields): WatchdogWord {
 }
 
 function revokedWord(fields: Fields): RevokedWord {
-  return { say: 'revoked', ...maybeWhole(fields, 'term'), boots: nodeBoots(fields) }
+  return { say: 'revoked', ...maybeWhole(fields, 'term'), ...bootList(fields) }
 }
 
-function nodeBoots(fields: Fields): readonly NodeBoot[] {
-  return list(fields, 'boots', mostRevoked).map((of) => {
+function bootList(fields: Fields): Pick<RevokesWord, 'boots' | 'more'> {
+  const boots = list(fields, 'boots', bootsAFrame).map((of) => {
     const each: Fields = { of: isFields(of) ? of : {} }
     const read = nodeBoot(each)
     if (each.fault !== undefined) fields.fault ??= `boots: ${each.fault}`
     return read
   })
+  return { boots, ...(fields.of['more'] === true ? { more: true } : {}) }
 }
 
 function nodeBoot(fields: Fields): NodeBoot {

@@ -279,4 +279,28 @@ test('a memory that is spoilt is none, and harms nothing', async () => {
   }
 })
 
+const cutOff = (many: number) => Array.from({ length: many }, (_, index) => ({ node: index === 0 ? 'node-1' : `other-${index}`, boot: `${boot}${index === 0 ? '' : index}` }))
+
+test('members are told of a whole cluster that is revoked, keep their links, confirm all of it, and permit none of it', async () => {
+  const on = await stage()
+  const boots = cutOff(5_000)
+  on.leader.beats.say('node-1', word())
+  for (const peer of peers) on.leader.beats.say(peer, { say: 'revoked', term: 3, boots })
+  await on.world.clock.runFor(3_000)
+  assert.equal(peers.map((peer) => [on.leader.beats.agent(peer)?.linked, on.leader.beats.heard(peer)?.revokes?.boots.length]), peers.map(() => [true, 5_000]))
+  on.leader.stop()
+  await on.world.clock.runFor(25_000)
+  assert.is(on.runs.ids(), 's1 k1', 'no member permits it')
+})
+
+test('members that are told of more than they can keep permit nobody', async () => {
+  const on = await stage()
+  for (const peer of peers) on.leader.beats.say(peer, { say: 'revoked', term: 3, boots: cutOff(10_002).toReversed() })
+  await on.world.clock.runFor(3_000)
+  assert.equal(peers.map((peer) => on.leader.beats.agent(peer)?.linked), [true, true, true])
+  on.leader.stop()
+  await on.world.clock.runFor(25_000)
+  assert.is(on.runs.ids(), 's1 k1')
+})
+
 test.run()

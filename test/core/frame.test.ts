@@ -3,7 +3,7 @@ import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
 import type { AgentWord, CleanReport, PeerWord, ReplicaWord } from '../../core/beat.ts'
 import {
-  checkFrames, frameLimit, frameOf, memberFrame, mostLeftovers, mostPods, mostReplicas, podsAFrame, readAgentWord, readFirstWord, readMemberAnswer, readMemberQuestion, readPeerWord, readReplicaWord,
+  checkFrames, frameLimit, frameOf, framesOf, memberFrame, mostLeftovers, mostPods, mostReplicas, podsAFrame, readAgentWord, readFirstWord, readMemberAnswer, readMemberQuestion, readPeerWord, readReplicaWord,
   readWhisper, readWhisperAnswer, whisperOf,
 } from '../../core/frame.ts'
 
@@ -188,6 +188,26 @@ test('lists have limits, and the longest list still fits a frame', () => {
   const longest = frameOf({ say: 'clean', report: { state: 'dirty', leftovers: Array.from({ length: mostLeftovers }, () => leftover) } })
   assert.ok(longest.length <= frameLimit && 'word' in readAgentWord(longest))
 })
+
+for (const [what, node, of] of [
+  ['as they are', 'node', 'b007-0001/4711'], ['as long as they may be', 'n'.repeat(256), 'b'.repeat(256)], ['that JSON writes six times as long', '\u0001'.repeat(256), '\u0001'.repeat(256)],
+] as const) {
+  test(`boots in any number come whole, in frames that a link carries: names ${what}`, () => {
+    for (const many of [0, 1, 200, 201, 1_000]) {
+      const boots = Array.from({ length: many }, (_, index) => ({ node: `${index}${node}`.slice(0, 256), boot: of }))
+      for (const [named, read] of [['revoked', readReplicaWord], ['revokes', readAgentWord]] as const) {
+        const frames = framesOf({ say: named, boots })
+        const words = frames.flatMap((frame) => {
+          const one = read(frame)
+          return 'word' in one && (one.word.say === 'revoked' || one.word.say === 'revokes') ? [one.word] : []
+        })
+        assert.equal(words.flatMap((word) => word.boots), boots)
+        assert.equal(words.map(({ more }) => more === true), words.map((_, index) => index < frames.length - 1))
+        assert.ok(frames.every((frame) => frame.length <= frameLimit))
+      }
+    }
+  })
+}
 
 test('a list of pods longer than a frame holds comes in parts, each but the last saying that more follow', () => {
   const longest = Array.from({ length: mostPods }, (_, index) => String(index).padStart(60, '0'))
