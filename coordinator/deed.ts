@@ -2,9 +2,10 @@
 // still lead at this instant, is this the incident as we know it, and, where something is freed, was what the proof rests on
 // read just now. Recording comes before touching: no record, no deed.
 import type { Deed } from '../core/action.ts'
+import { sameFacts } from '../core/audit.ts'
 import { hasOurs, hasTaint, isOurs, outOfServiceKey, ownValue, quarantineKey, volumesOf } from '../core/clear.ts'
 import { kindsOf, type Attempt, type Evidence, type Incident, type ProofRecord } from '../core/incident.ts'
-import type { Ms, NodeName, NodeRecord, PodSeen, Taint, VolumeSeen } from '../core/model.ts'
+import type { Ms, NodeName, NodeRecord, PodSeen, Taint, Unkept, VolumeSeen } from '../core/model.ts'
 import { borneOut, isStrange, partsOf, recall, strangeness, type Proof } from '../core/proof.ts'
 import { isAnotherMachine } from '../core/situation.ts'
 import * as timeline from '../core/timeline.ts'
@@ -161,6 +162,7 @@ export function doer(options: DeedOptions): (deed: Deed) => Promise<boolean> {
     const copy = (): Incident | undefined => observation.seen.incidents.get(deed.incident)
     const change: timeline.Change = (status) => (copy()?.abort === true ? status : timeline.volumesSeen(row.volumes, at(), concern(deed.incident, row, deed.proof))(proved(status)))
     if (!await incidents.change(deed.incident, change) || copy()?.status.proof === undefined) return false
+    if (deed.proof.joined !== undefined && copy()?.status.proof?.joined === undefined) notKept(row, { at: clock.now(), joined: deed.incident })
     log.warn({ node: deed.node, incident: deed.incident, proof: kindsOf(deed.proof), methods: deed.proof.methods }, 'proven')
     say(deed.node, deed.incident, 'Proven', 'Prove', `${deed.node} cannot write: ${kindsOf(deed.proof)}, ${deed.proof.methods.join(', ') || deed.proof.evidence[0]?.source}`, 'Normal')
     return true
@@ -415,8 +417,16 @@ export function doer(options: DeedOptions): (deed: Deed) => Promise<boolean> {
       : await api.replace<KubeObject>(`${recordsPath}/${node}`, body, how())
     const current = answer.ok ? answer : await api.get<KubeObject>(`${recordsPath}/${node}`, how())
     const read = current.ok ? readRecord(current.value) : undefined
-    if (read?.ok === true) observation.record(node, read.record, 'live')
+    if (read?.ok !== true) return answer.ok
+    observation.record(node, read.record, 'live')
+    const row = observation.row(node)
+    if (answer.ok && row !== undefined && !sameFacts(read.record, facts)) notKept(row, { at: clock.now(), record: { wanted: facts, version: read.record.resourceVersion } })
     return answer.ok
+  }
+
+  function notKept(row: Row, unkept: Unkept): void {
+    row.unkept = { ...row.unkept, ...unkept }
+    log.warn({ node: row.name, kind: unkept.record === undefined ? 'NodeFence' : 'NodeRecord' }, 'the API server did not keep all that was written: its kinds are older than this coordinator')
   }
 
   /** On the Node, also when the incident outlived it. */

@@ -6,7 +6,7 @@ import { drilled, drillsOf } from './drill.ts'
 import { isWithoutAgent, kubeletsLastWord, unknownFor } from './judge.ts'
 import { beatsWithin, challenge } from './look.ts'
 import { liesOf, mayHaveStrayed, type Lie } from './lie.ts'
-import { isKubeletsWord, kubeletsBootKey, sameBoot, type BeatSeen, type Boot, type Drill, type GateKept, type Method, type Ms, type NodeName, type NodeRecord, type NodeSeen, type Observed, type PathAudit, type Reading } from './model.ts'
+import { isKubeletsWord, kubeletsBootKey, sameBoot, unkeptOf, type BeatSeen, type Boot, type Drill, type GateKept, type Method, type Ms, type NodeName, type NodeRecord, type NodeSeen, type Observed, type PathAudit, type Reading } from './model.ts'
 import { auditOf, readingsOf, sameMachine } from './proof.ts'
 import { latestBoot } from './situation.ts'
 import { openOf, type Survey } from './survey.ts'
@@ -315,7 +315,9 @@ function auditRecord(node: NodeSeen, life: Life, lies: readonly Lie[], drills: r
   const strains = strainsKept(node, life)
   const watchdog = watchdogKept(node, life)
   const record = { nodeUid: node.uid, boot: life.boot, machine: node.machine, paths, ...port, ...(gate === undefined ? {} : { gate }), ...(strains === undefined ? {} : { strains }), ...(watchdog === undefined ? {} : { watchdog }) }
-  return node.record !== undefined && sameFacts(node.record, record) ? [] : [{ do: 'record', node: node.name, record }]
+  const { record: unkept } = unkeptOf(node, now)
+  const stands = node.record !== undefined && (sameFacts(node.record, record) || (unkept?.version === node.record.resourceVersion && sameFacts(unkept.wanted, record)))
+  return stands ? [] : [{ do: 'record', node: node.name, record }]
 }
 
 /** A mark is of no boot; what was verified is of its own alone. */
@@ -354,7 +356,7 @@ function identityOf(node: NodeSeen, method: Method, last: Reading | undefined, d
 }
 
 /** Records without their times: one is written only when a fact changes. */
-function sameFacts(one: Omit<NodeRecord, 'resourceVersion'>, other: Omit<NodeRecord, 'resourceVersion'>): boolean {
+export function sameFacts(one: Omit<NodeRecord, 'resourceVersion'>, other: Omit<NodeRecord, 'resourceVersion'>): boolean {
   return one.nodeUid === other.nodeUid && (one.gate === undefined || one.gate === other.gate) && sameStrains(one.strains, other.strains) && sameWatchdog(one.watchdog, other.watchdog) && one.boot === other.boot && one.machine === other.machine
     && one.probe?.boot === other.probe?.boot && one.probe?.answered === other.probe?.answered
     && one.paths.length === other.paths.length && one.paths.every((path, index) => samePath(path, other.paths[index]))

@@ -23,7 +23,7 @@ import { given, isPartial, kindsOf, lapsed, lastProvenAt, shownFalse, type Incid
 import { isIsolation, isPowerOrder, powerOrdered, provingOrder } from './isolation.ts'
 import { lastBeat, seconds, shutsDown } from './judge.ts'
 import { askClean, askPods, challenge, challengeNeighbours, illness, readLive, suspicion } from './look.ts'
-import { evictionKey, goneKey, sameBoot, type Boot, type Ms, type NodeSeen, type Observed } from './model.ts'
+import { evictionKey, goneKey, sameBoot, unkeptOf, type Boot, type Ms, type NodeSeen, type Observed } from './model.ts'
 import { incidentName } from './name.ts'
 import { declareMaintenance } from './maintenance.ts'
 import { mayBeStruck } from './neighbour.ts'
@@ -355,6 +355,7 @@ function isBeingRead({ on, incident, node, status }: Situation): boolean {
 
 /** Only some volumes: so only where nothing proves the machine off, nor could soon. */
 function restsOnDrivers({ on, incident, node, status }: Situation): boolean {
+  if (status.proof !== undefined && unkeptOf(node, on.now).joined === incident.name) return false
   if ((status.proof !== undefined && (status.proof.kind !== 'isolated' || status.proof.joined !== undefined)) || on.verdicts.get(node.name)?.is !== 'dead' || (on.storms.cluster ?? on.storms.zones.get(node.zone)) !== undefined) return false
   if (incident.policy.nodeDownPodDeletionPolicy === 'DoNothing') return true
   const step = nextOrder(incident, node, on.now)

@@ -101,6 +101,8 @@ export interface NodeSeen {
   /** A crash kernel's word from its address: the first one since it last beat. */
   readonly dump?: { readonly since: Ms }
   readonly record?: NodeRecord
+  /** What this process wrote of it, and the API server did not keep as it was: one whose kinds are older drops the fields that it does not know. */
+  readonly unkept?: Unkept | undefined
   /** Whom this replica would name to it as members, where its watchdog is wanted. */
   readonly members?: Omit<Membership, 'epoch'> | undefined
   /** So long what the record says of its paths holds, by the audit's turns. Undefined: no turn came to its end yet. */
@@ -123,6 +125,21 @@ export interface NodeSeen {
 
 /** Of `firstSeen`: when the boot that its kubelet tells of was first seen here. */
 export const kubeletsBootKey = 'kubelet\'s boot'
+
+export interface Unkept {
+  readonly at: Ms
+  /** The record that was wanted, and the version that came of it. */
+  readonly record?: { readonly wanted: Omit<NodeRecord, 'resourceVersion'>; readonly version: string }
+  /** The incident on whose record two proofs could not be joined. */
+  readonly joined?: string
+}
+
+/** So long what was not kept is not written again: by then somebody may have applied the kinds of this version. */
+const unkeptFor: Ms = 600_000
+
+export function unkeptOf({ unkept }: Pick<NodeSeen, 'unkept'>, now: Ms): Partial<Unkept> {
+  return unkept !== undefined && now - unkept.at < unkeptFor ? unkept : {}
+}
 
 /** Of `firstSeen`: when the Node object was first seen gone. */
 export const goneKey = 'gone'

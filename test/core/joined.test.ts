@@ -65,7 +65,14 @@ for (const [why, actions] of [
   ['its Lease moved', of({ lease: { ...still, moved: true, movedAfter: now - 5_000, unmovedSince: now - 4_000 } }, { step: 'clear', proof: isolated })],
   ['Ready is True', of({ ready: { status: 'True', postedAt: now - 95_000, since: 0, bootId: 'boot-1' } }, { step: 'clear', proof: isolated })],
   ['its power can go now', of({}, { step: 'clear', proof: isolated }, safe, { policy })],
+  ['the API server has dropped it just now', of({ unkept: { at: now - 599_000, joined: 'node-2-abc-1' } }, { step: 'clear', proof: isolated })],
 ] as const) test(`nothing is joined if ${why}`, () => assert.equal(made(actions), []))
+
+test('what the API server has dropped is tried again after a while, and of another incident at once', () => {
+  for (const unkept of [{ at: now - 600_000, joined: 'node-2-abc-1' }, { at: now, joined: 'node-2-abc-0' }]) {
+    assert.equal(made(of({ unkept }, { step: 'clear', proof: isolated })).map(drivers), [whole])
+  }
+})
 
 test('a proof of the machine takes the place of both', () => {
   const off = attempt({ id: 'node-2-abc-1.2', level: 1 })
