@@ -150,12 +150,12 @@ interface Isolated {
 }
 
 /** The level by which the machine is cut off, be it since an earlier round: to order it again would change nothing. One that could prove
- *  something counts once it has. */
+ *  something counts once it has, and for as long as that stands. */
 function isolatedBy(incident: Incident, node: NodeSeen, now: Ms): Isolated | undefined {
   for (const methods of node.path.levels.slice(firstLevel(incident))) {
     if (!isIsolation(methods) || (driversBehind(methods).length > 0 && incident.status.proof?.kind !== 'isolated')) continue
     const orders = methods.map((method) => given(incident.status).findLast((attempt) => isOf(attempt, method)))
-    if (!methods.every((method, nth) => standsOff(node, method, orders[nth], now))) continue
+    if (!methods.every((method, nth) => staysCut(node, method, orders[nth], now))) continue
     return { methods, since: Math.max(...orders.flatMap((order) => (order === undefined ? [] : [endedAt(node, order, now)]))) }
   }
   return undefined
@@ -207,8 +207,18 @@ function onLevel(incident: Incident, node: NodeSeen, level: number, round: numbe
 /** Its last order ended well, and nothing read since contradicts it: one *on*, or nothing but silence. */
 function standsOff(node: NodeSeen, method: Method, order: Attempt | undefined, now: Ms): boolean {
   if (order?.result !== 'off') return false
-  const since = readingsOf(node, method).filter((reading) => reading.startedAt >= endedAt(node, order, now))
+  const since = readingsSince(node, method, order, now)
   return since.at(-1)?.state !== 'on' && !silent(since)
+}
+
+/** The same of what isolates, where silence contradicts nothing: a switch that is started anew lets nobody in by that, and the power would be
+ *  gone long before `powerAfter`. A proof by it lapses by rules of its own. */
+function staysCut(node: NodeSeen, method: Method, order: Attempt | undefined, now: Ms): boolean {
+  return order?.result === 'off' && readingsSince(node, method, order, now).findLast(({ state }) => state !== 'unknown')?.state !== 'on'
+}
+
+function readingsSince(node: NodeSeen, method: Method, order: Attempt, now: Ms): readonly Reading[] {
+  return readingsOf(node, method).filter((reading) => reading.startedAt >= endedAt(node, order, now))
 }
 
 function silent(readings: readonly Reading[]): boolean {

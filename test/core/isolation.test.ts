@@ -135,6 +135,23 @@ test('powerAfter: its power is left on meanwhile, and a device that calls it off
   assert.equal(orders(of({ ...isCut, readings: [...offTwice, reading('off', now - 400)] }, proven, { policy: patient })), ['fence bmc-off'])
 })
 
+const mutePort = [...offTwice.slice(0, 3), ...[3_300, 2_100, 900].map((ago) => port('unknown', now - ago)), reading('on', now - 900)]
+const longCut = new Map([...seenOrder(now - 60_000, now - 58_000), seenProof(now - 50_000, 0, 'isolated')])
+
+test('powerAfter: a switch that answers nothing has let nobody in, and the power is left on all the same', () => {
+  const waits = of({ ...isCut, readings: mutePort }, proven, { policy: patient })
+  assert.equal([orders(waits), holds(waits).includes('power-after')], [[], true])
+  const bareWaits = of({ ...wasCut, path: path(bare), readings: mutePort }, ordered, { policy: patient })
+  assert.equal([orders(bareWaits), holds(bareWaits)], [[], ['power-after']], 'also where it frees nothing')
+})
+
+test('powerAfter: one that said on before it fell silent leaves nothing cut off, and neither does a proof that has lapsed', () => {
+  const on = [port('off', now - 9_000), port('on', now - 4_500), ...mutePort.slice(3)]
+  assert.equal(orders(of({ ...isCut, firstSeen: longCut, readings: on }, proven, { policy: patient })), ['fence bmc-off'])
+  const lapsed: Partial<IncidentStatus> = { ...ordered, step: 'isolation', voided: [{ proof: isolated, how: 'lapsed', at: 'then', evidence: 'it does not answer' }] }
+  assert.equal(orders(of({ ...isCut, readings: mutePort }, lapsed, { policy: patient })), ['fence bmc-off'])
+})
+
 /** Its power failed to be cut, its round is over, and so is the rest after it. */
 const inVain = [cut, attempt({ id: 'node-2-abc-1.2', level: 1, digest: 'd1', result: 'failed' })]
 const restOver = policy.restAfter + 30_000
