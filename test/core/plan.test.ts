@@ -115,6 +115,9 @@ const table: readonly (readonly [string, Partial<World>, string])[] = [
   ['and be it never', { readings: back }, 'wait'],
   ['asked since, and silent still, it is ordered off', { readings: back, probedAt: now - 2_300 }, 'order bmc level 0 round 0'],
   ['a port that nobody can ask keeps nothing waiting for long', { readings: [reading('bmc', 'unknown', now - 9_000), reading('bmc', 'on', now - 5_100), reading('bmc', 'on')] }, 'order bmc level 0 round 0'],
+  ['on a level that is begun the other feed is ordered off as soon as it answers again', {
+    attempts: [feedOff], seen: lastEnded([feedOff], now - 4_000), readings: [reading('feed-1', 'off'), reading('feed-2', 'unknown', now - 3_000), reading('feed-2', 'on', now - 1_400)],
+  }, 'order feed-2 level 1 round 0'],
   ['a path never audited and never read on is not ordered', { readings: allOn.map((one) => ({ ...one, state: 'off' as const })), audits: { bmc: { state: 'unreachable' } } }, 'order feed-1 level 1 round 0'],
   ['a path by which an off of this incident was given was read on then', { levels: [['bmc']], readings: [reading('bmc', 'off')], audits: { bmc: { boot: 'b/2' } }, attempts: [attempt('bmc', 'unknown', { digest: 'digest-bmc' })] }, 'order bmc level 0 round 0'],
   ['and is not by an off of another configuration', { levels: [['bmc']], readings: [reading('bmc', 'off')], audits: { bmc: { boot: 'b/2' } }, attempts: [attempt('bmc', 'unknown', { digest: 'other' })] }, 'rest until 60000'],

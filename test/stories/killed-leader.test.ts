@@ -39,10 +39,9 @@ for (const [fault, seed] of [['cutPower', 31], ['freeze', 32]] as const) {
       on.world[fault](on.victim)
       assert.ok(await untilMoment(on, moment), 'the story has that many moments')
       const leader = on.leader()
-      if (leader !== undefined) {
-        on.world.killReplica(leader)
-        on.world.clock.after(20_000, () => on.world.startReplica(leader))
-      }
+      assert.ok(leader !== undefined, 'somebody leads')
+      on.world.killReplica(leader)
+      on.world.clock.after(20_000, () => on.world.startReplica(leader))
       await finishes(on, `killed at moment ${moment}`)
     })
   }

@@ -82,11 +82,27 @@ test('a fence program that hangs is ended at its deadline and proves nothing', a
   const on = await peace({ seed: 15 })
   const device = on.world.devices.get(`bmc-${on.victim}`)
   assert.ok(device)
+  const off = async () => (await theIncident(on))?.status.attempts.filter(({ action }) => action === 'off') ?? []
+  on.world.freeze(on.victim)
+  await on.until('an order', async () => (await off()).length > 0, 30_000)
+  device.fault = { does: 'hang' }
+  await on.run(120_000)
+  await nothingFreed(on)
+  assert.equal((await off()).map(({ result, reason }) => [result, reason?.split(' (')[0]])[0], ['unknown', 'ended at its deadline'])
+  const status = (await theIncident(on))?.status
+  assert.equal([status?.phase === 'Final', status?.proof], [false, undefined])
+})
+
+test('a device that hangs before anything was ordered is given no order, and the hold names it', async () => {
+  const on = await peace({ seed: 15 })
+  const device = on.world.devices.get(`bmc-${on.victim}`)
+  assert.ok(device)
   on.world.freeze(on.victim)
   device.fault = { does: 'hang' }
   await on.run(120_000)
   await nothingFreed(on)
-  assert.ok((await theIncident(on))?.status.phase !== 'Final')
+  const status = (await theIncident(on))?.status
+  assert.equal([status?.attempts, status?.holds.map(({ because }) => because)], [[], ['path-unverified']])
 })
 
 test('a device that says off once and on again releases nothing', async () => {
