@@ -57,7 +57,8 @@ function demandsIdentity({ server }: World): boolean {
 
 function excusedHarm({ parties = [], from = -Infinity }: Violation, { ears, on: { world } }: History, struck: readonly Struck[]): string | undefined {
   for (const party of parties) {
-    const acts = ears.acts.filter((act) => act.does !== 'quarantine' && act.node === party.node && act.boot === party.boot && act.at <= from)
+    const until = writesFrom(party.node, from, world)
+    const acts = ears.acts.filter((act) => act.does !== 'quarantine' && act.node === party.node && act.boot === party.boot && act.at <= until)
     if (acts.some((act) => act.hibernated)) return `${party.node} had written its image to disk, reads off and resumed the fenced boot`
     if (acts.some((act) => believedALie(act, ears, world))) return `all that was last read of ${party.node} was off, and some of it was a lie, told twice`
     const other = freedByAnother(party, from, world)
@@ -69,6 +70,13 @@ function excusedHarm({ parties = [], from = -Infinity }: Violation, { ears, on: 
     if (deleted !== undefined && acts.every(({ at }) => at < deleted.at)) return `a person deleted the Node ${party.node} while it ran: Kubernetes itself swept its pods`
   }
   return undefined
+}
+
+/** Whoever is shut out of its storage does no harm to who writes there instead, before it is let in again: what was believed by then counts. */
+function writesFrom(node: string, from: Ms, { truth: { entries } }: World): Ms {
+  const switched = entries.filter(({ what, facts }) => what === 'port switched' && facts['machine'] === node)
+  if (switched.findLast(({ at }) => at <= from)?.facts['to'] !== 'off') return from
+  return switched.find(({ at, facts }) => at > from && facts['to'] === 'on')?.at ?? from
 }
 
 /** A strip cannot tell which machine hangs on an outlet. Whoever lost his only supply instead would be silent, and that is seen; of

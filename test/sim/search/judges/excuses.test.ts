@@ -317,4 +317,30 @@ test('one of two feeds wired to another machine: excused while the policy trusts
   }
 })
 
+test('of who was shut out of its storage what was believed before it was let in again counts, and nothing after that', async () => {
+  for (const [lies, because] of [['before it is let in', /was a lie, told twice/], ['after that', /^$/]] as const) {
+    const quiet = await quietWorld({ power: 'fabric, then bmc' })
+    const { world, victim } = quiet
+    const port = async (to: 'on' | 'off'): Promise<void> => {
+      void world.devices.get('fabric')?.order(victim, to)
+      await quiet.run(2_000)
+    }
+    const lie = async (): Promise<void> => {
+      const device = world.devices.get(`bmc-${victim}`)
+      if (device !== undefined) device.fault = { does: 'lie' }
+      void device?.order('1', 'off')
+      await ask(quiet, `bmc-${victim}`, '1', 2)
+      await free(quiet)
+    }
+    await port('off')
+    const from = world.clock.now()
+    if (lies === 'before it is let in') await lie()
+    await port('on')
+    if (lies === 'after that') await lie()
+    const boot = world.nodes.get(victim)?.machine.boot()?.id ?? ''
+    const found = excuses([{ judge: 'safety', what: 'two writers', from, parties: [{ node: victim, boot }] }], quiet.history, [])
+    assert.match(found.map((one) => one.because).join(), because, lies)
+  }
+})
+
 test.run()
