@@ -42,6 +42,11 @@ export async function cut(from: string, to: string): Promise<() => Promise<void>
   return async () => void await ip('rule', 'delete', ...rule)
 }
 
+/** What a story that failed has left cut would cut off the machines of the next one, whose addresses are the same. */
+export async function mendCuts(): Promise<void> {
+  while (await ip('rule', 'delete', 'pref', String(cuts)).then(() => true, () => false));
+}
+
 /** From the switch into the network namespace of the machine's process 1; it goes when that does. */
 export async function plugIn(machine: string, index: number, pid: number): Promise<void> {
   const cable = cableOf(machine)

@@ -22,6 +22,7 @@ import { createStorage } from '../../sim/storage.ts'
 import { ready, startCluster, until, type Cluster, type Node } from './cluster.ts'
 import { turnsOf, type Turn } from './judge.ts'
 import { openManagement, type Management } from './management.ts'
+import { mendCuts } from './network.ts'
 import { driver, volumes, workNamespace, workObjects } from './workload.ts'
 
 export interface Stage {
@@ -60,14 +61,29 @@ export interface StageSettings {
   readonly values: Values
 }
 
-export async function startStage(say: (line: string) => void, { images = [], values }: Partial<StageSettings> = {}): Promise<Stage> {
+export async function startStage(say: (line: string) => void, settings: Partial<StageSettings> = {}): Promise<Stage> {
+  const ends: (() => unknown)[] = []
+  try {
+    return await setStage(say, settings, ends)
+  } catch (error) {
+    // Whatever lives on keeps this process from ending, and everybody behind it waiting.
+    for (const end of ends) await end()
+    throw error
+  }
+}
+
+async function setStage(say: (line: string) => void, { images = [], values }: Partial<StageSettings>, ends: (() => unknown)[]): Promise<Stage> {
   const began = clock.now()
   const told = (what: string): void => say(`${what} after ${((clock.now() - began) / 1_000).toFixed(1)} s`)
+  await mendCuts()
   const cluster = await startCluster({ nodes, images: [imageArchive(dist), ...images] })
+  ends.push(() => cluster.stop())
   told('control plane')
   const management = await openManagement(cluster.machines.values())
+  ends.push(() => management.close())
   for (const volume of volumes) mkdirSync(join(cluster.storage, volume), { mode: 0o777 })
   const attacher = attach(cluster)
+  ends.unshift(() => attacher.kill())
   await Promise.all([...cluster.machines.values()].map((machine) => machine.powerOn()))
   await cluster.kubectl('apply', '--server-side', '--filename', values === undefined ? join(dist, 'holdfast.yaml') : rendered(cluster, values))
   await apply(cluster, 'lab', [policy, ...management.objects(namespace)])
@@ -89,9 +105,7 @@ export async function startStage(say: (line: string) => void, { images = [], val
       })
     },
     async stop() {
-      attacher.kill()
-      await cluster.stop()
-      await management.close()
+      for (const end of ends) await end()
     },
   }
   await until('three nodes are Ready', async () => (await nodesOf(stage)).filter(ready).length === nodes, peaceWithin)
