@@ -15,6 +15,7 @@ import { watchKubelet } from './kubelet.ts'
 import type { AgentHost } from './host.ts'
 import { readMachine, type Machine } from './machine.ts'
 import { keepLinks, type Line } from './links.ts'
+import { createMember } from './member.ts'
 import { recallReplicas } from './replicas.ts'
 import { keepRhythm } from './rhythm.ts'
 import { keepSelfStop, type SelfStopKeeper } from './self-stop.ts'
@@ -82,6 +83,7 @@ export function startAgent(host: AgentHost, settings: AgentSettings): Agent {
     links.say({ say: 'clean', report })
   })
   const witness = createWitness(host)
+  const member = createMember(() => ownName, (word) => links.say(word))
   const node = settings.gate?.node ?? ''
   if (gate !== undefined && node !== '') {
     void keepColdStart({ host, node, signal: stopping.signal, waits: () => gate.waits()?.boot, told: (boot, word) => void startCold(gate, boot, word) })
@@ -120,9 +122,9 @@ export function startAgent(host: AgentHost, settings: AgentSettings): Agent {
     if (machine === undefined || stopping.signal.aborted) return
     mark = await markBoot(host, machine.boot)
     log.info({ boot: machine.boot, machine: machine.id, before: mark.before }, 'agent started')
-    const stop = keepSelfStop({ host, boot: machine.boot, exempt: () => ({ namespaces, tolerating: new Set(tolerating) }), replicas: repliesSince, node: () => ownName, say: (word) => links.say(word) })
+    const stop = keepSelfStop({ host, boot: machine.boot, exempt: () => ({ namespaces, tolerating: new Set(tolerating) }), replicas: repliesSince, say: (word) => links.say(word) })
     selfStop = stop
-    whispers = await answerWhispers(host, settings.whisperPort, { boot: machine.boot, keyOf: (replica) => links.keyOf(replica), permits: (of) => stop.permits(of) })
+    whispers = await answerWhispers(host, settings.whisperPort, { boot: machine.boot, keyOf: (replica) => links.keyOf(replica), answer: member.answer })
     if (stopping.signal.aborted) return stop.stop()
     void replicas.run()
     keepRhythm(clock, beatEvery, host.chance() * beatEvery, stopping.signal, () => {
@@ -172,7 +174,7 @@ export function startAgent(host: AgentHost, settings: AgentSettings): Agent {
     line.send(beat())
     line.send({ say: 'clean', report: cleanliness.report() })
     ownName = line.node
-    for (const word of selfStop?.words() ?? []) line.send(word)
+    for (const word of [...selfStop?.words() ?? [], ...member.words()]) line.send(word)
   }
 
   function heard(line: Line, word: ReplicaWord): void {
@@ -200,6 +202,8 @@ export function startAgent(host: AgentHost, settings: AgentSettings): Agent {
         return
       case 'revoked':
         return revoked(line, word)
+      case 'keys':
+        return member.given(word.keys)
       case 'disarm':
         if (line.leads && word.boot === machine?.boot) selfStop?.recorded(word.disarm)
         return
@@ -215,7 +219,8 @@ export function startAgent(host: AgentHost, settings: AgentSettings): Agent {
     if (askedAt === undefined) return
     line.permits = { askedAt, says }
     if (!leads) return
-    for (const word of [line.selfStop, line.revoked]) if (word !== undefined) selfStop?.told(word)
+    if (line.selfStop !== undefined) selfStop?.told(line.selfStop)
+    if (line.revoked !== undefined) member.told(line.revoked)
     if (says !== 'unknown') selfStop?.heard({ askedAt, says }, named)
   }
 
@@ -232,7 +237,7 @@ export function startAgent(host: AgentHost, settings: AgentSettings): Agent {
     line.boots = more === true ? boots : []
     if (more === true) return
     line.revoked = { ...word, boots }
-    if (line.leads) selfStop?.told(line.revoked)
+    if (line.leads) member.told(line.revoked)
   }
 
   function challenged(line: Line, nonce: string): void {

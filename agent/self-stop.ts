@@ -4,10 +4,9 @@
 //
 // What cannot be stopped within its deadline is frozen, and is never thawed: by the time the runtime answers again its pod may run
 // elsewhere. It is stopped then, which a frozen process does not survive.
-import type { AgentWord, MemberQuestion, NodeBoot, PermitState, RevokedWord, SelfStopWord } from '../core/beat.ts'
-import { mostRevoked } from '../core/frame.ts'
+import type { AgentWord, MemberAnswer, PermitState, SelfStopWord } from '../core/beat.ts'
 import type { Exemptions } from '../core/gate.ts'
-import { sameBoot, type Boot, type Ms } from '../core/model.ts'
+import type { Boot, Ms } from '../core/model.ts'
 import type { ContainerSeen } from '../core/mounts.ts'
 import {
   clusterSays, mayFeed, mostPermit, permitSpan, wasRevoked, reasonToGiveUp, selfStop, standingAfter, standingSince, workloads, type MemberSays, type PermitHeard, type Standing,
@@ -16,6 +15,7 @@ import type { Membership } from '../core/watchdog.ts'
 import { withDeadline } from '../edge/clock.ts'
 import { askCluster } from './cold-start.ts'
 import type { AgentHost } from './host.ts'
+import { isSealed } from './member.ts'
 import { keepWatchdog } from './watchdog-feed.ts'
 import { askMember } from './witness.ts'
 
@@ -27,9 +27,7 @@ export interface SelfStopKeeper {
   /** A leader's word on our permit, and how many replicas it names. */
   heard(word: Pick<PermitHeard, 'askedAt' | 'says'>, named: number): void
   /** A leader's. */
-  told(word: SelfStopWord | RevokedWord): void
-  /** What we say as a member of another node. */
-  permits(of: MemberQuestion): MemberSays
+  told(word: SelfStopWord): void
   /** What a replica that is linked anew must know. */
   words(): readonly AgentWord[]
   /** The leader's answer to our wish to disarm the watchdog. */
@@ -45,8 +43,6 @@ export interface SelfStopOptions {
   exempt(): Exemptions
   /** What the replicas that are linked say of our permit, where that was asked for since then. */
   replicas(since: Ms): readonly { readonly replica: string; readonly says: MemberSays }[]
-  /** What the API server calls this node; empty before any replica has said it. */
-  node(): string
   /** To every replica that is linked. */
   say(word: AgentWord): void
 }
@@ -67,14 +63,14 @@ const disarmWithin: Ms = 3_000
 const disarmAgain: Ms = 10_000
 const memory = 'self-stop.json'
 
-export function keepSelfStop({ host, boot, exempt, replicas, node: ownName, say }: SelfStopOptions): SelfStopKeeper {
+export function keepSelfStop({ host, boot, exempt, replicas, say }: SelfStopOptions): SelfStopKeeper {
   const { clock, log } = host
   const stopping = new AbortController()
   let asked: Asked | undefined
   let named = 0
-  let revoked: readonly NodeBoot[] | undefined
-  let term = 0
   let leaving: SelfStopWord | undefined
+  /** By the agent before this one: it counts, and nobody feeds it. */
+  let leftOpen = false
   let standing: Standing = standingSince(clock.now())
   let latest: readonly ContainerSeen[] = []
   let listedAt = -Infinity
@@ -85,7 +81,7 @@ export function keepSelfStop({ host, boot, exempt, replicas, node: ownName, say 
   let askAgain = askEvery
   let frozen: readonly string[] = []
   let kept = ''
-  const watchdog = keepWatchdog({ host, mayFeed: () => mayFeed(standing, clock.now()), epoch: () => asked?.membership?.epoch ?? 0, say })
+  const watchdog = keepWatchdog({ host, mayFeed: () => mayFeed(standing, clock.now()), epoch: () => asked?.membership?.epoch ?? 0, say, changed: opened })
   let saved = recall()
 
   return {
@@ -95,27 +91,10 @@ export function keepSelfStop({ host, boot, exempt, replicas, node: ownName, say 
       named = many
       take({ from: 'leader', ...word })
     },
-    told(word) {
-      if (word.say === 'self-stop') return want(word)
-      // Of a leader that was deposed and has not noticed.
-      if ((word.term ?? 0) < term) return
-      term = word.term ?? 0
-      // Cut, it would permit what is missing from it: nobody is permitted then.
-      if (word.boots.length > mostRevoked) {
-        revoked = undefined
-        return
-      }
-      const news = JSON.stringify(revoked ?? []) !== JSON.stringify(word.boots)
-      revoked = word.boots
-      if (news) say({ say: 'revokes', boots: revoked })
-    },
-    permits({ node, boot: of, member }) {
-      if (revoked === undefined || (member !== undefined && member !== ownName())) return 'unknown'
-      return revoked.some((one) => one.node === node && sameBoot(one.boot, of)) ? 'revoked' : 'permitted'
-    },
+    told: want,
     words() {
       const word = watchdog.word()
-      return [...(word === undefined ? [] : [word]), ...(revoked === undefined || revoked.length === 0 ? [] : [{ say: 'revokes', boots: revoked } as const])]
+      return word === undefined ? [] : [word]
     },
     recorded: (disarm) => watchdog.recorded(disarm),
     async disarm() {
@@ -129,10 +108,12 @@ export function keepSelfStop({ host, boot, exempt, replicas, node: ownName, say 
   }
 
   function want(word: SelfStopWord): void {
-    const { giveUp, node, members, membership } = word
+    const { giveUp, node, members, membership, key } = word
+    // It is told so again with each permit.
+    if (leaving === word) return
     leaving = undefined
     // Somebody may count on a watchdog that is armed, and on whose word this node goes by, until it is on record that it is not.
-    if (giveUp !== 'watchdog' && watchdog.armed()) {
+    if ((giveUp === 'never' || membership === undefined) && (watchdog.armed() || leftOpen)) {
       leaving = word
       return void leave(word)
     }
@@ -142,17 +123,28 @@ export function keepSelfStop({ host, boot, exempt, replicas, node: ownName, say 
       if (asked !== undefined) log.info({}, 'this node is not asked to give up any more')
       asked = undefined
       standing = standingSince(clock.now())
-    } else asked = { node, members, ...(membership === undefined || giveUp === 'stop' ? {} : { membership }) }
+    } else asked = { node, members, ...(membership === undefined ? {} : { membership, ...(key === undefined ? {} : { key }) }) }
     remember()
     goOn()
-    watchdog.want(giveUp === 'watchdog' && membership !== undefined)
+    watchdog.want(giveUp === 'stop' && membership !== undefined)
   }
 
   async function leave(word: SelfStopWord): Promise<void> {
     while (leaving === word && !stopping.signal.aborted) {
-      if (await watchdog.disarm(disarmWithin)) return leaving === word ? want(word) : undefined
-      await clock.wait(disarmAgain, stopping.signal)
+      // To close it as it should be takes opening it again.
+      watchdog.want(leftOpen)
+      if (!leftOpen && await watchdog.disarm(disarmWithin)) {
+        if (leaving !== word) return
+        leaving = undefined
+        return want(word)
+      }
+      await clock.wait(leftOpen ? turnEvery : disarmAgain, stopping.signal)
     }
+  }
+
+  function opened(): void {
+    leftOpen = false
+    remember()
   }
 
   function take(word: PermitHeard): void {
@@ -264,16 +256,25 @@ export function keepSelfStop({ host, boot, exempt, replicas, node: ownName, say 
     return says === 'unknown' ? undefined : { from: 'API server', askedAt, says }
   }
 
-  async function membersPermit({ node, members, membership }: Asked, askedAt: Ms): Promise<boolean> {
-    const agents = await Promise.all(members.map((address, index) => {
+  async function membersPermit(of: Asked, askedAt: Ms): Promise<boolean> {
+    const { node, members, membership } = of
+    const agents = await Promise.all(members.map(async (address, index) => {
+      if (address === '') return undefined
       const member = membership?.agents[index]
-      return address === '' ? undefined : askMember(host, address, { node, boot, nonce: Buffer.from(host.secret(16)).toString('base64url'), ...(member === undefined ? {} : { member }) })
+      const question = { node, boot, nonce: Buffer.from(host.secret(16)).toString('base64url'), ...(member === undefined ? {} : { member }) }
+      const answer = await askMember(host, address, question)
+      return answer !== undefined && counts(of, answer) ? answer.says : undefined
     }))
     const linked = replicas(askedAt - askEvery).filter(({ replica }) => membership?.replicas.includes(replica) !== false)
     return mostPermit({
       agents: agents.filter((says) => says !== undefined), replicas: linked.map(({ says }) => says),
       named: membership === undefined ? members.length + named : membership.agents.length + membership.replicas.length,
     })
+  }
+
+  /** With a watchdog nobody's word is taken who was not given the key. */
+  function counts({ membership, key }: Asked, answer: MemberAnswer): boolean {
+    return membership === undefined || (key !== undefined && isSealed(answer, key, boot))
   }
 
   function keepFrozen(ids: readonly string[]): void {
@@ -283,7 +284,7 @@ export function keepSelfStop({ host, boot, exempt, replicas, node: ownName, say 
 
   /** For an agent that is started again in this boot: it is asked for the same, and a node that gave up stays so. */
   function remember(): void {
-    const text = JSON.stringify({ boot, ...asked, named, frozen, ...(standing.gaveUp === undefined ? {} : { gaveUp: standing.gaveUp.reason }) })
+    const text = JSON.stringify({ boot, ...asked, named, frozen, ...(watchdog.armed() || leftOpen ? { open: true } : {}), ...(standing.gaveUp === undefined ? {} : { gaveUp: standing.gaveUp.reason }) })
     if (text === kept) return
     kept = text
     saved = saved.then(() => host.disk.save(memory, text))
@@ -294,11 +295,12 @@ export function keepSelfStop({ host, boot, exempt, replicas, node: ownName, say 
     const last = readMemory(await host.disk.load(memory).catch(() => undefined)) // a disk that cannot be read remembers nothing
     if (last === undefined || last.boot !== boot) return
     frozen = [...last.frozen, ...frozen]
+    leftOpen = last.open && !watchdog.armed()
     goOn()
-    const { node, members, membership, gaveUp } = last
+    const { node, members, membership, key, gaveUp } = last
     // A leader has spoken meanwhile, and knows better.
     if (node === undefined || asked !== undefined) return remember()
-    asked = { node, members, ...(membership === undefined ? {} : { membership }) }
+    asked = { node, members, ...(membership === undefined ? {} : { membership }), ...(key === undefined ? {} : { key }) }
     watchdog.want(membership !== undefined)
     named = last.named
     if (gaveUp !== undefined) standing = { ...standing, gaveUp: { at: clock.now(), reason: gaveUp } }
@@ -306,7 +308,7 @@ export function keepSelfStop({ host, boot, exempt, replicas, node: ownName, say 
   }
 }
 
-type Asked = Pick<SelfStopWord, 'node' | 'members' | 'membership'>
+type Asked = Pick<SelfStopWord, 'node' | 'members' | 'membership' | 'key'>
 
 interface Memory {
   readonly boot: Boot
@@ -315,8 +317,11 @@ interface Memory {
   readonly members: readonly string[]
   /** Where it was asked to arm its watchdog. */
   readonly membership?: Membership
+  readonly key?: string
   readonly gaveUp?: string
   readonly frozen: readonly string[]
+  /** The watchdog was, and nobody has disarmed it. */
+  readonly open: boolean
 }
 
 function readMemory(text: string | undefined): Memory | undefined {
@@ -325,7 +330,7 @@ function readMemory(text: string | undefined): Memory | undefined {
     if (typeof value !== 'object' || value === null || !('boot' in value) || typeof value.boot !== 'string') return undefined
     const membership = 'membership' in value ? readMembership(value.membership) : undefined
     return {
-      ...(membership === undefined ? {} : { membership }), boot: value.boot, named: 'named' in value && typeof value.named === 'number' ? value.named : 0,
+      open: 'open' in value && value.open === true, ...(membership === undefined ? {} : { membership }), ...('key' in value && typeof value.key === 'string' ? { key: value.key } : {}), boot: value.boot, named: 'named' in value && typeof value.named === 'number' ? value.named : 0,
       members: 'members' in value ? texts(value.members) : [], frozen: 'frozen' in value ? texts(value.frozen) : [],
       ...('node' in value && typeof value.node === 'string' ? { node: value.node } : {}), ...('gaveUp' in value && typeof value.gaveUp === 'string' ? { gaveUp: value.gaveUp } : {}),
     }

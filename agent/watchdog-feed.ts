@@ -27,12 +27,15 @@ export interface WatchdogOptions {
   /** Of the membership that this node goes by. */
   readonly epoch: () => number
   say(word: WatchdogWord): void
+  /** It was opened, or disarmed. */
+  changed(): void
 }
 
 const feedEvery: Ms = 1_000
-const lookAgainAfter: Ms = 60_000
+/** Well within a time-out: the agent before this one may end any moment, and leave it open till then. */
+const lookAgainAfter: Ms = 5_000
 
-export function keepWatchdog({ host, mayFeed, epoch, say }: WatchdogOptions): WatchdogKeeper {
+export function keepWatchdog({ host, mayFeed, epoch, say, changed }: WatchdogOptions): WatchdogKeeper {
   const { clock, log } = host
   const stopping = new AbortController()
   let handle: WatchdogHandle | undefined
@@ -64,6 +67,7 @@ export function keepWatchdog({ host, mayFeed, epoch, say }: WatchdogOptions): Wa
       else {
         handle = undefined
         log.info({}, 'the watchdog is disarmed')
+        changed()
       }
       asking.end(fault === undefined)
     },
@@ -116,10 +120,11 @@ export function keepWatchdog({ host, mayFeed, epoch, say }: WatchdogOptions): Wa
     const opened = fault !== undefined ? { failed: fault } : stopping.signal.aborted || !wanted || !mayFeed() ? undefined : host.watchdog.open()
     if (opened === undefined) return
     const failed = 'failed' in opened
-    if (failed) log.warn({ reason: opened.failed, again: lookAgainAfter }, 'the watchdog is not armed')
-    else log.info({ identity: of.identity, timeout: of.timeout }, 'the watchdog is armed')
+    if (failed && known?.why !== opened.failed) log.warn({ reason: opened.failed, again: lookAgainAfter }, 'the watchdog is not armed')
+    if (!failed) log.info({ identity: of.identity, timeout: of.timeout }, 'the watchdog is armed')
     if (!failed) handle = opened
-    known = { ...of, state: failed ? 'unarmed' : 'armed', ...(failed ? { why: opened.failed.slice(0, 200) } : {}) }
+    if (!failed) changed()
+    known = { ...of, state: failed ? 'unarmed' : 'armed', ...(failed ? { why: opened.failed } : {}) }
     tell()
   }
 

@@ -62,7 +62,7 @@ function handleOf(file: number): WatchdogHandle {
 
 /** `EBUSY`: somebody else has it open. */
 function faultOf(error: unknown): string {
-  return error instanceof Error && 'code' in error ? String(error.code) : String(error)
+  return (error instanceof Error && 'code' in error ? String(error.code) : String(error)).slice(0, 200)
 }
 
 /** Whether this machine may be made to stand still from outside, by what its processor says of itself. Where it says nothing of that kind

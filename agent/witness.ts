@@ -1,9 +1,8 @@
 // Whispers between agents: "are you there?" The answer carries a seal that only the replica who wants to know can check, so
 // a peer cannot invent a living node, and nobody else can either. And, for a node that nobody permits to run workloads: "may I go on?"
-import type { MemberQuestion, ReplicaWord, Witness } from '../core/beat.ts'
+import type { MemberAnswer, MemberQuestion, ReplicaWord, Witness } from '../core/beat.ts'
 import { memberFrame, readMemberAnswer, readMemberQuestion, readWhisper, readWhisperAnswer, whisperOf } from '../core/frame.ts'
 import type { Boot, Ms } from '../core/model.ts'
-import type { MemberSays } from '../core/self-stop.ts'
 import { sealOf } from '../edge/link-seal.ts'
 import type { AgentHost } from './host.ts'
 
@@ -21,11 +20,11 @@ export interface Ears {
   readonly boot: Boot
   keyOf(replica: string): string | undefined
   /** What we say as a member. */
-  permits(of: MemberQuestion): MemberSays
+  answer(question: MemberQuestion): Omit<MemberAnswer, 'nonce'>
 }
 
 /** Undefined: this agent has no ear for peers now, which its hello says. */
-export async function answerWhispers(host: Pick<AgentHost, 'clock' | 'log' | 'whispers'>, port: number, { boot, keyOf, permits }: Ears): Promise<{ port: number; close(): void } | undefined> {
+export async function answerWhispers(host: Pick<AgentHost, 'clock' | 'log' | 'whispers'>, port: number, { boot, keyOf, answer }: Ears): Promise<{ port: number; close(): void } | undefined> {
   let answered = 0
   let since = host.clock.now()
   try {
@@ -33,7 +32,7 @@ export async function answerWhispers(host: Pick<AgentHost, 'clock' | 'log' | 'wh
       const asked = readMemberQuestion(question)
       const read = readWhisper(question)
       if (!('word' in asked || 'word' in read) || flooded()) return undefined
-      if ('word' in asked) return memberFrame({ nonce: asked.word.nonce, says: permits(asked.word) })
+      if ('word' in asked) return memberFrame({ nonce: asked.word.nonce, ...answer(asked.word) })
       if (!('word' in read)) return undefined
       const { replica, nonce } = read.word
       const key = keyOf(replica)
@@ -87,12 +86,12 @@ async function listen(host: Pick<AgentHost, 'whispers'>, address: string, replic
 }
 
 /** Undefined: it did not answer. */
-export async function askMember(host: Pick<AgentHost, 'whispers'>, address: string, asked: MemberQuestion): Promise<MemberSays | undefined> {
+export async function askMember(host: Pick<AgentHost, 'whispers'>, address: string, asked: MemberQuestion): Promise<MemberAnswer | undefined> {
   const question = memberFrame(asked)
   for (let tried = 0; tried < tries; tried += 1) {
     const answer = await host.whispers.ask(address, question, memberWithin).catch(() => undefined) // as above
     const read = answer === undefined ? undefined : readMemberAnswer(answer)
-    if (read !== undefined && 'word' in read && read.word.nonce === asked.nonce) return read.word.says
+    if (read !== undefined && 'word' in read && read.word.nonce === asked.nonce) return read.word
   }
   return undefined
 }

@@ -74,7 +74,7 @@ export interface Beats {
   close(): void
 }
 
-type Told = Extract<ReplicaWord, { say: 'self-stop' | 'revoked' | 'disarm' }>
+type Told = Extract<ReplicaWord, { say: 'self-stop' | 'revoked' | 'keys' | 'disarm' }>
 
 export interface AgentFacts {
   readonly nodeUid: string
@@ -255,6 +255,8 @@ export function serveBeats(options: BeatsOptions): Beats {
       uptime: hello.uptime, helloAt: clock.now(), remote: link.remote, ...whisperAddress,
     }
     const replaced = before?.line
+    // An agent that begins anew permits as if it had been told nothing; one that has not says so again.
+    if (before?.seen !== undefined) delete before.seen.revokes
     const row: Row = Object.assign(before ?? { seen: undefined }, { line, facts, keys: [key, ...(before?.keys.slice(0, 1) ?? [])] })
     rows.set(node, row)
     link.send(frameOf({ say: 'welcome', node, replica, key, gates: true }))
@@ -352,7 +354,7 @@ export function serveBeats(options: BeatsOptions): Beats {
   function revokes(node: NodeName, row: Row, line: Line, { boots: some, more }: RevokesWord): void {
     const boots = [...line.boots, ...some].slice(0, mostRevoked)
     line.boots = more === true ? boots : []
-    if (more !== true && ofItsBoot(row)) tell(node, row.seen, { revokes: { at: clock.now(), boots } }, 'revokes')
+    if (more !== true && ofItsBoot(row)) tell(node, row.seen, { revokes: sinceFirst(row.seen, boots, clock.now()) }, 'revokes')
   }
 
   /** Whoever waits for a clean report reads there why none comes. */
@@ -417,6 +419,12 @@ export function serveBeats(options: BeatsOptions): Beats {
     for (const { line } of rows.values()) if (line !== undefined && now - line.heardAt > silentLinkEnds) line.link.close('no beat for a minute')
     cancelSweep = clock.after(sweepEvery, sweep)
   }
+}
+
+/** What a member permits no more, each with when it first said so. */
+function sinceFirst({ revokes = [] }: BeatSeen, boots: readonly NodeBoot[], now: Ms): NonNullable<BeatSeen['revokes']> {
+  const known = new Map(revokes.map(({ node, boot, at }) => [`${node} ${boot}`, at]))
+  return boots.map((one) => ({ ...one, at: known.get(`${one.node} ${one.boot}`) ?? now }))
 }
 
 function hostOf(address: string): string {

@@ -7,6 +7,7 @@ import { hasOurs, hasTaint, isOurs, outOfServiceKey, ownValue, quarantineKey, vo
 import { kindsOf, type Attempt, type Evidence, type Incident, type ProofRecord } from '../core/incident.ts'
 import type { Ms, NodeName, NodeRecord, PodSeen, Taint, Unkept, VolumeSeen } from '../core/model.ts'
 import { borneOut, isStrange, partsOf, recall, strangeness, type Proof } from '../core/proof.ts'
+import { unfenceable } from '../core/self-fence.ts'
 import { isAnotherMachine } from '../core/situation.ts'
 import * as timeline from '../core/timeline.ts'
 import type { Log } from '../edge/log.ts'
@@ -67,6 +68,7 @@ export function doer(options: DeedOptions): (deed: Deed) => Promise<boolean> {
       case 'restore': return order(deed, 'on')
       case 'settle': return incidents.change(deed.incident, timeline.settled(deed.attempt, at()))
       case 'prove': return prove(deed)
+      case 'revoke': return revoke(deed)
       case 'void': return shownFalse(deed)
       case 'lapse': return lapse(deed)
       case 'taint': return taint(deed)
@@ -168,11 +170,33 @@ export function doer(options: DeedOptions): (deed: Deed) => Promise<boolean> {
     return true
   }
 
+  /** By what the record says at this moment: what a watch brought may be of before its watchdog was let go. */
+  async function revoke({ node, incident: name }: Extract<Deed, { do: 'revoke' }>): Promise<boolean> {
+    const beganAt = clock.now()
+    const current = await api.get<KubeObject>(`${recordsPath}/${node}`, how())
+    const read = current.ok ? readRecord(current.value) : undefined
+    const incident = observation.seen.incidents.get(name)
+    if (read?.ok !== true || incident === undefined || leads() === undefined) return false
+    observation.record(node, read.record, 'live')
+    const why = unfenceable(incident, read.record)
+    const { watchdog } = read.record
+    if (why !== undefined || watchdog === undefined || (observation.row(node)?.beat?.at ?? -Infinity) > beganAt) {
+      log.warn({ node, incident: name, because: why ?? 'the node is heard again' }, 'permit not taken back')
+      return false
+    }
+    const change = timeline.revoked(incident.boot, watchdog, at())
+    if (!await incidents.change(name, (status) => (observation.seen.incidents.get(name)?.abort === true ? status : change(status)))) return false
+    log.warn({ node, incident: name, watchdog: watchdog.identity }, 'permit taken back: the watchdog of the machine is to end it')
+    say(node, name, 'PermitRevoked', 'Revoke', `nobody permits ${node} any more: its watchdog (${watchdog.identity}) is to reset it`, 'Warning')
+    return true
+  }
+
   /** Its path is marked by the record that the core wants as long as the proof stands there as false. */
   async function shownFalse(deed: Extract<Deed, { do: 'void' }>): Promise<boolean> {
+    const wrong = observation.seen.incidents.get(deed.incident)?.status.proof?.kind === 'self-fenced' ? 'watchdog' : 'fence path'
     if (!await incidents.change(deed.incident, timeline.shownFalse(deed.evidence, at()))) return false
-    log.error({ node: deed.node, incident: deed.incident, evidence: deed.evidence }, 'the fence path is wrong: a proof was shown false')
-    say(deed.node, deed.incident, 'ProofVoid', 'Void', `the fence path of ${deed.node} is wrong: ${deed.evidence}`, 'Warning')
+    log.error({ node: deed.node, incident: deed.incident, evidence: deed.evidence }, `the ${wrong} is wrong: a proof was shown false`)
+    say(deed.node, deed.incident, 'ProofVoid', 'Void', `the ${wrong} of ${deed.node} is wrong: ${deed.evidence}`, 'Warning')
     return true
   }
 

@@ -12,6 +12,7 @@ import { apiVersion, pathOf, type Kind } from './schema-kind.ts'
 const { brakes, ...usual } = defaultPolicy
 
 const tooShort = 'must be at least as long as the profile takes to call a node dead, or no storm is ever seen whole'
+const unfed = 'needs giveUp: watchdog: a machine whose watchdog nobody arms is not reset by it'
 const contradicts = 'needs another nodeDownPodDeletionPolicy: under DoNothing no device is ever ordered'
 
 const brakesSchema = v.pipe(
@@ -96,6 +97,12 @@ export const policyFields = {
     never: 'nothing', stop: 'it shuts its gate, stops its workloads by the container runtime and freezes what will not stop; static pods, pods annotated holdfast.dev/tolerate-gate and exempt namespaces go on',
     watchdog: 'the same, and it feeds the watchdog of its machine no more, which was armed for that: the machine resets',
   }), usual.giveUp),
+  selfFenced: v.exactOptional(word([
+    'Whether a node of which no device can tell counts as ended once its own watchdog must have reset it: its permit is taken back, most of its members have said that they permit it no more, and time enough has gone by for any watchdog of its kind.',
+    'By accept you say that no machine of these nodes can be made to stand still from outside, with its watchdog, and go on later, and that each watchdog was seen to reset its machine. A machine that says it is virtual is refused all the same.',
+  ].join(' '), {
+    refuse: 'it does not', accept: 'it does; giveUp must be watchdog',
+  }), usual.selfFenced),
   waitForPermit: v.exactOptional(flag('Where nodes give up: free nothing of a node that was ordered off before its last permit has run out and it had time to stop what it runs, half a minute after the proof. For devices that have been seen to call a machine off that runs on. A machine that was found off is not waited for.'), usual.waitForPermit),
   brakes: v.exactOptional(brakesSchema, {}),
   pause: v.exactOptional(v.pipe(
@@ -112,6 +119,7 @@ const deadAfter = Object.entries(profiles).reduce((rest, [name, profile]) =>
 
 const policyRules = ruled(
   { rule: `self.nodeDownPodDeletionPolicy != 'DoNothing' || !self.powerOnFoundOff`, message: contradicts, fieldPath: '.powerOnFoundOff' },
+  { rule: `self.selfFenced != 'accept' || self.giveUp == 'watchdog'`, message: unfed, fieldPath: '.selfFenced' },
   { rule: `duration(self.brakes.stormWindow) >= duration(${deadAfter})`, message: tooShort, fieldPath: '.brakes.stormWindow' },
 )
 
@@ -122,6 +130,7 @@ const spec = v.pipe(
   v.forward(v.partialCheck(
     [['nodeDownPodDeletionPolicy'], ['powerOnFoundOff']], (some) => some.nodeDownPodDeletionPolicy !== 'DoNothing' || !some.powerOnFoundOff, contradicts,
   ), ['powerOnFoundOff']),
+  v.forward(v.partialCheck([['selfFenced'], ['giveUp']], (some) => some.selfFenced !== 'accept' || some.giveUp === 'watchdog', unfed), ['selfFenced']),
   v.forward(v.partialCheck(
     // An optional object's field has no type here; by now it is a number, or was a fault of its own.
     [['profile'], ['brakes', 'stormWindow']], (some) => Number(some.brakes.stormWindow) >= profiles[some.profile].deadAfter, tooShort,
@@ -193,12 +202,12 @@ function filled(some: Omit<v.InferOutput<typeof spec>, 'selector'>): Omit<Policy
 
 /** As a person would write it, every field named: a policy kept by value must not change its meaning with our defaults. */
 export function specOfPolicy(policy: Policy): v.InferInput<typeof spec> {
-  const { priority, nodeLabels, mode, profile, nodeDownPodDeletionPolicy, onlyTerminating, provisioners, volumeAttachmentRecovery, safeDetach, release, hungAfter, evictWithin, retries, powerOnFoundOff, identity, cloudShutdown, giveUp, waitForPermit, cleanUp, brakes: limits, pause } = policy
+  const { priority, nodeLabels, mode, profile, nodeDownPodDeletionPolicy, onlyTerminating, provisioners, volumeAttachmentRecovery, safeDetach, release, hungAfter, evictWithin, retries, powerOnFoundOff, identity, cloudShutdown, giveUp, selfFenced, waitForPermit, cleanUp, brakes: limits, pause } = policy
   return {
     priority, selector: { matchLabels: { ...nodeLabels } }, mode, profile, nodeDownPodDeletionPolicy, onlyTerminating, provisioners: [...provisioners], volumeAttachmentRecovery, safeDetach: [...safeDetach], release, hungAfter: showDuration(hungAfter), evictWithin: showDuration(evictWithin), retries,
     powerAfter: showDuration(policy.powerAfter), restAfter: showDuration(policy.restAfter), ...(policy.restarts === undefined ? {} : { restarts: policy.restarts }), bootWithin: showDuration(policy.bootWithin),
     returnPatience: showDuration(policy.returnPatience), clearPatience: showDuration(policy.clearPatience),
-    powerOnFoundOff, identity, cloudShutdown, giveUp, waitForPermit, cleanUp, brakes: { ...limits, stormWindow: showDuration(limits.stormWindow), repeatWindow: showDuration(limits.repeatWindow) },
+    powerOnFoundOff, identity, cloudShutdown, giveUp, selfFenced, waitForPermit, cleanUp, brakes: { ...limits, stormWindow: showDuration(limits.stormWindow), repeatWindow: showDuration(limits.repeatWindow) },
     ...(pause === undefined ? {} : { pause: { ...pause } }),
   }
 }

@@ -31,6 +31,7 @@ export function measures(version: string): Measures {
       registry.gaugeOf('holdfast_node_storage', 'Nodes whose agents probe their storage, by whether they reach it.', ['state'], () => [...count(beats().flatMap(({ storage }) => storage ?? []))].map(([state, value]) => [{ state }, value] as const))
       const strains = () => [...coordinator.seen.nodes.values()].flatMap(({ record }) => record?.strains ?? [])
       registry.gaugeOf('holdfast_node_strains', 'Nodes with a vital beyond its limit, by which: disk, inodes, memory, temperature or load.', ['vital'], () => [...count(strains())].map(([vital, value]) => [{ vital }, value] as const))
+      registry.gaugeOf('holdfast_node_watchdogs', 'Nodes whose watchdog stands on record, by how: armed or unarmed.', ['state'], () => [...count([...coordinator.seen.nodes.values()].flatMap(({ record }) => record?.watchdog?.state ?? []))].map(([state, value]) => [{ state }, value] as const))
       registry.gaugeOf('holdfast_watch_age_seconds', 'Since when the oldest watch that decisions rely on was last known fresh.', [], () => [[{}, Math.min(86_400, (clock.now() - coordinator.freshAt()) / 1000)]])
       // Of the leader alone: nobody else knows what is stale.
       registry.gaugeOf('holdfast_paths', 'Fence paths of all nodes, as the leader has it, by what their audits found: verified, mismatch, unreachable, marked, stale or unaudited.', ['state'], () => (coordinator.leads() === undefined ? [] : [...count(pathStates(coordinator))].map(([state, value]) => [{ state }, value] as const)))

@@ -21,7 +21,7 @@ const outcomes: Record<Outcome, string> = {
   Replaced: 'another machine bears the name', NodeDeleted: 'the Node object is gone', Refused: 'a person asked for it, and it could not be done',
   Drilled: 'a drill passed: the path switches this machine, and no other',
 }
-const proofs: Record<ProofKind, string> = { off: 'ordered off and read off twice', 'found-off': 'read off twice before any order', vouched: 'a person said that it is off', isolated: 'its volumes of some drivers were put out of its reach, and that was read back twice', 'safe-detach': 'the driver itself refuses to detach what is in use' }
+const proofs: Record<ProofKind, string> = { off: 'ordered off and read off twice', 'found-off': 'read off twice before any order', vouched: 'a person said that it is off', isolated: 'its volumes of some drivers were put out of its reach, and that was read back twice', 'self-fenced': 'nobody could permit it any more, and its own watchdog must have reset it since', 'safe-detach': 'the driver itself refuses to detach what is in use' }
 const reasons: Record<HoldReason, string> = {
   storm: 'too many nodes fell silent together', storage: 'the node, or too many, cannot reach their storage', concurrency: 'enough nodes are being fenced', 'control-plane': 'the control plane would lose its majority',
   'path-unverified': 'the fence path was not audited', 'identity-unproven': 'nothing proves that the path is this node\'s', 'no-path': 'no fence path is configured',
@@ -32,7 +32,7 @@ const reasons: Record<HoldReason, string> = {
   'proof-void': 'the fenced boot was heard', 'proof-doubted': 'a device reads otherwise now', 'out-of-levels': 'no level is left', finalizer: 'a finalizer keeps a pod',
   'sent-back': 'the scheduler keeps sending pods back', rate: 'the rate of deletions is reached', unreadable: 'a NodeFence of the node cannot be read',
   'foreign-taint': 'somebody else\'s out-of-service is on the node', aborted: 'a person aborted it, and the node is silent still',
-  'power-after': 'it is isolated, and its power is left on for a while', exhausted: 'every restart was used up', dumping: 'a crash kernel writes its dump', 'abort-refused': 'an abort came after the proof', permit: 'a permit has not run out yet', unvouched: 'an acknowledgement is no proof', 'not-due': 'Kubernetes has not evicted the pods yet',
+  'power-after': 'it is isolated, and its power is left on for a while', exhausted: 'every restart was used up', dumping: 'a crash kernel writes its dump', 'abort-refused': 'an abort came after the proof', permit: 'a permit has not run out yet', 'self-fencing': 'its own watchdog does not prove it ended, or not yet', unvouched: 'an acknowledgement is no proof', 'not-due': 'Kubernetes has not evicted the pods yet',
   exclude: 'a person keeps us off the node', maintenance: 'a person works on the node', remediator: 'another remediator has the node in hand',
   'kept-off': 'a person wants the machine off', 'repeat-limit': 'the node was fenced too often', partial: 'only some volumes are proven', evicting: 'pods are going in good order, while the node answers', 'disruption-budget': 'a disruption budget says that pods may not go yet',
 }

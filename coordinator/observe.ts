@@ -10,6 +10,7 @@ import { evictedKey, evictionKey, fencedKey, goneKey, kubeletsBootKey, terminati
 import { outOfServiceKey } from '../core/clear.ts'
 import { given, proofKeys, type Incident } from '../core/incident.ts'
 import { machineKey, speechlessSince } from '../core/proof.ts'
+import { revokedKey } from '../core/self-fence.ts'
 import type { Beats } from './beats.ts'
 import { keepNode, type KeptAttachment, type KeptNode } from './kubernetes.ts'
 import { compareVersions } from './reflector-store.ts'
@@ -356,7 +357,7 @@ function timesOf(incident: Incident): string[] {
   const { name, abort, acknowledge: word, status } = incident
   const attempts = status.attempts.flatMap(({ id, result }) => (result === 'running' ? [`began ${id}`] : [`began ${id}`, `ended ${id}`]))
   const proofs = status.voided.flatMap(({ proof }, index) => proofKeys(name, index, proof))
-  return [...attempts, ...proofs, ...(fencedAt(incident) === undefined ? [] : [fencedKey(name)]), ...(abort ? [`aborted ${name}`] : []), ...(status.eviction === undefined ? [] : [evictedKey(name)]), ...(word === undefined ? [] : [`acknowledged ${name} ${word.until}`, `expires ${name} ${word.until}`]), ...(status.proof === undefined ? [] : proofKeys(name, status.voided.length, status.proof))]
+  return [...attempts, ...proofs, ...(fencedAt(incident) === undefined ? [] : [fencedKey(name)]), ...(abort ? [`aborted ${name}`] : []), ...(status.revoked === undefined ? [] : [revokedKey(name)]), ...(status.eviction === undefined ? [] : [evictedKey(name)]), ...(word === undefined ? [] : [`acknowledged ${name} ${word.until}`, `expires ${name} ${word.until}`]), ...(status.proof === undefined ? [] : proofKeys(name, status.voided.length, status.proof))]
 }
 
 /** Ordered off because it seemed dead: neither a person's wish, nor the securing of what was off. */

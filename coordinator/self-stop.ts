@@ -4,7 +4,7 @@
 //
 // A node whose watchdog is wanted is told of no members that do not stand on its record first, and that its watchdog may be disarmed only once it stands
 // there as unarmed: whoever is to prove something by it later knows nothing else.
-import type { NodeBoot } from '../core/beat.ts'
+import type { NodeBoot, NodeKey } from '../core/beat.ts'
 import { blind } from '../core/brake.ts'
 import type { Incident } from '../core/incident.ts'
 import { sameBoot, type BeatSeen, type Ms, type NodeName, type NodeSeen } from '../core/model.ts'
@@ -22,7 +22,7 @@ export interface SelfStopTeller {
 
 export interface SelfStopOptions {
   readonly observation: Pick<Observation, 'seen' | 'row'>
-  readonly beats: Pick<Beats, 'nodes' | 'heard' | 'agent' | 'permits' | 'say'>
+  readonly beats: Pick<Beats, 'nodes' | 'heard' | 'agent' | 'permits' | 'say' | 'nonce'>
   readonly now: () => Ms
   readonly log: Log
 }
@@ -38,6 +38,7 @@ export function selfStopTeller({ observation, beats, now, log }: SelfStopOptions
   /** Whom each node was told, so that they hear of it when its permit is revoked. */
   const told = new Map<NodeName, readonly NodeName[]>()
   const stopped = new Set<NodeName>()
+  const keys = new Map<NodeName, string>()
   let members = membersAmong([])
   let replicas: readonly string[] = []
   let madeAt = -Infinity
@@ -91,7 +92,11 @@ export function selfStopTeller({ observation, beats, now, log }: SelfStopOptions
 
   function renew(): void {
     madeAt = now()
-    for (const name of told.keys()) if (observation.row(name) === undefined) told.delete(name)
+    for (const name of told.keys()) {
+      if (observation.row(name) !== undefined) continue
+      told.delete(name)
+      keys.delete(name)
+    }
     const candidates: Candidate[] = []
     for (const name of beats.nodes()) {
       const node = known(name)
@@ -108,6 +113,7 @@ export function selfStopTeller({ observation, beats, now, log }: SelfStopOptions
     const giveUp = 'policy' in chosen && chosen.policy.mode === 'enforce' && chosen.policy.pause === undefined ? chosen.policy.giveUp : 'never'
     if (giveUp === 'watchdog') return tellWithWatchdog(node)
     want(node.name, undefined)
+    keys.delete(node.name)
     const named = giveUp === 'never' ? [] : members(node.name)
     told.set(node.name, named)
     beats.say(node.name, { say: 'self-stop', node: node.name, giveUp, members: named.flatMap((name) => beats.agent(name)?.whisperAddress ?? []) })
@@ -121,9 +127,17 @@ export function selfStopTeller({ observation, beats, now, log }: SelfStopOptions
     const membership = kept?.memberships.at(-1)
     const named = membership?.agents ?? wanted
     told.set(name, [...new Set([...named, ...kept?.memberships.flatMap(({ agents }) => agents) ?? []])])
+    const giveUp = 'stop'
     const addresses = named.map((member) => beats.agent(member)?.whisperAddress ?? '')
-    beats.say(name, membership === undefined ? { say: 'self-stop', node: name, giveUp: 'stop', members: addresses.filter((address) => address !== '') }
-      : { say: 'self-stop', node: name, giveUp: 'watchdog', members: addresses, membership })
+    beats.say(name, membership === undefined ? { say: 'self-stop', node: name, giveUp, members: addresses.filter((address) => address !== '') }
+      : { say: 'self-stop', node: name, giveUp, members: addresses, membership, key: keyOf(name) })
+  }
+
+  /** Of this replica alone: members keep those of the leaders before. */
+  function keyOf(name: NodeName): string {
+    const key = keys.get(name) ?? beats.nonce()
+    keys.set(name, key)
+    return key
   }
 
   /** For the leader's record of it. */
@@ -144,7 +158,19 @@ export function selfStopTeller({ observation, beats, now, log }: SelfStopOptions
         else list.push(one)
       }
     }
+    const given = new Map<NodeName, NodeKey[]>()
+    for (const [node, key] of keys) {
+      for (const member of told.get(node) ?? []) {
+        const own = given.get(member)
+        if (own === undefined) given.set(member, [{ node, key }])
+        else own.push({ node, key })
+      }
+    }
     const { term } = observation.seen.self
-    for (const name of beats.nodes()) beats.say(name, { say: 'revoked', ...(term === undefined ? {} : { term }), boots: lists.get(name) ?? [] })
+    for (const name of beats.nodes()) {
+      const own = given.get(name)
+      if (own !== undefined) beats.say(name, { say: 'keys', keys: own })
+      beats.say(name, { say: 'revoked', ...(term === undefined ? {} : { term }), boots: lists.get(name) ?? [] })
+    }
   }
 }

@@ -38,6 +38,8 @@ export type Deed =
   /** An attempt whose program is not running here and whose span is over: its end is unknown. */
   | { readonly do: 'settle'; readonly node: NodeName; readonly incident: string; readonly attempt: string }
   | { readonly do: 'prove'; readonly node: NodeName; readonly incident: string; readonly proof: Proof }
+  /** Nobody permits its boot any more, so that its own watchdog ends it. */
+  | { readonly do: 'revoke'; readonly node: NodeName; readonly incident: string }
   | { readonly do: 'void'; readonly node: NodeName; readonly incident: string; readonly evidence: string }
   /** The proof is set aside, since nobody can tell any more whether it is so; what it rests on may prove anew, and so may the next level. */
   | { readonly do: 'lapse'; readonly node: NodeName; readonly incident: string; readonly evidence: string }
@@ -88,7 +90,7 @@ export function keyOf(action: Action): string {
       return `${action.do} ${action.node}`
     case 'record': case 'declare': return `${action.do} ${action.node}`
     case 'hold': return `hold ${action.node} ${action.because}${action.incident === undefined ? '' : ` ${action.incident}`}`
-    case 'open': case 'adopt': case 'complete': case 'settle': case 'prove': case 'void': case 'lapse': case 'taint': case 'untaint': case 'evict': case 'endEviction': case 'delete': case 'detach': case 'bury': case 'withdraw': case 'exhaust': case 'close':
+    case 'open': case 'adopt': case 'complete': case 'settle': case 'prove': case 'revoke': case 'void': case 'lapse': case 'taint': case 'untaint': case 'evict': case 'endEviction': case 'delete': case 'detach': case 'bury': case 'withdraw': case 'exhaust': case 'close':
       return `deed ${action.node}`
   }
 }

@@ -136,6 +136,8 @@ export type ReplicaWord =
   | GateWord
   | SelfStopWord
   | RevokedWord
+  /** Of nodes whose member it is and that take sealed answers alone. Each is good whoever leads. */
+  | { readonly say: 'keys'; readonly keys: readonly NodeKey[] }
   /** Your watchdog stands on record as unarmed, as you asked by this number: close it. */
   | { readonly say: 'disarm'; readonly boot: Boot; readonly disarm: number }
 
@@ -171,11 +173,14 @@ export interface SelfStopWord {
   readonly say: 'self-stop'
   /** As the API server calls it: members are asked by it, and no link may stand then. */
   readonly node: NodeName
-  readonly giveUp: GiveUp
+  readonly giveUp: Exclude<GiveUp, 'watchdog'>
   /** Where they answer whispers; empty of one that nobody knows. */
   readonly members: readonly string[]
-  /** With a watchdog: who these are, each by its place in that list, and which replicas are. Nobody else's word counts then. */
+  /** It is to feed its watchdog, and stop that too (an agent of before there was such a thing stops without). Who the members are, each by its place in
+   *  that list, and which replicas: nobody else's word counts then. */
   readonly membership?: Membership
+  /** Its members seal their answers with it: nobody else is given it. */
+  readonly key?: string
 }
 
 /** To a member: all boots that it must not permit. */
@@ -183,6 +188,11 @@ export interface RevokedWord extends BootList {
   readonly say: 'revoked'
   /** Of the leader that says so. Who has heard of a later one does not go by it. Undefined: an earlier version, or one that does not lead. */
   readonly term?: number
+}
+
+export interface NodeKey {
+  readonly node: NodeName
+  readonly key: string
 }
 
 export interface NodeBoot {
@@ -255,4 +265,6 @@ export interface MemberQuestion extends NodeBoot {
 export interface MemberAnswer {
   readonly nonce: string
   readonly says: MemberSays
+  /** One for each key that it was given for that node, of leaders one after the other. */
+  readonly seals?: readonly string[]
 }

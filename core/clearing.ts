@@ -11,7 +11,7 @@ import { isPartial } from './incident.ts'
 import { seconds, shutsDown } from './judge.ts'
 import { askDevices, askNow, askPods, readLive } from './look.ts'
 import type { Ms } from './model.ts'
-import { borneOut, doubtOf, freshFor, extentOf, partsOf, saysOn, speechless, stillOff, sweepWithin, unconfigured, type Proof } from './proof.ts'
+import { borneOut, doubtOf, freshFor, extentOf, partsOf, restsOnSilence, saysOn, speechless, stillOff, sweepWithin, unconfigured, type Proof } from './proof.ts'
 import { gaveUpWithin } from './self-stop.ts'
 import { hold, untaint, type Situation } from './situation.ts'
 
@@ -98,7 +98,7 @@ function askBasis(at: Situation, proof: Proof, every: Ms = 0): Action[] {
   // A leader that took over has asked none of the devices since the word, and one of them may say on.
   if (proof.joined !== undefined) return partsOf(proof).flatMap((part) => askBasis(at, part, every))
   const { on, node } = at
-  if (proof.kind === 'vouched' || proof.kind === 'safe-detach') return [...readLive(node, on.now, every), ...(every > 0 ? [] : askDevices(node, on.now, whileWaiting))]
+  if (proof.kind === 'vouched' || restsOnSilence(proof)) return [...readLive(node, on.now, every), ...(every > 0 ? [] : askDevices(node, on.now, whileWaiting))]
   return every > 0 ? [] : askNow(node, proof.methods)
 }
 
@@ -133,9 +133,9 @@ function doubted(at: Situation, proof: Proof, doubt: string): Action[] {
   const { on, incident, node, status } = at
   const whole = status.proof?.joined === undefined || proof.joined !== undefined
   return [
-    ...(hasOurs(node, outOfServiceKey) && (proof.kind === 'vouched' || saysOn(proof, node)) ? [untaint(node, outOfServiceKey, doubt, incident)] : []),
+    ...(hasOurs(node, outOfServiceKey) && (proof.kind === 'vouched' || proof.kind === 'self-fenced' || saysOn(proof, node)) ? [untaint(node, outOfServiceKey, doubt, incident)] : []),
     ...askDevices(node, on.now), ...askBasis(at, proof, whileWaiting),
-    hold(node.name, { because: 'proof-doubted', detail: `nothing more is freed${whole ? '' : ` by ${proof.kind}`}: ${doubt}`, lifts: `${proof.kind === 'vouched' ? 'another acknowledgement' : proof.kind === 'safe-detach' ? 'its silence' : 'off again, twice, on every method'}, or a new boot` }, incident),
+    hold(node.name, { because: 'proof-doubted', detail: `nothing more is freed${whole ? '' : ` by ${proof.kind}`}: ${doubt}`, lifts: `${proof.kind === 'vouched' ? 'another acknowledgement' : restsOnSilence(proof) ? 'its silence' : 'off again, twice, on every method'}, or a new boot` }, incident),
   ]
 }
 
@@ -146,7 +146,7 @@ function unlisted({ on, incident, node }: Situation, provenAt: Ms): Action[] {
 
 function late({ on, incident, node }: Situation, proof: Proof, provenAt: Ms): Action[] {
   if (on.now - provenAt < freshSoon) return []
-  const unseen = proof.kind === 'vouched' ? unasked(incident, node, on.now, freshFor) : proof.kind === 'safe-detach' ? unread(node, on.now, freshFor) : undefined
+  const unseen = proof.kind === 'vouched' ? unasked(incident, node, on.now, freshFor) : restsOnSilence(proof) ? unread(node, on.now, freshFor) : undefined
   const detail = proof.methods.length === 0 ? `before a batch everything must have been asked: ${unseen ?? 'not all together'}`
     : `before a batch every method must have been read off within a second, all together: ${proof.methods.join(', ')}${proof.joined === undefined ? '' : '; and its Node and its Lease been read'}`
   return [hold(node.name, { because: 'proof-doubted', detail, lifts: 'answers that come soon enough' }, incident)]

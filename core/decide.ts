@@ -30,9 +30,10 @@ import { mayBeStruck } from './neighbour.ts'
 import { owing } from './owed.ts'
 import { nextOrder, type Next } from './plan.ts'
 import { policyOf, type Policy } from './policy.ts'
-import { foundOff, join, driversOf, proveByWord, proveOff, proveSafeDetach, readingsOf, recall, saidOffAt, unconfigured, type Lacking, type Proof, type Proven } from './proof.ts'
+import { foundOff, join, driversOf, proveByWord, proveOff, proveSafeDetach, proveSelfFenced, readingsOf, recall, saidOffAt, unconfigured, type Lacking, type Proof, type Proven } from './proof.ts'
 import { bringBack, cutOtherwise, end, giveBack, giveStrayed, repay, returning } from './restore.ts'
 import { awaiting } from './return.ts'
+import { isFencingItself, selfFence } from './revoke.ts'
 import { close, hold, isAnotherMachine, laterBoot, latestBoot, quarantine, situationOf, untaint, withdraw, type Situation } from './situation.ts'
 import { withCleanUp } from './clean-up.ts'
 import { withStop } from './strangers.ts'
@@ -332,6 +333,8 @@ function tryProof(at: Situation): Proven {
   }
   const byWord = isBeingRead(at) ? undefined : vouched(at)
   if (byWord !== undefined && 'proof' in byWord) return byWord
+  const byWatchdog = isFencingItself(at) ? proveSelfFenced(incident, node, on.seen.nodes, on.seen.self, on.now) : lacking
+  if ('proof' in byWatchdog) return byWatchdog
   const byDriver = restsOnDrivers(at) ? proveSafeDetach(incident, node, driversLeft(at), on.now) : lacking
   return 'proof' in byDriver ? joinedTo(at, byDriver.proof) : lacking
 }
@@ -428,8 +431,8 @@ function order(at: Situation, step: Next, { lacks, astray }: Lacking): Action[] 
     case 'verify': return [...challengeNeighbours(on, incident, node), ...(astray === true ? [hold(node.name, { because: 'identity-unproven', detail: lacks, lifts: astrayLifts }, incident)] : [])]
     case 'wait': return step.overdue ? [hold(node.name, { because: 'order-may-land', detail: `${step.detail}, past its deadline`, lifts: 'the end of that program' }, incident)] : []
     case 'spare': return [hold(node.name, { because: 'power-after', detail: step.detail, lifts: 'that time over, or a beat of the node' }, incident)]
-    case 'rest': return [hold(node.name, { because: 'resting', detail: `${step.detail}; no proof: ${lacks}`, lifts: 'the next round' }, incident), ...cutOtherwise(at)]
-    case 'none': return [hold(node.name, { because: step.because, detail: step.detail, lifts: 'a fence path that answers, or spec.acknowledge by a person who knows that the machine is off' }, incident), ...cutOtherwise(at)]
+    case 'rest': return [hold(node.name, { because: 'resting', detail: `${step.detail}; no proof: ${lacks}`, lifts: 'the next round' }, incident), ...selfFence(at), ...cutOtherwise(at)]
+    case 'none': return [hold(node.name, { because: step.because, detail: step.detail, lifts: 'a fence path that answers, or spec.acknowledge by a person who knows that the machine is off' }, incident), ...selfFence(at), ...cutOtherwise(at)]
   }
 }
 

@@ -3,7 +3,7 @@
 // a frame is a word, or a word this version does not know (ignored, so that neighbours of the next minor version can
 // speak), or garbage with the reason. Bytes and fields beyond the known ones are ignored for the same reason.
 import type {
-  AgentWord, Answer, Beat, BootEnd, Check, CleanReport, GateState, GateWord, Goodbye, Leftover, MemberAnswer, MemberQuestion, NodeBoot, PeerWord, Permit, PermitState, Pressure, Refused,
+  AgentWord, Answer, Beat, BootEnd, Check, CleanReport, GateState, GateWord, Goodbye, Leftover, MemberAnswer, MemberQuestion, NodeBoot, NodeKey, PeerWord, Permit, PermitState, Pressure, Refused,
   ReplicaWord, RevokedWord, RevokesWord, SelfStopWord, StorageWord, WatchdogWord, Welcome, Whisper, WhisperAnswer, Witness,
 } from './beat.ts'
 import { decoded, flag, frameLimit, isFields, list, maybeOneOf, maybeText, maybeWhole, oneOf, readJson, text, version, whole, wrong, type Fields, type Read } from './frame-json.ts'
@@ -22,15 +22,16 @@ export function frameOf(word: AgentWord | ReplicaWord | PeerWord): Uint8Array {
 /** As many frames as the word takes, one after the other on one link: who is the only node of its zone is a member of thousands, and all of
  *  them may lose their power at once. */
 export function framesOf(word: AgentWord | ReplicaWord): readonly Uint8Array[] {
+  if (word.say === 'keys') return inParts(word.keys).map((keys) => frameOf({ ...word, keys }))
   if (word.say !== 'revoked' && word.say !== 'revokes') return [frameOf(word)]
   const parts = inParts(word.boots)
   return parts.map((boots, index) => frameOf({ ...word, boots, ...(index < parts.length - 1 ? { more: true } : {}) }))
 }
 
-function inParts(boots: readonly NodeBoot[]): readonly (readonly NodeBoot[])[] {
-  const parts: NodeBoot[][] = [[]]
+function inParts<T extends NodeBoot | NodeKey>(all: readonly T[]): readonly (readonly T[])[] {
+  const parts: T[][] = [[]]
   let size = 0
-  for (const one of boots) {
+  for (const one of all) {
     const more = utf8.encode(JSON.stringify(one)).length + 1
     const last = parts.at(-1)
     if (last !== undefined && last.length < bootsAFrame && size + more <= longestPart) {
@@ -96,9 +97,13 @@ export function readMemberQuestion(frame: Uint8Array): Read<MemberQuestion> {
 }
 
 export function readMemberAnswer(frame: Uint8Array): Read<MemberAnswer> {
-  return readJson(frame, (say, fields) => (say === 'member' ? { nonce: text(fields, 'nonce'), says: oneOf(fields, 'says', memberWords) } : undefined), whisperLimit)
+  return readJson(frame, (say, fields) => (say !== 'member' ? undefined : {
+    nonce: text(fields, 'nonce'), says: oneOf(fields, 'says', memberWords), ...(fields.of['seals'] === undefined ? {} : { seals: names(fields, 'seals', mostSeals) }),
+  }), whisperLimit)
 }
 
+/** Of a member: a key of each replica, and of some that were. */
+export const mostSeals = 6
 /** A whisper fits one packet on any network. */
 const whisperLimit = 1_000
 const utf8 = new TextEncoder()
@@ -263,6 +268,8 @@ function replicaWord(say: string, fields: Fields): ReplicaWord | undefined {
       return selfStopWord(fields)
     case 'revoked':
       return revokedWord(fields)
+    case 'keys':
+      return { say, keys: nodeKeys(fields) }
     case 'disarm':
       return { say, boot: text(fields, 'boot'), disarm: whole(fields, 'disarm') }
     default: // not a union: what the other end said
@@ -317,7 +324,7 @@ function gateWord(fields: Fields): GateWord {
   }
 }
 
-const giveUps = ['never', 'stop', 'watchdog'] as const satisfies readonly GiveUp[]
+const giveUps = ['never', 'stop'] as const satisfies readonly GiveUp[]
 /** A leader names ten; twice that, for one of the next version. */
 const mostMembers = 20
 const bootsAFrame = 200
@@ -330,7 +337,7 @@ function selfStopWord(fields: Fields): SelfStopWord {
   return {
     say: 'self-stop', node: text(fields, 'node'), giveUp: giveUps.find((word) => word === fields.of['giveUp']) ?? 'never',
     members: list(fields, 'members', mostMembers).map((address) => (typeof address === 'string' && address.length <= longestAddress ? address : wrong(fields, 'members', 'addresses', ''))),
-    ...(fields.of['membership'] === undefined ? {} : { membership: membership(fields) }),
+    ...(fields.of['membership'] === undefined ? {} : { membership: membership(fields) }), ...maybeText(fields, 'key'),
   }
 }
 
@@ -360,6 +367,15 @@ function watchdogWord(fields: Fields): WatchdogWord {
 
 function revokedWord(fields: Fields): RevokedWord {
   return { say: 'revoked', ...maybeWhole(fields, 'term'), ...bootList(fields) }
+}
+
+function nodeKeys(fields: Fields): readonly NodeKey[] {
+  return list(fields, 'keys', bootsAFrame).map((of) => {
+    const each: Fields = { of: isFields(of) ? of : {} }
+    const read = { node: text(each, 'node'), key: text(each, 'key') }
+    if (each.fault !== undefined) fields.fault ??= `keys: ${each.fault}`
+    return read
+  })
 }
 
 function bootList(fields: Fields): Pick<RevokesWord, 'boots' | 'more'> {

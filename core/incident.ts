@@ -114,7 +114,7 @@ export function given({ attempts }: Pick<IncidentStatus, 'attempts'>): readonly 
   return attempts.filter((attempt) => attempt.result !== 'not-given')
 }
 
-export type ProofKind = 'off' | 'found-off' | 'vouched' | 'isolated' | 'safe-detach'
+export type ProofKind = 'off' | 'found-off' | 'vouched' | 'self-fenced' | 'isolated' | 'safe-detach'
 
 /** Of some volumes alone: the machine may run. */
 export function isPartial({ kind }: { readonly kind: string }): boolean {
@@ -229,7 +229,7 @@ export type HoldReason =
   | 'not-dead' | 'blind' | 'pause' | 'dry-run' | 'unselected' | 'policy-conflict' | 'do-nothing'
   | 'order-may-land' | 'resting' | 'waiting-for-boot' | 'still-cut' | 'waiting-for-clean' | 'waiting-for-volumes' | 'waiting-for-kubelet' | 'waiting-for-controllers'
   | 'proof-void' | 'proof-doubted' | 'out-of-levels' | 'finalizer' | 'sent-back' | 'rate' | 'foreign-taint' | 'unreadable'
-  | 'power-after' | 'exhausted' | 'dumping' | 'aborted' | 'abort-refused' | 'unvouched' | 'not-due' | 'exclude' | 'maintenance' | 'remediator' | 'kept-off' | 'repeat-limit' | 'partial' | 'permit' | 'evicting' | 'disruption-budget'
+  | 'power-after' | 'exhausted' | 'dumping' | 'aborted' | 'abort-refused' | 'unvouched' | 'not-due' | 'exclude' | 'maintenance' | 'remediator' | 'kept-off' | 'repeat-limit' | 'partial' | 'permit' | 'evicting' | 'disruption-budget' | 'self-fencing'
 
 export interface Moment {
   readonly at: string

@@ -183,8 +183,8 @@ export interface BeatSeen {
   readonly vitals?: Vitals
   /** Undefined: its agent has told of none in this boot. */
   readonly watchdog?: WatchdogSaid
-  /** As a member of other nodes: what its agent said last that it permits no more. */
-  readonly revokes?: { readonly at: Ms; readonly boots: readonly NodeBoot[] }
+  /** As a member of other nodes: what its agent permits no more, each with when it first said so. */
+  readonly revokes?: readonly (NodeBoot & { readonly at: Ms })[]
   /** How the boot before this one ended, as its agent tells. */
   readonly before?: BootEnd
   readonly clean?: CleanSeen

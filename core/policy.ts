@@ -43,6 +43,8 @@ export interface Policy {
   /** Whether the cloud provider's taint of a machine that is shut down counts as a word, where its device agrees. */
   readonly cloudShutdown: 'ignore' | 'trust'
   readonly giveUp: GiveUp
+  /** Whether a node counts as ended once its own watchdog must have reset it. */
+  readonly selfFenced: 'refuse' | 'accept'
   /** Nothing is freed of a node that was ordered off before it had the time to give up. */
   readonly waitForPermit: boolean
   readonly brakes: Brakes
@@ -104,6 +106,7 @@ export const defaultPolicy: Omit<Policy, 'name'> = {
   identity: 'warn',
   cloudShutdown: 'ignore',
   giveUp: 'never',
+  selfFenced: 'refuse',
   waitForPermit: false,
   brakes: { stormPercent: 40, stormWindow: 60_000, concurrency: 0, repeatLimit: 5, repeatWindow: 3_600_000, etcd: 'byLabel' },
 }

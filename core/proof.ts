@@ -2,19 +2,21 @@
 // one: the brand cannot be written down anywhere else, so a forged proof does not compile. Everything that frees something
 // carries one.
 //
-// Five proofs stand here. *off*: we ordered a whole level off, and afterwards, once nothing of the level's programs ran any
+// Six proofs stand here. *off*: we ordered a whole level off, and afterwards, once nothing of the level's programs ran any
 // more, every method of it was read off twice, at least a second apart, by separate runs. *found-off*: nobody ordered
 // anything, yet every method of a level reads off twice, the paths were seen on while this very boot was beating, nothing
 // says on, and a probe and a witness asked after the first reading got no answer. *vouched*: a person
-// says that the machine is off, and nothing that could speak says otherwise. Two are of some volumes alone, and the machine may run:
+// says that the machine is off, and nothing that could speak says otherwise. *self-fenced*: nobody could permit it any more, and since then its own
+// watchdog must have reset it. Two are of some volumes alone, and the machine may run:
 // *isolated*, as *off*, by methods that put the volumes of some drivers out of its reach; *safe-detach*, by drivers that
 // refuse to detach what is in use. An answer that is missing, unknown or late is never off.
 import { doubtOfWord, forceEvictionKey, sourceOf, spokenSince, unasked, unread, wordOf } from './acknowledge.ts'
 import type { Extent } from './choice.ts'
-import { given, isOf, isPartial, proofKey, type Attempt, type Found, type Incident, type ProofKind, type ProofRecord } from './incident.ts'
+import { given, isOf, isPartial, proofKey, shownFalse, type Attempt, type Found, type Incident, type ProofKind, type ProofRecord } from './incident.ts'
 import { driversBehind, isIsolation, powerMethods } from './isolation.ts'
 import { isWithoutAgent, kubeletsLastWord, leaseInterval, spokenAt } from './judge.ts'
-import { kubeletsBootKey, sameBoot, type Boot, type Method, type Ms, type NodeSeen, type PathAudit, type Reading } from './model.ts'
+import { kubeletsBootKey, sameBoot, type Boot, type Method, type Ms, type NodeName, type NodeSeen, type PathAudit, type Reading, type Self } from './model.ts'
+import { endedByWatchdog, revokedKey } from './self-fence.ts'
 
 declare const made: unique symbol
 
@@ -151,6 +153,16 @@ export function proveByWord(incident: Incident, node: NodeSeen, now: Ms): Proven
   return { proof: makeProof('vouched', incident.boot, node.uid, -1, [], [{ source: sourceOf(word), word: `off: ${word.reason}`, at: now }, ...silence(node, now)]) }
 }
 
+/** *self-fenced*: its watchdog must have reset it, and whatever was asked does not say otherwise. */
+export function proveSelfFenced(incident: Incident, node: NodeSeen, nodes: ReadonlyMap<NodeName, NodeSeen>, self: Self, now: Ms): Proven {
+  const ended = endedByWatchdog(incident, node, nodes, self, now)
+  if ('lacks' in ended) return ended
+  if (shownFalse(incident.status).some(({ proof }) => proof.kind === 'self-fenced')) return { lacks: 'its watchdog was shown not to have reset it' }
+  const lacks = spokenSince(node, incident.boot, node.firstSeen.get(revokedKey(incident.name)) ?? now) ?? unread(node, now, liveWithin) ?? onMayLand(incident, node, now)
+  if (lacks !== undefined) return { lacks }
+  return { proof: makeProof('self-fenced', incident.boot, node.uid, -1, [], [...ended.evidence, ...silence(node, now)]) }
+}
+
 /** *safe-detach*: of a node that is dead by all evidence, volumes whose driver itself refuses to detach what is in use. */
 export function proveSafeDetach(incident: Incident, node: NodeSeen, drivers: readonly string[], now: Ms): Proven {
   if (drivers.length === 0) return { lacks: 'no driver is known to refuse to detach what is in use' }
@@ -211,10 +223,15 @@ export function recall(record: ProofRecord): Proof {
   return record as unknown as Proof // the brand exists for the compiler only
 }
 
+/** No device and nobody's word stands behind it: it is borne out by the node's silence alone. */
+export function restsOnSilence({ kind }: Pick<Proof, 'kind'>): boolean {
+  return kind === 'safe-detach' || kind === 'self-fenced'
+}
+
 /** Whether what the proof rests on was looked at again just now, and bears it out. */
 export function borneOut(proof: Proof, incident: Incident, node: NodeSeen, now: Ms, within: Ms = freshFor): boolean {
   if (proof.joined !== undefined) return partsOf(proof).every((part) => borneOut(part, incident, node, now, within))
-  if (proof.kind === 'safe-detach') return doubtOf(proof, incident, node, now) === undefined && unread(node, now, within) === undefined
+  if (restsOnSilence(proof)) return doubtOf(proof, incident, node, now) === undefined && unread(node, now, within) === undefined
   if (proof.kind !== 'vouched') return stillOff(proof, node, now, within)
   return doubtOfWord(incident, node, now) === undefined && unasked(incident, node, now, within) === undefined
 }
@@ -222,7 +239,7 @@ export function borneOut(proof: Proof, incident: Incident, node: NodeSeen, now: 
 /** What speaks against a proof that stands: nothing more is freed while it does. */
 export function doubtOf(proof: Proof, incident: Incident, node: NodeSeen, now: Ms): string | undefined {
   if (proof.joined !== undefined) return partsOf(proof).flatMap((part) => doubtOf(part, incident, node, now) ?? []).join('; ') || undefined
-  if (proof.kind === 'safe-detach') return spokenSince(node, incident.boot, node.firstSeen.get(proofKey(incident.name, incident.status.voided.length, proof)) ?? now)
+  if (restsOnSilence(proof)) return spokenSince(node, incident.boot, node.firstSeen.get(proofKey(incident.name, incident.status.voided.length, proof)) ?? now)
   return proof.kind === 'vouched' ? doubtOfWord(incident, node, now) : contradicted(proof, node, now)
 }
 

@@ -8,7 +8,7 @@ import type { Brake } from './brake.ts'
 import { foreignTaint, hasOurs, hasTaint, outOfServiceKey, quarantineKey, unburied } from './clear.ts'
 import { secure } from './clearing.ts'
 import { cutBy, cuts, lost, staysCut, type Cut } from './cut.ts'
-import { given, isOf, shownFalse, type Attempt, type Incident, type Outcome } from './incident.ts'
+import { given, isOf, shownFalse, type Attempt, type Incident, type Outcome, type ProofKind } from './incident.ts'
 import { keptOff } from './hands.ts'
 import { isPowerOrder, powerOrdered } from './isolation.ts'
 import { seconds, shutsDown, type Verdict } from './judge.ts'
@@ -38,7 +38,7 @@ export function bringBack(at: Situation): Action[] {
     const secured = status.proof === undefined ? [] : secure(at, recall(status.proof))
     // What it was cut off from is not its power: whoever boots it needs that.
     const isolated = cuts(incident, node).filter(({ method, givenBack }) => method.isolates !== undefined && !givenBack)
-    return [...secured, ...giveOn(at, isolated), ...askDevices(node, on.now, bootsStill), ...rest(`${vouched ? 'a person says that it is off' : 'it was found off, and nobody here switched it off'}: there may be hands in the machine`)]
+    return [...secured, ...giveOn(at, isolated), ...askDevices(node, on.now, bootsStill), ...rest(whyOff(status.proof?.kind))]
   }
   const pending = offPending(at) ?? foreignTaint(node)
   if (pending !== undefined) return [hold(node.name, pending, incident)]
@@ -51,6 +51,11 @@ export function bringBack(at: Situation): Action[] {
     ...giveOn(at, methods), ...held, ...askDevices(node, on.now, bootsStill),
     hold(node.name, { because: 'waiting-for-boot', detail: 'ordered on, no new boot is heard yet', lifts: 'a beat of a new boot' }, incident),
   ]
+}
+
+function whyOff(kind: ProofKind | undefined): string {
+  if (kind === 'self-fenced') return 'its watchdog has reset it: it boots by itself, or somebody must look'
+  return `${kind === 'vouched' ? 'a person says that it is off' : 'it was found off, and nobody here switched it off'}: there may be hands in the machine`
 }
 
 /** What dies again and again is not helped by being switched on again and again. */

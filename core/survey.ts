@@ -11,6 +11,8 @@ import { beatsWithin, listenersOf } from './look.ts'
 import { nextOrder } from './plan.ts'
 import { recall, unconfigured } from './proof.ts'
 import { isUnclean } from './unclean.ts'
+import { revokedKey } from './self-fence.ts'
+import { endedWithin } from './watchdog.ts'
 import { policyOf, profiles, type Chosen, type Policy } from './policy.ts'
 
 export interface Survey {
@@ -122,6 +124,14 @@ function further(one: Incident, other: Incident): boolean {
   return ahead > 0 || (ahead === 0 && one.name < other.name)
 }
 
+/** Its watchdog is given the time that it needs, and no longer: where its members do not answer the next one must not wait for them. */
+function isSelfFencing({ name, boot, status: { proof, revoked } }: Incident, { beat, firstSeen }: NodeSeen, now: Ms): boolean {
+  if (revoked === undefined || (proof !== undefined && !isPartial(proof)) || (beat !== undefined && !sameBoot(beat.boot, boot))) return false
+  return now - (firstSeen.get(revokedKey(name)) ?? now) < endedWithin(revoked.watchdog) + membersWithin
+}
+
+const membersWithin: Ms = 60_000
+
 function progress({ status, cause }: Incident): number {
   return (cause === 'by-hand' ? 0 : 0.5) + (status.proof === undefined ? 0 : 2) + (status.attempts.length > 0 ? 1 : 0)
 }
@@ -187,6 +197,7 @@ function holdsSlot(incident: Incident, node: NodeSeen, now: Ms): boolean {
   if (status.step === 'recovery' || status.phase === 'Done' || status.phase === 'Error') return false
   // An order that is being written down stands on no record yet.
   if ([...node.busy].some((key) => key.startsWith('order '))) return true
+  if (isSelfFencing(incident, node, now)) return true
   if (!given(status).some((attempt) => attempt.action === 'off' && attempt.round === status.round)) return false
   if (node.beat !== undefined && !sameBoot(node.beat.boot, incident.boot)) return false
   if (status.proof !== undefined && !isPartial(status.proof)) return unconfigured(recall(status.proof), node) === undefined

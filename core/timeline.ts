@@ -2,8 +2,9 @@
 // applied again to a newer copy when a write met a conflict. `at` is wall time as text, for people.
 import type { HoldAction } from './action.ts'
 import { isPartial, kindsOf, lapsed, type Attempt, type DrillSeen, type Evidence, type Found, type Hold, type IncidentStatus, type Moment, type Outcome, type PodFate, type ProofKind, type Taken, type VolumeFate } from './incident.ts'
-import type { Ms, PodSeen, VolumeSeen } from './model.ts'
+import type { Boot, Ms, PodSeen, VolumeSeen } from './model.ts'
 import type { Proof } from './proof.ts'
+import type { WatchdogKept } from './watchdog.ts'
 
 export type Change = (status: IncidentStatus) => IncidentStatus
 
@@ -67,6 +68,13 @@ export function proved(proof: Proof, at: string, wallOf: (instant: Ms) => string
 /** What another one is joined to was made before. */
 function madeAt({ proof }: IncidentStatus, kind: ProofKind, at: string): string {
   return proof !== undefined && isPartial(proof) && proof.kind === kind ? proof.at : at
+}
+
+/** The same as an order to the machine: it is to end. */
+export function revoked(boot: Boot, watchdog: WatchdogKept, at: string): Change {
+  return (status) => (status.revoked !== undefined ? status : tell({
+    ...status, revoked: { boot, at, watchdog }, phase: status.phase === 'New' ? 'Running' : status.phase, step: status.proof === undefined || isPartial(status.proof) ? 'power-management' : status.step,
+  }, at, 'permit revoked', `${watchdog.identity} is to reset it; by most of ${watchdog.memberships.map(({ agents, replicas }) => [...agents, ...replicas].join(', ')).join(', and of ')}`))
 }
 
 /** What lapsed before is shown false with it: a boot that answers was never off. */

@@ -1,7 +1,7 @@
 // The agent as the process it is in a cluster, over real sockets and real files, against replicas in this process.
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { execPath } from 'node:process'
@@ -131,6 +131,42 @@ test('an agent writes down the replicas that a permit names', async () => {
   await one.stop()
   rmSync(path, { recursive: true })
 })
+
+test('a watchdog is armed and fed where a leader says so, and let go of on SIGTERM once that is on record, by a file that stands for the device', async () => {
+  for (const records of [true, false]) {
+    const one = await replica('replica-a')
+    const path = folder([one.address])
+    const sysfs = join(path, 'sys', 'class', 'watchdog', 'watchdog0')
+    const device = join(path, 'watchdog0')
+    mkdirSync(sysfs, { recursive: true })
+    for (const [file, text] of [[join(sysfs, 'identity'), 'i6300ESB timer\n'], [join(sysfs, 'timeout'), '30\n'], [device, '']] as const) writeFileSync(file, text)
+    const run = agent(path, { HOLDFAST_REPLICAS: one.address, HOLDFAST_SYS: join(path, 'sys'), HOLDFAST_WATCHDOG: device, HOLDFAST_VITALS: 'off' })
+    await one.told('boot')
+    assert.is(readFileSync(device, 'utf8'), '', 'nobody has asked for it')
+    const lead = setInterval(() => {
+      const seen = one.beats.heard('node-1')
+      if (seen === undefined) return
+      one.beats.setLeading(true)
+      one.beats.permits('node-1', seen.boot, 'permitted')
+      one.beats.say('node-1', { say: 'self-stop', node: 'node-1', giveUp: 'stop', members: [''], membership: { epoch: 1, agents: ['node-2'], replicas: ['replica-a'] } })
+      if (records && seen.watchdog?.disarm !== undefined) one.beats.say('node-1', { say: 'disarm', boot: seen.boot, disarm: seen.watchdog.disarm })
+    }, 20)
+    await isSo(() => one.beats.heard('node-1')?.watchdog?.state === 'armed' && readFileSync(device, 'utf8').startsWith('...'))
+    run.child.kill('SIGTERM')
+    assert.is(await run.ended, 0)
+    clearInterval(lead)
+    assert.match(readFileSync(device, 'utf8'), records ? /^\.+V$/ : /^\.+$/)
+    await one.stop()
+    rmSync(path, { recursive: true })
+  }
+})
+
+async function isSo(what: () => boolean): Promise<void> {
+  for (let tries = 0; !what(); tries += 1) {
+    if (tries > 2_000) throw new Error('it never came so')
+    await machineClock.wait(20)
+  }
+}
 
 test('an agent that is told nothing ends at once and names every fault', async () => {
   const run = agent('/tmp', { HOLDFAST_WHISPER_PORT: 'x' })

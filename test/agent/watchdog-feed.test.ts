@@ -8,6 +8,8 @@ const test = suite('watchdog-feed')
 
 const boot = 'b007-0001/4711'
 const peers = ['node-2', 'node-3', 'node-4']
+const key = Buffer.from('a key of this replica').toString('base64url')
+const keys = [{ node: 'node-1', key }]
 
 /** A device, and all that was done to it. */
 function device(timeout = 30_000) {
@@ -35,7 +37,7 @@ function device(timeout = 30_000) {
 }
 
 function word(change: Partial<SelfStopWord> = {}): SelfStopWord {
-  return { say: 'self-stop', node: 'node-1', giveUp: 'watchdog', members: peers.map((name) => `${name}:7000`), membership: { epoch: 3, agents: peers, replicas: ['replica-a', 'replica-b'] }, ...change }
+  return { say: 'self-stop', node: 'node-1', giveUp: 'stop', members: peers.map((name) => `${name}:7000`), membership: { epoch: 3, agents: peers, replicas: ['replica-a', 'replica-b'] }, key, ...change }
 }
 
 interface Stage {
@@ -63,6 +65,7 @@ async function stage(asked: SelfStopWord = word(), dog = device()): Promise<Stag
   for (const { beats } of [leader, follower]) for (const node of ['node-1', ...peers]) beats.permits(node, boot, 'permitted')
   leader.beats.say('node-1', asked)
   for (const peer of peers) leader.beats.say(peer, { say: 'revoked', term: 3, boots: [] })
+  for (const peer of peers) leader.beats.say(peer, { say: 'keys', keys })
   await world.clock.runFor(15_000)
   return {
     world, leader, follower, dog, agent, peers: others, begin,
@@ -82,10 +85,21 @@ test('where it is asked for it is armed, announced, and fed each second', async 
 
 test('nobody arms it who is not asked, or is asked to stop alone, or told of no membership', async () => {
   const { membership: _, ...without } = word()
-  for (const asked of [word({ giveUp: 'never' }), word({ giveUp: 'stop' }), without]) {
+  for (const asked of [word({ giveUp: 'never' }), without]) {
     const on = await stage(asked)
     assert.equal([on.dog.state.opened, on.told()], [0, undefined])
   }
+})
+
+test('one that the agent before still has open is taken over soon after it ends', async () => {
+  const dog = device()
+  dog.state.open = true
+  const on = await stage(word(), dog)
+  assert.equal([dog.state.opened, on.told()], [0, { ...armed, state: 'unarmed', why: 'EBUSY' }])
+  assert.is(on.agent.said.filter((line) => line.startsWith('the watchdog is not armed')).length, 1, 'said once')
+  dog.state.open = false
+  await on.world.clock.runFor(6_000)
+  assert.equal([dog.state.opened, on.told()], [1, armed])
 })
 
 test('one that is too quick, or is not there, stays as it is, and that is announced', async () => {
@@ -125,7 +139,7 @@ test('a member that says it is revoked outweighs the others, and one that anothe
   const on = await stage()
   for (const peer of peers) on.leader.beats.say(peer, { say: 'revoked', term: 3, boots: peer === 'node-2' ? [{ node: 'node-1', boot }] : [] })
   await on.world.clock.runFor(2_000)
-  assert.equal(on.leader.beats.heard('node-2')?.revokes?.boots, [{ node: 'node-1', boot }])
+  assert.equal(on.leader.beats.heard('node-2')?.revokes?.map(({ node, boot: of }) => ({ node, boot: of })), [{ node: 'node-1', boot }])
   on.leader.stop()
   await on.world.clock.runFor(60_000)
   assert.ok(on.hungry() >= 20)
@@ -133,6 +147,23 @@ test('a member that says it is revoked outweighs the others, and one that anothe
   moved.leader.stop()
   await moved.world.clock.runFor(60_000)
   assert.ok(moved.hungry() >= 20)
+})
+
+test('a member that was not given the key counts for nothing, nor one that was given another; keys of earlier leaders do', async () => {
+  const other = Buffer.from('another key').toString('base64url')
+  for (const [given, fed] of [[other, false], [key, true]] as const) {
+    const on = await stage(word({ key: given }))
+    for (const later of ['b', 'c']) for (const peer of peers) on.leader.beats.say(peer, { say: 'keys', keys: [{ node: 'node-1', key: Buffer.from(later).toString('base64url') }] })
+    await on.world.clock.runFor(2_000)
+    on.leader.stop()
+    await on.world.clock.runFor(90_000)
+    assert.is(on.hungry() === 0, fed, given)
+  }
+  const { key: _, ...without } = word()
+  const on = await stage(without)
+  on.leader.stop()
+  await on.world.clock.runFor(90_000)
+  assert.ok(on.hungry() > 20, 'it was given none itself')
 })
 
 test('a leader that was deposed does not have its members permit again what the next one has revoked', async () => {
@@ -143,7 +174,22 @@ test('a leader that was deposed does not have its members permit again what the 
   await on.world.clock.runFor(10_000)
   for (const peer of peers) on.leader.beats.say(peer, { say: 'revoked', term: 3, boots: [] })
   await on.world.clock.runFor(10_000)
-  assert.equal(peers.map((peer) => on.follower.beats.heard(peer)?.revokes?.boots), [boots, boots, boots])
+  assert.equal(peers.map((peer) => on.follower.beats.heard(peer)?.revokes?.map(({ node, boot: of }) => ({ node, boot: of }))), [boots, boots, boots])
+})
+
+test('what a member permits no more is forgotten when its agent begins anew, until it says so again', async () => {
+  const on = await stage()
+  on.leader.beats.say('node-2', { say: 'revoked', term: 3, boots: [{ node: 'node-1', boot }] })
+  await on.world.clock.runFor(2_000)
+  const at = on.leader.beats.heard('node-2')?.revokes?.[0]?.at
+  assert.type(at, 'number')
+  on.leader.beats.say('node-2', { say: 'revoked', term: 3, boots: [{ node: 'node-1', boot }, { node: 'node-3', boot }] })
+  await on.world.clock.runFor(2_000)
+  assert.is(on.leader.beats.heard('node-2')?.revokes?.[0]?.at, at, 'since when it was first said')
+  void on.peers[0]?.agent.stop('restart')
+  on.world.agent('node-2')
+  await on.world.clock.runFor(5_000)
+  assert.is(on.leader.beats.heard('node-2')?.revokes, undefined)
 })
 
 test('an agent that is started again, cut off, does not feed what the one before it left open', async () => {
@@ -168,6 +214,26 @@ test('started again among its members it feeds it by their word, before any lead
   on.begin()
   await on.world.clock.runFor(25_000)
   assert.equal([on.dog.state.opened, on.hungry()], [before + 1, 0])
+})
+
+test('what the agent before left open is fed and let go of also where nobody wants it any more', async () => {
+  const on = await stage()
+  const over = on.agent.agent.stop('restart')
+  await on.world.clock.runFor(5_000)
+  await over
+  on.dog.state.open = false
+  on.leader.beats.say('node-1', word({ giveUp: 'never', members: [] }))
+  on.begin()
+  for (let tries = 0; tries < 80 && on.dog.state.disarmed === 0; tries += 1) {
+    on.leader.beats.say('node-1', word({ giveUp: 'never', members: [] }))
+    const { disarm } = on.leader.beats.heard('node-1')?.watchdog ?? {}
+    if (disarm !== undefined) on.leader.beats.say('node-1', { say: 'disarm', boot, disarm })
+    await on.world.clock.runFor(500)
+  }
+  assert.equal([on.dog.state.opened, on.dog.state.disarmed], [2, 1])
+  const last = on.dog.state.fed.at(-1)
+  await on.world.clock.runFor(30_000)
+  assert.equal([on.dog.state.opened, on.dog.state.fed.at(-1)], [2, last], 'and not opened again')
 })
 
 test('an agent that ends disarms it once the leader has it on record', async () => {

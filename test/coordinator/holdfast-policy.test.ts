@@ -53,7 +53,7 @@ test('a malformed policy lists every fault with its path', () => {
     'spec.pause.reason: is empty',
     'spec.pause.by: is missing',
     'spec.selector.matchExpressions: is not a field; known are matchLabels',
-    'spec.profle: is not a field; known are priority, selector, mode, profile, nodeDownPodDeletionPolicy, onlyTerminating, provisioners, volumeAttachmentRecovery, safeDetach, release, hungAfter, evictWithin, retries, powerAfter, restAfter, restarts, bootWithin, returnPatience, cleanUp, clearPatience, powerOnFoundOff, identity, cloudShutdown, giveUp, waitForPermit, brakes, pause',
+    'spec.profle: is not a field; known are priority, selector, mode, profile, nodeDownPodDeletionPolicy, onlyTerminating, provisioners, volumeAttachmentRecovery, safeDetach, release, hungAfter, evictWithin, retries, powerAfter, restAfter, restarts, bootWithin, returnPatience, cleanUp, clearPatience, powerOnFoundOff, identity, cloudShutdown, giveUp, selfFenced, waitForPermit, brakes, pause',
   ])
 })
 
@@ -65,6 +65,8 @@ test('fields that contradict each other are faults, also beside faults of other 
   ])
   assert.equal(faults({ powerOnFoundOff: true, nodeDownPodDeletionPolicy: 'DeleteAllPods', profile: 'conservative', brakes: { stormWindow: '45s' } }), [])
   assert.equal(faults({ profile: 'fast', brakes: { stormWindow: '3s' } }), [])
+  assert.equal(faults({ selfFenced: 'accept', giveUp: 'stop' }), ['spec.selfFenced: needs giveUp: watchdog: a machine whose watchdog nobody arms is not reset by it'])
+  assert.equal(faults({ selfFenced: 'accept', giveUp: 'watchdog' }), [])
 })
 
 test('no spec at all is a fault, not a policy for every node', () => {

@@ -13,7 +13,7 @@ const hold = (because: HoldAction['because'], name = 'node-2'): HoldAction => ({
 function scraped(changes: Partial<Coordinator> = {}): string {
   const measured = measures('1.2.3')
   const coordinator = {
-    seen: seen([node({ name: 'node-1', beat: beat({ permit: 'gave up', runtime: 'ill', storage: 'reached' }) }), node({ auditedUntil: now - 60_000, record: record({ strains: ['disk'] }) })], [
+    seen: seen([node({ name: 'node-1', beat: beat({ permit: 'gave up', runtime: 'ill', storage: 'reached' }) }), node({ auditedUntil: now - 60_000, record: record({ strains: ['disk'], watchdog: { boot: 'b', state: 'armed', identity: 'i6300ESB timer', timeout: 30_000, panic: 0, machine: 'real', epoch: 1, memberships: [] } }) })], [
       incident({ phase: 'Running' }), incident({ phase: 'Final' }, { name: 'a' }), incident({ phase: 'Final', voided: [{ proof: proofRecord(), at: '', evidence: '' }] }, { name: 'b' }),
     ]),
     leads: () => 3, audited: () => ({ turn: 7, began: '1969-12-31T23:00:00Z', ended: '1969-12-31T23:01:00Z', stale: '1970-01-01T01:01:00Z', missed: [] }), beats: { linked: () => 2 }, freshAt: () => now - 4_000, holds: () => [hold('storm'), hold('storm', 'node-3'), hold('blind')], ...changes,
@@ -27,7 +27,7 @@ function scraped(changes: Partial<Coordinator> = {}): string {
 test('what a replica measures of itself, by name', () => {
   const text = scraped()
   for (const line of [
-    'holdfast_build_info{version="1.2.3"} 1', 'holdfast_leader 1', 'holdfast_agents_linked 2', 'holdfast_nodes 2', 'holdfast_watch_age_seconds 4', 'holdfast_node_permits{state="gave up"} 1', 'holdfast_node_runtimes{state="ill"} 1', 'holdfast_node_storage{state="reached"} 1', 'holdfast_node_strains{vital="disk"} 1',
+    'holdfast_build_info{version="1.2.3"} 1', 'holdfast_leader 1', 'holdfast_agents_linked 2', 'holdfast_nodes 2', 'holdfast_watch_age_seconds 4', 'holdfast_node_permits{state="gave up"} 1', 'holdfast_node_runtimes{state="ill"} 1', 'holdfast_node_storage{state="reached"} 1', 'holdfast_node_strains{vital="disk"} 1', 'holdfast_node_watchdogs{state="armed"} 1',
     'holdfast_incidents{phase="Running"} 1', 'holdfast_incidents{phase="Final"} 2', 'holdfast_holds{because="storm"} 2', 'holdfast_holds{because="blind"} 1', 'holdfast_proofs_void 1', 'holdfast_paths{state="verified"} 1', 'holdfast_paths{state="stale"} 1', 'holdfast_audit_age_seconds 3600',
     'holdfast_decision_seconds_count 1', 'holdfast_api_request_seconds_count{verb="get",answer="2xx"} 1',
   ]) assert.ok(text.split('\n').includes(line), `${line} in:\n${text}`)

@@ -22,11 +22,13 @@ const proven = () => incident({ phase: 'Running', proof: proofRecord() })
 function teller() {
   let seen: Observed = seenOf(all())
   let at = start
+  let nonces = 0
   const permits = new Map<string, string>()
   const words = new Map<string, Parameters<Beats['say']>[1]>()
   // Of the observation only what is seen is asked, and of its rows only what the core sees.
   const observation = { get seen() { return seen }, row: (name: string) => seen.nodes.get(name) } as unknown as Pick<Observation, 'seen' | 'row'> & { row(name: string): Row | undefined }
-  const beats: Pick<Beats, 'nodes' | 'heard' | 'agent' | 'permits' | 'say'> = {
+  const beats: Pick<Beats, 'nodes' | 'heard' | 'agent' | 'permits' | 'say' | 'nonce'> = {
+    nonce: () => `key ${(nonces += 1)}`,
     nodes: () => names, heard: (name) => seen.nodes.get(name)?.beat,
     agent: (name) => ({ nodeUid: '', pod: '', podUid: '', agent: '', boot, machine: '', uptime: 0, helloAt: 0, remote: '', whisperAddress: `${name}:7416`, linked: true }),
     permits: (name, _, says) => void permits.set(name, says),
@@ -118,9 +120,11 @@ test('with a watchdog a node is told of the members that stand on its record, an
   on.tell(seenOf(all()), [dogged])
   assert.equal(on.asked('node-2'), { say: 'self-stop', node: 'node-2', giveUp: 'stop', members: ['node-1:7416', 'node-3:7416', 'node-4:7416'] }, 'none are on record yet')
   on.tell(seenOf(withDog(keptDog())), [dogged])
-  assert.equal(on.asked('node-2'), { say: 'self-stop', node: 'node-2', giveUp: 'watchdog', members: ['node-1:7416', 'node-9:7416'], membership: keptDog().memberships[0] })
+  assert.equal(on.asked('node-2'), { say: 'self-stop', node: 'node-2', giveUp: 'stop', members: ['node-1:7416', 'node-9:7416'], membership: keptDog().memberships[0], key: 'key 1' })
+  const given = (name: string) => JSON.stringify(on.words.get(`${name} keys`) ?? '').includes('{"node":"node-2","key":"key 1"}')
+  assert.equal([given('node-1'), given('node-3')], [true, false], 'its members alone have its key')
   on.tell(seenOf(withDog(keptDog({ boot: 'another/1' }))), [dogged])
-  assert.is(on.asked('node-2')?.giveUp, 'stop', 'the record is of another boot')
+  assert.is(on.asked('node-2')?.membership, undefined, 'the record is of another boot')
 })
 
 test('whom this replica would name is told to the record, for as long as a watchdog is wanted', () => {

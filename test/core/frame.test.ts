@@ -56,8 +56,8 @@ const replicaWord: fc.Arbitrary<ReplicaWord> = fc.oneof(
   fc.record({ say: say('gate'), boot: text, accepted: fc.boolean(), reason: text, tolerating: fc.array(text.filter((pod) => pod.length <= 64), { maxLength: 5 }) }),
   fc.record({ say: say('refused'), reason: text }),
   fc.record({ say: say('permit'), count, leads: fc.boolean(), span: count, replicas: fc.array(address, { maxLength: mostReplicas }), says: memberSays }, { requiredKeys: ['say', 'count', 'leads', 'span', 'replicas'] }),
-  fc.record({ say: say('self-stop'), node: text, giveUp: fc.constantFrom('never' as const, 'stop' as const, 'watchdog' as const), members: fc.array(address, { maxLength: 10 }), membership: fc.record({ epoch: whole, agents: fc.array(text, { maxLength: 10 }), replicas: fc.array(text, { maxLength: 3 }) }) }, { requiredKeys: ['say', 'node', 'giveUp', 'members'] }),
-  fc.record({ say: say('revoked'), term: whole, boots: fc.array(fc.record({ node: text, boot: text }), { maxLength: 5 }) }, { requiredKeys: ['say', 'boots'] }),
+  fc.record({ say: say('self-stop'), node: text, giveUp: fc.constantFrom('never' as const, 'stop' as const), members: fc.array(address, { maxLength: 10 }), membership: fc.record({ epoch: whole, agents: fc.array(text, { maxLength: 10 }), replicas: fc.array(text, { maxLength: 3 }) }), key: text }, { requiredKeys: ['say', 'node', 'giveUp', 'members'] }),
+  fc.record({ say: say('revoked'), term: whole, boots: fc.array(fc.record({ node: text, boot: text }), { maxLength: 5 })}, { requiredKeys: ['say', 'boots'] }),
   fc.record({ say: say('disarm'), boot: text, disarm: whole }),
   fc.record({ say: say('challenge'), nonce: text }),
   fc.record({ say: say('ask'), id: whole, node: text, address: text, nonce: text }),
@@ -92,7 +92,7 @@ test('a question to a member and its answer are read as they were said, and neit
     assert.equal(readMemberQuestion(memberFrame(question)), { word: plain(question) })
     assert.ok('unknown' in readWhisper(memberFrame(question)))
   }))
-  fc.assert(fc.property(fc.record({ nonce: text, says: memberSays }), (answer) => {
+  fc.assert(fc.property(fc.record({ nonce: text, says: memberSays, seals: fc.array(text, { maxLength: 3 }) }, { requiredKeys: ['nonce', 'says'] }), (answer) => {
     assert.equal(readMemberAnswer(memberFrame(answer)), { word: plain(answer) })
     assert.ok('unknown' in readWhisperAnswer(memberFrame(answer)))
   }))

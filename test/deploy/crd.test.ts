@@ -23,9 +23,9 @@ const recordSpec = schemaOf(nodeRecord, 'spec')
 
 /** The two rules of HoldfastPolicy that look at more than one field, said a second time. */
 function agrees(value: Value): boolean {
-  const { profile = 'balanced', powerOnFoundOff = false, nodeDownPodDeletionPolicy = 'DoNothing', brakes } = Object(value)
+  const { profile = 'balanced', powerOnFoundOff = false, nodeDownPodDeletionPolicy = 'DoNothing', selfFenced = 'refuse', giveUp = 'never', brakes } = Object(value)
   const least = { fast: 3_000, balanced: 8_000, conservative: 45_000 }[String(profile)] ?? 0
-  return (powerOnFoundOff === false || nodeDownPodDeletionPolicy !== 'DoNothing') && Number.parseInt(brakes?.stormWindow ?? '60000ms', 10) >= least
+  return (selfFenced === 'refuse' || giveUp === 'watchdog') && (powerOnFoundOff === false || nodeDownPodDeletionPolicy !== 'DoNothing') && Number.parseInt(brakes?.stormWindow ?? '60000ms', 10) >= least
 }
 
 const policy = (spec: unknown) => ({ metadata: { name: 'usual' }, spec })
@@ -110,13 +110,13 @@ function inVain(schema: Property, base: Value, read: (value: Value) => unknown):
 const sample = (schema: Property): Value => must(fc.sample(valueOf(schema, true), { numRuns: 1, seed: 7 })[0])
 
 test('no field of a policy is there in vain: each one, changed, changes what is read', () => {
-  const base = { ...Object(sample(policySpec)), nodeDownPodDeletionPolicy: 'DeleteAllPods', brakes: { ...Object(sample(policySpec)).brakes, stormWindow: '1h' } }
+  const base = { ...Object(sample(policySpec)), nodeDownPodDeletionPolicy: 'DeleteAllPods', giveUp: 'watchdog', brakes: { ...Object(sample(policySpec)).brakes, stormWindow: '1h' } }
   assert.ok(readPolicy(policy(base)).ok)
   assert.equal(inVain(policySpec, base, (spec) => readPolicy(policy(spec))), [])
 })
 
 test('no field of a NodeFence is there in vain', () => {
-  const spec: Value = { ...Object(sample(fenceSpec)), policy: { ...Object(sample(fenceSpec)).policy, nodeDownPodDeletionPolicy: 'DeleteAllPods' } }
+  const spec: Value = { ...Object(sample(fenceSpec)), policy: { ...Object(sample(fenceSpec)).policy, nodeDownPodDeletionPolicy: 'DeleteAllPods', giveUp: 'watchdog' } }
   const status = sample(fenceStatus)
   assert.ok(readIncident(fence(spec, status)).ok)
   assert.equal(inVain(fenceSpec, spec, (other) => readIncident(fence(other, status))), [])

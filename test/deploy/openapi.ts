@@ -81,7 +81,7 @@ export function* variants(property: Property, value: Value, path = ''): Generato
     for (const [name, inner] of Object.entries(value)) {
       for (const [at, other] of variants(must(property.properties?.[name]), inner, `${path}.${name}`)) yield [at, { ...value, [name]: other }]
     }
-  } else {
+  } else if (property.enum?.length !== 1) { // of a single word there is no other
     const other = fc.sample(valueOf(property).filter((one) => JSON.stringify(one) !== JSON.stringify(value)), { numRuns: 1, seed: 1 })[0]
     if (other !== undefined) yield [path, other]
   }

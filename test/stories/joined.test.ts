@@ -3,8 +3,6 @@
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
 import type { KubeObject } from '../../coordinator/api.ts'
-import { customResourceDefinitions } from '../../deploy/crd.ts'
-import { settled } from '../../sim/stage.ts'
 import { workImage, volume } from '../../sim/world/objects.ts'
 import { usualWorld } from '../../sim/world/settings.ts'
 import { ended, findings, ourTaints, peace, programs, theIncident, workload, type Play } from './play.ts'
@@ -84,32 +82,6 @@ test('the leader is killed once both are proven: the next one frees by both', as
   on.world.thaw(on.victim)
   await ended(on, 400_000)
   assert.equal([findings(on), await ourTaints(on)], [[], []])
-})
-
-/** As of a cluster whose kinds nobody has applied anew. */
-async function withoutJoined(on: Play): Promise<void> {
-  const definition = structuredClone(customResourceDefinitions().find(({ metadata }) => metadata.name.startsWith('nodefences'))) as unknown as { metadata: { name: string }; spec: { versions: { schema: { openAPIV3Schema: Schema } }[] } } // what a person applies
-  const proof = definition.spec.versions[0]?.schema.openAPIV3Schema.properties?.['status']?.properties?.['proof']?.properties
-  assert.ok(proof?.['joined'] !== undefined && delete proof['joined'])
-  const patched = await settled(on.world, on.world.api.patch(`/apis/apiextensions.k8s.io/v1/customresourcedefinitions/${definition.metadata.name}`, 'merge', { spec: definition.spec }))
-  assert.ok(patched.ok)
-}
-
-interface Schema {
-  readonly properties?: Record<string, Schema>
-}
-
-test('kinds that cannot join them: what is out of its reach goes, the rest waits for the power, and nothing is proven again and again', async () => {
-  const on = await scene(1)
-  await withoutJoined(on)
-  on.world.freeze(on.victim)
-  await on.until('what is out of reach runs elsewhere', () => runsElsewhere(on, 'near'), 60_000)
-  await on.run(240_000)
-  const proven = ((await theIncident(on))?.status.timeline ?? []).filter(({ what }) => what === 'proven')
-  assert.equal([await parts(on), proven.length], [['isolated', undefined], 2])
-  on.world.thaw(on.victim)
-  const incident = await ended(on, 400_000)
-  assert.equal([incident.status.outcome, findings(on), await ourTaints(on)], ['Recovered', [], []])
 })
 
 test.run()

@@ -102,6 +102,7 @@ export const truths: Readonly<Record<string, Truth>> = {
   partial: ({ fence }) => (['isolated', 'safe-detach'].includes(fence?.status?.proof?.kind ?? '') ? undefined : 'its proof is of the whole machine, or it has none'),
   permit: ({ fence }) => (fence?.spec.policy.waitForPermit === true && fence.status?.proof?.kind === 'off' ? undefined : 'its policy waits for no permit, or nothing is proven'),
   evicting: evicts, 'disruption-budget': evicts,
+  'self-fencing': ({ fence }) => (fence?.spec.policy.selfFenced === 'accept' ? undefined : 'its policy does not accept what a watchdog proves'),
   exclude: annotated, maintenance: annotated, 'kept-off': annotated,
   remediator: ({ node, detail }, sight) => (sight.node(node)?.spec?.taints?.some(({ key }) => detail.includes(key)) === true ? undefined : `no other remediator's mark is on ${node}`),
   'repeat-limit': ({ node, detail }, sight) => {

@@ -17,7 +17,7 @@ export interface Fence extends KubeObject {
     readonly boot: string
     readonly abort?: boolean
     readonly acknowledge?: object
-    readonly policy: { readonly mode?: string; readonly nodeDownPodDeletionPolicy?: string; readonly onlyTerminating?: boolean; readonly volumeAttachmentRecovery?: string; readonly pause?: object; readonly restAfter?: string; readonly powerAfter?: string; readonly restarts?: number; readonly waitForPermit?: boolean; readonly evictWithin?: string; readonly bootWithin?: string }
+    readonly policy: { readonly mode?: string; readonly nodeDownPodDeletionPolicy?: string; readonly onlyTerminating?: boolean; readonly volumeAttachmentRecovery?: string; readonly pause?: object; readonly restAfter?: string; readonly powerAfter?: string; readonly restarts?: number; readonly waitForPermit?: boolean; readonly selfFenced?: string; readonly evictWithin?: string; readonly bootWithin?: string }
   }
   readonly status?: {
     readonly phase?: string

@@ -66,6 +66,7 @@ const sentences: readonly (readonly [string, string])[] = [
   ['permit', 'proven off 3.0 s ago'],
   ['evicting', '1 pods are going in good order before VICTIM is ordered off: work/db-0'],
   ['disruption-budget', '1 pods may not go yet: work/db-0'],
+  ['self-fencing', 'its watchdog (i6300ESB timer, 30.0 s) must have reset it in 40.0 s'],
   ['partial', 'proven of the volumes of disk.example alone'],
   ['exclude', 'holdfast.dev/exclude stands on VICTIM'],
   ['maintenance', 'holdfast.dev/maintenance stands on VICTIM'],
