@@ -4,6 +4,7 @@ import { outOfServiceKey, quarantineKey } from '../core/clear.ts'
 import { isKubeletsWord, sameBoot, type NodeRecord } from '../core/model.ts'
 import { policyOf, type Policy } from '../core/policy.ts'
 import { machineKey } from '../core/proof.ts'
+import { distrusted } from '../core/watchdog.ts'
 import type { KeptNode } from '../coordinator/kubernetes.ts'
 import type { Cluster, DaemonSet, Part } from './cluster.ts'
 import { agoOf, auditAge } from './audit-age.ts'
@@ -37,7 +38,7 @@ export function check(cluster: Cluster, moves: boolean, wall: number): readonly 
     { name: 'kubernetes', checks: [apiAnswers(cluster), versionKnown(cluster), kindsInstalled(cluster)] },
     { name: 'coordinator', checks: [leads(cluster, moves), notPaused(cluster)] },
     { name: 'policies', checks: [policiesValid(cluster), nodesSelected(cluster), policiesAct(cluster)] },
-    { name: 'agents', checks: [agentsRun(cluster), agentsHeard(cluster), gatesAsked(cluster)] },
+    { name: 'agents', checks: [agentsRun(cluster), agentsHeard(cluster), gatesAsked(cluster), watchdogsArmed(cluster)] },
     { name: 'fence paths', checks: [pathsValid(cluster), pathsConfigured(cluster), pathsVerified(cluster), auditsCurrent(cluster, wall), identityProven(cluster), portsHeard(cluster)] },
     { name: 'taints', checks: [taintsOwned(cluster)] },
     { name: 'incidents', checks: [fencesReadable(cluster)] },
@@ -191,6 +192,20 @@ function gatesAsked(cluster: Cluster): Checked {
   return claim('gates-asked', 'every container runtime asks the gate of its node, where one is wanted', [cluster.nodes, cluster.records], () => {
     const absent = recorded(cluster).filter(({ record }) => record?.gate === 'absent').map(({ name }) => name)
     return absent.length === 0 ? undefined : `not on ${few(absent)}: taints alone hold pods there`
+  }, 'warning')
+}
+
+function watchdogsArmed(cluster: Cluster): Checked {
+  const { nodes, records, policies } = cluster
+  return claim('watchdogs-armed', 'every watchdog that a policy asks for is armed, and proves what the policy accepts', [nodes, records, policies], () => {
+    const lacking = recorded(cluster).flatMap(({ name, node, record }) => {
+      const chosen = chosenOf(node, inForce(cluster))
+      if (!('policy' in chosen) || chosen.policy.giveUp !== 'watchdog' || record === undefined) return []
+      if (record.watchdog?.state !== 'armed') return [`${name} (it is not armed)`]
+      const why = chosen.policy.selfFenced === 'accept' ? distrusted(record.watchdog) : undefined
+      return why === undefined ? [] : [`${name} (${why})`]
+    })
+    return lacking.length === 0 ? undefined : `not of ${few(lacking)}`
   }, 'warning')
 }
 

@@ -150,6 +150,19 @@ test('a node whose runtime does not ask the gate is named; where none is wanted,
   for (const gate of ['asks', 'off'] as const) assert.is(one('gates-asked', cluster({ records: records('node-1', { gate }) }))?.result, 'success')
 })
 
+const lacking = (giveUp: 'stop' | 'watchdog', selfFenced: 'refuse' | 'accept', changes: object) => one('watchdogs-armed', cluster({
+  policies: part([{ name: 'all', policy: { ...policy, giveUp, selfFenced }, faults: '' }]), records: records('node-1', changes),
+}))?.error
+
+test('a watchdog that a policy asks for and that is not armed is named, or one that proves nothing where the policy accepts its proof', () => {
+  const watchdog = { boot: 'boot-1/100', state: 'armed', identity: 'i6300ESB timer', timeout: 30_000, panic: 0, machine: 'real', epoch: 1, memberships: [] } as const
+  assert.match(lacking('watchdog', 'refuse', {}) ?? '', /^not of node-1 \(it is not armed\)/)
+  assert.match(lacking('watchdog', 'refuse', { watchdog: { ...watchdog, state: 'unarmed' } }) ?? '', /node-1 \(it is not armed\)/)
+  assert.not.match(lacking('watchdog', 'refuse', { watchdog: { ...watchdog, machine: 'virtual' } }) ?? '', /node-1 /)
+  assert.match(lacking('watchdog', 'accept', { watchdog: { ...watchdog, machine: 'virtual' } }) ?? '', /node-1 \(it is a virtual machine/)
+  assert.is(lacking('stop', 'refuse', {}), undefined)
+})
+
 test('a taint of ours without an open incident is an orphan, with one it is not', () => {
   const marked = part([kept('node-1'), kept('node-2', { taints: [{ key: quarantineKey, effect: 'NoSchedule' }, { key: outOfServiceKey, effect: 'NoSchedule' }] })])
   assert.is(one('taints-owned', cluster({ nodes: marked }))?.error, `node-2 bears ${quarantineKey}, node-2 bears ${outOfServiceKey}`)
