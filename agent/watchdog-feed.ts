@@ -114,7 +114,7 @@ export function keepWatchdog({ host, mayFeed, epoch, say, changed }: WatchdogOpt
     lookAt = clock.now() + lookAgainAfter
     const [seen, panic, cpu] = await Promise.all([host.watchdog.look().catch(() => undefined), host.read('panic'), host.read('cpuinfo')])
     looking = false
-    const of = { identity: '', timeout: 0, ...seen, panic: panicIn(panic) ?? 0, machine: machineKind(cpu) }
+    const of = { identity: seen?.identity ?? '', timeout: seen?.timeout ?? 0, panic: panicIn(panic) ?? 0, machine: machineKind(cpu) }
     const fault = seen === undefined ? 'the kernel tells of no watchdog' : unfit(seen)
     // What was asked took its time, and to open it is to feed it.
     const opened = fault !== undefined ? { failed: fault } : stopping.signal.aborted || !wanted || !mayFeed() ? undefined : host.watchdog.open()

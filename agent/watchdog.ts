@@ -1,7 +1,7 @@
 // The watchdog of this machine, by files alone: what it is stands below /sys; opening the device arms it, each word written to it feeds it, and
 // a `V` before the close disarms it. Its time-out is its driver's: to set it takes an ioctl, which Node cannot make
 // (docs/decisions/0018-self-fence.md).
-import { closeSync, openSync, writeSync } from 'node:fs'
+import { closeSync, constants, fstatSync, openSync, readFileSync, writeSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
 import { basename, join } from 'node:path'
 import type { WatchdogSeen } from '../core/watchdog.ts'
@@ -21,22 +21,40 @@ export interface WatchdogHandle {
 }
 
 /** `device`: /dev/watchdog0, or /dev/watchdog, which is the same one. */
-export function machineWatchdog(device: string, sys: string): WatchdogDevice {
+export function machineWatchdog(device: string, sys: string, isDevice = (file: number): boolean => fstatSync(file).isCharacterDevice()): WatchdogDevice {
   const name = basename(device)
   const folder = join(sys, 'class', 'watchdog', /\d$/.test(name) ? name : `${name}0`)
   return {
     async look() {
-      const [identity, timeout] = await Promise.all(['identity', 'timeout'].map((file) => readFile(join(folder, file), 'utf8').catch(() => '')))
-      const seconds = Number((timeout ?? '').trim())
-      return (identity ?? '').trim() === '' || !Number.isInteger(seconds) || seconds <= 0 ? undefined : { identity: (identity ?? '').trim().slice(0, 64), timeout: seconds * 1_000 }
+      const [identity = '', timeout, nowayout] = await Promise.all(['identity', 'timeout', 'nowayout'].map(async (file) => (await readFile(join(folder, file), 'utf8').catch(() => '')).trim()))
+      const seconds = Number(timeout)
+      if (identity === '' || !Number.isInteger(seconds) || seconds <= 0) return undefined
+      return { identity: identity.slice(0, 64), timeout: seconds * 1_000, ...(nowayout === '1' ? { nowayout: true } : {}) }
     },
     open() {
       try {
-        return handleOf(openSync(device, 'w'))
+        // Never made: a container has no device that it was not given, and a file in its place would be fed, and reset nothing.
+        const file = openSync(device, constants.O_WRONLY)
+        if (!isDevice(file)) {
+          closeSync(file)
+          return { failed: 'it is no device' }
+        }
+        const handle = handleOf(file)
+        if (stateIn(folder) === 'active') return handle
+        handle.disarm()
+        return { failed: 'the kernel does not say that it counts' }
       } catch (error) {
         return { failed: faultOf(error) }
       }
     },
+  }
+}
+
+function stateIn(folder: string): string {
+  try {
+    return readFileSync(join(folder, 'state'), 'utf8').trim()
+  } catch {
+    return '' // it does not tell
   }
 }
 

@@ -2,6 +2,7 @@
 // the leader alone and only when a fact changes; it is all spec, so that one write carries it whole.
 import * as v from 'valibot'
 import type { Drill, GateKept, NodeRecord, PathAudit } from '../core/model.ts'
+import { mostPanic } from '../core/frame.ts'
 import type { Strain } from '../core/vitals.ts'
 import type { Membership, WatchdogKept } from '../core/watchdog.ts'
 import type { KubeObject } from './api.ts'
@@ -45,7 +46,7 @@ export const watchdogField = (says: string) => v.pipe(
     state: word('Whether it resets the machine once nobody feeds it.', { armed: 'it does', unarmed: 'it does not' } satisfies Record<WatchdogKept['state'], string>),
     identity: text('What the kernel calls it.', 64, 0),
     timeout: whole('Its time-out, in milliseconds.', 0, 86_400_000),
-    panic: whole('What kernel.panic is there: the seconds after which a kernel that panics reboots.', -1_000_000_000, 1_000_000_000),
+    panic: whole('What kernel.panic is there: the seconds after which a kernel that panics reboots.', -mostPanic, mostPanic),
     machine: word('Whether the machine may be made to stand still, its watchdog with it.', {
       real: 'no', virtual: 'yes', unknown: 'nobody can tell',
     } satisfies Record<WatchdogKept['machine'], string>),

@@ -353,6 +353,11 @@ function names(fields: Fields, name: string, most: number): readonly string[] {
   return list(fields, name, most).map((one) => (typeof one === 'string' && one.length <= 256 ? one : wrong(fields, name, 'names', '')))
 }
 
+/** What cannot be put on record as it was said would be written anew for ever. */
+export const mostPanic = 1_000_000_000
+/** The next number is one more, and must fit too. */
+const mostEpoch = 2 ** 50
+
 const watchdogStates = ['armed', 'unarmed'] as const
 const machineKinds = ['real', 'virtual', 'unknown'] as const
 
@@ -360,8 +365,8 @@ function watchdogWord(fields: Fields): WatchdogWord {
   const panic = fields.of['panic']
   return {
     say: 'watchdog', state: oneOf(fields, 'state', watchdogStates), identity: text(fields, 'identity', 64), timeout: whole(fields, 'timeout', 86_400_000),
-    panic: typeof panic === 'number' && Number.isInteger(panic) ? panic : wrong(fields, 'panic', 'a whole number', 0), machine: oneOf(fields, 'machine', machineKinds),
-    epoch: whole(fields, 'epoch'), ...maybeText(fields, 'why'), ...maybeWhole(fields, 'disarm'),
+    panic: typeof panic === 'number' && Number.isInteger(panic) && Math.abs(panic) <= mostPanic ? panic : wrong(fields, 'panic', `a whole number of at most ${mostPanic}`, 0), machine: oneOf(fields, 'machine', machineKinds),
+    epoch: whole(fields, 'epoch', mostEpoch), ...maybeText(fields, 'why'), ...maybeWhole(fields, 'disarm'),
   }
 }
 

@@ -8,10 +8,12 @@ import { gaveUpWithin } from './self-stop.ts'
 export interface WatchdogSeen {
   readonly identity: string
   readonly timeout: Ms
+  /** Once armed its driver never lets it be disarmed. */
+  readonly nowayout?: boolean
 }
 
 /** As its agent announces it. */
-export interface Watchdog extends WatchdogSeen {
+export interface Watchdog extends Omit<WatchdogSeen, 'nowayout'> {
   readonly state: 'armed' | 'unarmed'
   /** Seconds after which a kernel that panics reboots (kernel.panic); 0: it stays. */
   readonly panic: number
@@ -48,7 +50,9 @@ export const shortest: Ms = 10_000
 export const longest: Ms = 600_000
 
 /** Why it is left alone. Undefined: it may be armed. */
-export function unfit({ timeout }: WatchdogSeen): string | undefined {
+export function unfit({ timeout, nowayout }: WatchdogSeen): string | undefined {
+  // An agent that ends, or a policy that changes, would have its machine reset though all is well.
+  if (nowayout === true) return 'its driver does not let it be disarmed (nowayout)'
   if (timeout < shortest) return `its time-out is ${timeout / 1_000} s, and less than ${shortest / 1_000} s is shorter than a busy machine may stand still`
   return timeout > longest ? `its time-out is ${timeout / 1_000} s, and the most is ${longest / 1_000} s` : undefined
 }
@@ -103,7 +107,8 @@ export function watchdogKept({ record, members }: { readonly record?: NodeRecord
   // Of what was confirmed everything earlier is over.
   const list = known.some((one) => one.epoch === epoch) ? known.filter((one) => one.epoch >= epoch) : known
   const last = list.at(-1)
-  if (members === undefined) return { ...kept, memberships: kept.state === 'armed' ? list : [] }
+  // Also where nobody is wanted now, or a replica that has just begun to lead does not know yet: no number is given out twice in a boot.
+  if (members === undefined) return { ...kept, memberships: list }
   if ((last !== undefined && sameNames(last, members)) || list.length >= mostMemberships) return { ...kept, memberships: list }
   return { ...kept, memberships: [...list, { epoch: Math.max(last?.epoch ?? 0, epoch) + 1, agents: members.agents, replicas: members.replicas }] }
 }

@@ -1,5 +1,5 @@
 // Files as the kernel has them. Nothing here opens a device.
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { suite } from 'uvu'
@@ -23,6 +23,8 @@ test('what the kernel says of it, under either of its names', () => within(async
   writeFileSync(join(sysfs, 'identity'), 'i6300ESB timer\n')
   writeFileSync(join(sysfs, 'timeout'), '30\n')
   for (const name of ['watchdog', 'watchdog0']) assert.equal(await machineWatchdog(join(folder, name), join(folder, 'sys')).look(), { identity: 'i6300ESB timer', timeout: 30_000 })
+  writeFileSync(join(sysfs, 'nowayout'), '1\n')
+  assert.is((await machineWatchdog(join(folder, 'watchdog0'), join(folder, 'sys')).look())?.nowayout, true)
   assert.is(await machineWatchdog(join(folder, 'watchdog1'), join(folder, 'sys')).look(), undefined)
   for (const timeout of ['', '0', '-3', 'soon']) {
     writeFileSync(join(sysfs, 'timeout'), `${timeout}\n`)
@@ -30,14 +32,34 @@ test('what the kernel says of it, under either of its names', () => within(async
   }
 }))
 
-test('each word feeds it, and the last one before it is closed disarms it', () => within(async (folder) => {
+test('each word feeds it, and the last one before it is closed disarms it', () => within(async (folder, sysfs) => {
   const device = join(folder, 'watchdog0')
   writeFileSync(device, '')
-  const opened = machineWatchdog(device, folder).open()
+  writeFileSync(join(sysfs, 'state'), 'active\n')
+  const opened = machineWatchdog(device, join(folder, 'sys'), () => true).open()
   if ('failed' in opened) return assert.unreachable(opened.failed)
   assert.equal([opened.feed(), opened.feed(), readFileSync(device, 'utf8')], [undefined, undefined, '..'])
   assert.equal([opened.disarm(), readFileSync(device, 'utf8')], [undefined, '..V'])
   assert.is(opened.feed(), 'EBADF')
+}))
+
+test('a file in the place of the device is none, and none is made where there is nothing', () => within(async (folder, sysfs) => {
+  const device = join(folder, 'watchdog0')
+  writeFileSync(join(sysfs, 'state'), 'active\n')
+  assert.equal([machineWatchdog(device, join(folder, 'sys')).open(), existsSync(device)], [{ failed: 'ENOENT' }, false])
+  writeFileSync(device, '')
+  assert.equal([machineWatchdog(device, join(folder, 'sys')).open(), readFileSync(device, 'utf8')], [{ failed: 'it is no device' }, ''])
+}))
+
+test('one of which the kernel does not say that it counts is let go of, and is not armed', () => within(async (folder, sysfs) => {
+  const of = () => machineWatchdog('/dev/null', join(folder, 'sys')).open()
+  mkdirSync(join(folder, 'sys', 'class', 'watchdog', 'null0'))
+  const state = join(folder, 'sys', 'class', 'watchdog', 'null0', 'state')
+  assert.equal(of(), { failed: 'the kernel does not say that it counts' })
+  writeFileSync(state, 'inactive\n')
+  assert.equal(of(), { failed: 'the kernel does not say that it counts' })
+  writeFileSync(state, 'active\n')
+  assert.not.ok('failed' in of(), sysfs)
 }))
 
 test('one that cannot be opened says why', () => within(async (folder) => {

@@ -3,7 +3,7 @@ import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
 import type { AgentWord, CleanReport, PeerWord, ReplicaWord } from '../../core/beat.ts'
 import {
-  checkFrames, frameLimit, frameOf, framesOf, memberFrame, mostLeftovers, mostPods, mostReplicas, podsAFrame, readAgentWord, readFirstWord, readMemberAnswer, readMemberQuestion, readPeerWord, readReplicaWord,
+  checkFrames, frameLimit, frameOf, framesOf, memberFrame, mostLeftovers, mostPanic, mostPods, mostReplicas, podsAFrame, readAgentWord, readFirstWord, readMemberAnswer, readMemberQuestion, readPeerWord, readReplicaWord,
   readWhisper, readWhisperAnswer, whisperOf,
 } from '../../core/frame.ts'
 
@@ -44,7 +44,7 @@ const agentWord: fc.Arbitrary<AgentWord> = fc.oneof(
     pressure: fc.record({ cpu: fc.nat(100), memory: fc.nat(100), io: fc.nat(100) }), vitals,
   }, { requiredKeys: ['say', 'count', 'kubelet'] }),
   fc.record({ say: say('clean'), report }),
-  fc.record({ say: say('watchdog'), state: fc.constantFrom('armed' as const, 'unarmed' as const), identity: text, timeout: fc.nat(86_400_000), panic: fc.integer(), machine: fc.constantFrom('real' as const, 'virtual' as const, 'unknown' as const), epoch: whole, why: text, disarm: whole }, { requiredKeys: ['say', 'state', 'identity', 'timeout', 'panic', 'machine', 'epoch'] }),
+  fc.record({ say: say('watchdog'), state: fc.constantFrom('armed' as const, 'unarmed' as const), identity: text, timeout: fc.nat(86_400_000), panic: fc.integer({ min: -mostPanic, max: mostPanic }), machine: fc.constantFrom('real' as const, 'virtual' as const, 'unknown' as const), epoch: whole, why: text, disarm: whole }, { requiredKeys: ['say', 'state', 'identity', 'timeout', 'panic', 'machine', 'epoch'] }),
   fc.record({ say: say('revokes'), boots: fc.array(fc.record({ node: text, boot: text }), { maxLength: 5 }) }),
   fc.record({ say: say('goodbye'), why: fc.constantFrom('restart' as const, 'reboot' as const, 'shutdown' as const) }),
   fc.tuple(fc.record({ say: say('answer'), nonce: text, boot: text }), seal).map(([word, more]) => ({ ...word, ...more })),
@@ -118,6 +118,13 @@ function vitalsIn(frame: Uint8Array): unknown {
   const read = readAgentWord(frame)
   return 'word' in read && read.word.say === 'beat' ? read.word.vitals : undefined
 }
+
+const watchdogOf = (changes: object) => readAgentWord(json({ say: 'watchdog', state: 'armed', identity: 'i', timeout: 30_000, panic: 0, machine: 'real', epoch: 1, ...changes }))
+
+test('what an agent says of its watchdog that no record takes is garbage', () => {
+  assert.ok('word' in watchdogOf({}))
+  for (const changes of [{ panic: 1e300 }, { panic: 2_000_000_000 }, { panic: -2_000_000_000 }, { panic: 0.5 }, { epoch: Number.MAX_SAFE_INTEGER }, { timeout: 1e12 }]) assert.ok('garbage' in watchdogOf(changes), JSON.stringify(changes))
+})
 
 test('vitals are a byte each: rounded, cut at what a byte can tell, and no less told by a neighbour that knows none', () => {
   const full = frameOf({ say: 'beat', count: 7, kubelet: 'ok', vitals: { disk: 40.4, inodes: 100, memory: -3, temperature: 71.5, load: 400 } })

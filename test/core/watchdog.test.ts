@@ -32,6 +32,7 @@ test('of which watchdogs nothing is certain', () => {
 
 test('which may be armed at all', () => {
   assert.equal([10_000, 600_000].map((timeout) => unfit({ identity: '', timeout })), [undefined, undefined])
+  assert.match(unfit({ identity: '', timeout: 30_000, nowayout: true }) ?? '', /nowayout/)
   assert.ok([9_999, 600_001].every((timeout) => unfit({ identity: '', timeout }) !== undefined))
 })
 
@@ -77,7 +78,8 @@ test('what is to stand on record', () => {
     ['a record that somebody has deleted: no number is given out twice', undefined, members, hears({ ...armed, epoch: 7 }), kept({ epoch: 7, memberships: [membership(['a', 'b'], ['r'], 8)] })],
     ['the next boot', kept({ boot: newBoot }), members, hears({ ...armed, epoch: 0, state: 'unarmed' }), kept({ state: 'unarmed', epoch: 0 })],
     ['nobody wants it any more, and it is armed still', kept(), undefined, hears(armed), kept()],
-    ['nobody wants it any more', kept(), undefined, hears({ ...armed, state: 'unarmed' }), kept({ state: 'unarmed', memberships: [] })],
+    ['nobody wants it any more: its numbers stay given out', kept(), undefined, hears({ ...armed, state: 'unarmed' }), kept({ state: 'unarmed' })],
+    ['a replica that has just begun to lead, and names nobody yet', kept({ state: 'unarmed', epoch: 0 }), undefined, hears(), kept({ state: 'unarmed', epoch: 0 })],
   ]
   for (const [what, before, wanted, said, after] of cases) assert.equal(watchdogKept({ record: record(before === undefined ? {} : { watchdog: before }), members: wanted }, said), after, what)
 })
