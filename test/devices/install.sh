@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Installs what the tier of real devices needs on Debian 12 (amd64, root): packages by apt, and outside the work tree a
-# kernel with the smallest system that can beat, the independent servers by pip, and Network UPS Tools.
+# Installs what the tier of real devices needs on Debian 12 (amd64, root): packages by apt, and outside the work tree two
+# kernels with the smallest system that can beat, the independent servers by pip, and Network UPS Tools.
 #
 #   install.sh [all]      all: what the long tests need too
 #
@@ -31,7 +31,8 @@ main() {
   exec 9>"$root/.lock"
   flock 9
   install_packages
-  part kernel "$(kernel_package)" build_kernel
+  part kernel "$(kernel_package kernel cloud-amd64)" build_kernel
+  part watchdog "$(kernel_package watchdog amd64)" build_watchdog
   part initrd "$(cat "$here/guest/init" "$0" | sha256sum | cut -d' ' -f1)" build_initrd
   part nut "${nut_packages[*]}" unpack_nut
   part redfish "${redfish_packages[*]}" make_venv "${redfish_packages[@]}"
@@ -77,11 +78,21 @@ part() {
 
 # The name holds the version; where apt's lists are gone, what was built last will do.
 kernel_package() {
-  apt-cache depends linux-image-cloud-amd64 2>/dev/null | sed -n 's/^ *Depends: \(linux-image-6[^ ]*\)$/\1/p' | head -n 1 | grep . || cat "$root/kernel/.of" 2>/dev/null || echo none
+  apt-cache depends "linux-image-$2" 2>/dev/null | sed -n 's/^ *Depends: \(linux-image-6[^ ]*\)$/\1/p' | head -n 1 | grep . || cat "$root/$1/.of" 2>/dev/null || echo none
+}
+
+# The other kernel has no driver for a watchdog that is hardware.
+build_watchdog() {
+  quietly fetch "$(kernel_package watchdog amd64)"
+  dpkg-deb --fsys-tarfile ./*.deb | tar -x --wildcards './boot/vmlinuz-*' '*/drivers/watchdog/watchdog.ko' '*/drivers/watchdog/i6300esb.ko' '*/e1000/e1000.ko'
+  mv boot/vmlinuz-* vmlinuz
+  mkdir modules
+  find lib -name '*.ko' -exec mv {} modules/ ';'
+  rm -rf boot lib ./*.deb
 }
 
 build_kernel() {
-  quietly fetch "$(kernel_package)"
+  quietly fetch "$(kernel_package kernel cloud-amd64)"
   dpkg-deb --fsys-tarfile ./*.deb | tar -x --wildcards './boot/vmlinuz-*'
   mv boot/vmlinuz-* vmlinuz
   rm -rf boot ./*.deb

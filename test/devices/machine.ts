@@ -15,7 +15,7 @@ export interface Machine {
   readonly feed: Feed
   readonly boots: readonly string[]
   /** The first beat of a boot that was not there before this call, or of the one that runs. */
-  beats(): Promise<string>
+  beats(within?: number): Promise<string>
   /** How it stands by its process and its beats: `hung` has power and has not beaten for so long. */
   state(silence: number): 'off' | 'starting' | 'beating' | 'hung'
   /** What its process said last, for whoever looks for a fault of the test. */
@@ -36,9 +36,17 @@ export interface Feed {
   switchTo(on: boolean): Promise<void>
 }
 
+/** What the machine is, where it is more than one that can beat. */
+export interface Guest {
+  readonly kernel: string
+  readonly initrd: string
+  readonly memory: string
+  readonly devices: readonly string[]
+}
+
 const beatEvery = 200
 
-export async function startMachine(rack: Rack, name: string, { feeds = 1, on = true } = {}): Promise<Machine> {
+export async function startMachine(rack: Rack, name: string, { feeds = 1, on = true, guest = smallest() }: { readonly feeds?: number; readonly on?: boolean; readonly guest?: Guest } = {}): Promise<Machine> {
   const uuid = randomUUID()
   const states = Array.from({ length: feeds }, () => on)
   const heard: { readonly boot: string; readonly machine: string }[] = []
@@ -63,7 +71,7 @@ export async function startMachine(rack: Rack, name: string, { feeds = 1, on = t
     const power = states.some((state) => state)
     if (power && (running === undefined || running.end() !== undefined)) {
       startedAt = performance.now()
-      running = await rack.start(name, qemu(uuid, beatsAt.path, shell.path))
+      running = await rack.start(name, qemu(uuid, beatsAt.path, shell.path, guest))
     } else if (!power && running !== undefined) {
       await running.crash()
     }
@@ -87,12 +95,12 @@ export async function startMachine(rack: Rack, name: string, { feeds = 1, on = t
     },
     lastWords: () => running?.lastWords() ?? '',
     tell: (command) => shell.say(`${command}\n`),
-    async beats() {
+    async beats(within) {
       const before = heard.length
       await until(`a beat of ${name}`, () => {
         if (!runs()) throw new Error(`${name} does not run: ${running?.end() ?? 'it has no power'}\n${running?.lastWords() ?? ''}`)
         return heard.length > before
-      })
+      }, within)
       const last = heard.at(-1)
       assert.is(last?.machine, uuid)
       return last?.boot ?? ''
@@ -132,10 +140,14 @@ export function loose(): Feed {
   }
 }
 
-function qemu(uuid: string, beats: string, shell: string): readonly string[] {
+function smallest(): Guest {
+  return { kernel: join(installed('kernel'), 'vmlinuz'), initrd: join(installed('initrd'), 'initrd.gz'), memory: '128', devices: [] }
+}
+
+function qemu(uuid: string, beats: string, shell: string, { kernel, initrd, memory, devices }: Guest): readonly string[] {
   return [
-    'qemu-system-x86_64', '-accel', 'tcg', '-m', '128', '-smp', '1', '-uuid', uuid, '-display', 'none', '-nodefaults', '-no-user-config',
-    '-kernel', join(installed('kernel'), 'vmlinuz'), '-initrd', join(installed('initrd'), 'initrd.gz'), '-append', 'console=ttyS0 quiet panic=0',
+    'qemu-system-x86_64', '-accel', 'tcg', '-m', memory, '-smp', '1', '-uuid', uuid, '-display', 'none', '-nodefaults', '-no-user-config',
+    '-kernel', kernel, '-initrd', initrd, '-append', 'console=ttyS0 quiet panic=0', ...devices,
     '-chardev', `socket,id=beats,path=${beats}`, '-serial', 'chardev:beats', '-chardev', `socket,id=shell,path=${shell}`, '-serial', 'chardev:shell',
   ]
 }
