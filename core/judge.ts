@@ -99,16 +99,11 @@ export function kubeletsLastWord({ ready, lease, probe }: Pick<NodeSeen, 'ready'
 export function lastWord(node: NodeSeen, self: Self): Ms {
   // A move since a reading from before the silence may itself be from before it: that is no word.
   const lease = node.lease?.moved === true && (node.lease.movedAfter ?? Infinity) >= lastBeat(node, self) ? node.lease.unmovedSince : -Infinity
-  return Math.max(lastBeat(node, self), lease, node.ready.postedAt, spokenAt(node))
+  const sealed = node.witnesses.filter((witness) => witness.word === 'hears' && witness.proven).map((witness) => witness.answeredAt)
+  return Math.max(lastBeat(node, self), lease, node.ready.postedAt, node.probe?.spokeAt ?? -Infinity, ...sealed)
 }
 
-/** The last word that did not come by the API server. */
-export function spokenAt({ beat, probe, witnesses }: NodeSeen): Ms {
-  const sealed = witnesses.filter((witness) => witness.word === 'hears' && witness.proven).map((witness) => witness.answeredAt)
-  return Math.max(beat?.at ?? -Infinity, probe?.spokeAt ?? -Infinity, ...sealed)
-}
-
-/** A word that was on its way as its machine went off is taken in here no later than this. What is heard later was spoken after. */
+/** A beat that was on its way as its machine went off is taken in here no later than this. What is heard later was spoken after. */
 export const onItsWay: Ms = 1_000
 
 /** Without an agent's word, or with an agent that was silent while its machine answered, or with nobody else to ask, a node

@@ -14,7 +14,7 @@ import { doubtOfWord, forceEvictionKey, sourceOf, spokenSince, unasked, unread, 
 import type { Extent } from './choice.ts'
 import { given, isOf, isPartial, proofKey, shownFalse, type Attempt, type Found, type Incident, type ProofKind, type ProofRecord } from './incident.ts'
 import { driversBehind, isIsolation, powerMethods } from './isolation.ts'
-import { isWithoutAgent, kubeletsLastWord, leaseInterval, spokenAt } from './judge.ts'
+import { isWithoutAgent, kubeletsLastWord, leaseInterval } from './judge.ts'
 import { kubeletsBootKey, sameBoot, type Boot, type Method, type Ms, type NodeName, type NodeSeen, type PathAudit, type Reading, type Self } from './model.ts'
 import { endedByWatchdog, revokedKey } from './self-fence.ts'
 
@@ -66,8 +66,9 @@ export function proveOff(incident: Incident, node: NodeSeen, level: number, othe
   const firsts: Reading[] = []
   // An order on another level may have taken the power of this level's device: what that said before is not what it will say.
   const settled = settledAt(node, attempts.filter((attempt) => attempt.action === 'off' && attempt.round === incident.status.round))
-  // What is heard of a machine that was called off may have been on its way. A device that lies is found so: the next word comes too.
-  const since = isolates ? settled : Math.max(settled, spokenAt(node))
+  // A beat of a machine that was called off may have been on its way. A device that lies is found so: the next one comes too. What
+  // answers at the kubelet port keeps nothing waiting: proxies answer for the dead.
+  const since = isolates ? settled : Math.max(settled, node.beat?.at ?? -Infinity)
   for (const method of methods) {
     const order = orders.findLast((attempt) => isOf(attempt, method))
     if (order === undefined) return { lacks: `${method.name} was not ordered off` }

@@ -2,7 +2,7 @@
 import type { Deed, HoldAction } from './action.ts'
 import type { Brake } from './brake.ts'
 import type { Incident, IncidentStatus, Outcome } from './incident.ts'
-import { isWithoutAgent, lastBeat, lastWord, onItsWay, spokenAt } from './judge.ts'
+import { isWithoutAgent, lastBeat, lastWord, onItsWay } from './judge.ts'
 import { sameBoot, type Boot, type NodeName, type NodeSeen } from './model.ts'
 import { isStrange } from './proof.ts'
 import type { Survey } from './survey.ts'
@@ -32,7 +32,7 @@ function heard(on: Survey, incident: Incident, node: NodeSeen): Situation['heard
   const last = incident.status.attempts.findLast((attempt) => attempt.action === 'off' && attempt.result === 'off')
   const offAt = last === undefined ? -Infinity : node.firstSeen.get(`ended ${last.id}`) ?? on.now
   const word = lastWord(node, on.seen.self)
-  return word > offAt && (word > offAt + onItsWay || word > spokenAt(node)) ? 'old boot' : 'nothing'
+  return word > offAt && (word > offAt + onItsWay || word > (beat?.at ?? -Infinity)) ? 'old boot' : 'nothing'
 }
 
 /** Its Lease has moved, or its kubelet has posted, since this process listens. That it woke just now is no word of the node's. */

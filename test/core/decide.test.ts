@@ -416,6 +416,12 @@ test('after such a beat the devices must say off twice more', () => {
   assert.equal([proves(now - 2_900), proves(now - 2_000), proves(now - 2_000, quick.readings.slice(0, -1))], [true, true, false])
 })
 
+test('a proxy that answers for the dead at the kubelet port keeps no proof waiting', () => {
+  const quick = { firstSeen: new Map(seenOrder(now - 3_000, now - 2_800)), readings: [reading('on', now - 4_000), reading('off', now - 2_700, now - 2_650), reading('off', now - 1_500, now - 1_450)] }
+  const answered = { word: 'answered', askedAt: now - 200, answeredAt: now - 100, spokeAt: now - 100 } as const
+  assert.ok(wants(inState(ordered, { ...quick, beat: beat({ at: now - 9_000 }), probe: answered })).includes('prove off'))
+})
+
 test('a new boot without a proof withdraws, and frees nothing by force', () => {
   assert.equal(wants(inState(opened, { beat: beat({ boot: newBoot }) })), ['withdraw'])
 })
