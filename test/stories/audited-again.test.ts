@@ -3,7 +3,7 @@ import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
 import type { KubeObject } from '../../coordinator/api.ts'
 import { readAuditTurn } from '../../coordinator/audit-turns.ts'
-import { ended, findings, peace, programs, type Play } from './play.ts'
+import { ended, findings, killLeader, peace, programs, type Play } from './play.ts'
 
 const test = suite('story: audited again')
 
@@ -54,9 +54,7 @@ test('the turn of a leader that is killed is begun anew by the next one, which c
   turn(on)
   await on.until('the first turn', () => latest(on)?.turn === 1, 20_000)
   turn(on)
-  const leader = on.leader()
-  assert.ok(leader !== undefined)
-  on.world.killReplica(leader)
+  const leader = killLeader(on)
   await on.until('another one leads', () => on.leader() !== undefined && on.leader() !== leader, 20_000)
   await on.run(10_000)
   assert.is(latest(on)?.turn, 1, 'nobody says that it came to its end')

@@ -3,7 +3,7 @@
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
 import { readRecord } from '../../coordinator/node-record.ts'
-import { ended, peace, theIncident, type Play } from './play.ts'
+import { ended, killLeader, peace, theIncident, type Play } from './play.ts'
 
 const test = suite('marked')
 
@@ -19,8 +19,7 @@ for (const killed of [false, true]) {
     on.world.hibernate(on.victim)
     on.world.server?.faults.set([{ does: 'answer', status: 503, strikes: ({ method, path }) => method !== 'GET' && path.includes('/noderecords') }])
     await on.until('the proof is void', async () => ((await theIncident(on))?.status.voided.length ?? 0) > 0, 300_000)
-    const leader = on.leader()
-    if (killed && leader !== undefined) on.world.killReplica(leader)
+    if (killed) killLeader(on)
     await on.run(10_000)
     assert.equal(marks(on), ['bmc-off verified'], 'nobody could write it')
     on.world.server?.faults.clear()

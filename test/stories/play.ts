@@ -57,6 +57,14 @@ export async function workloadRuns(on: Stage, notOn?: string): Promise<boolean> 
   return pods.length === 3 && pods.every((pod) => pod.status.phase === 'Running' && pod.spec.nodeName !== notOn)
 }
 
+/** A story that lost its leader to nobody would go on, and show nothing. */
+export function killLeader(on: Stage): number {
+  const leader = on.leader()
+  if (leader === undefined) throw new Error('nobody leads')
+  on.world.killReplica(leader)
+  return leader
+}
+
 /** Taints of ours that stand on any node. */
 export async function ourTaints(on: Stage): Promise<readonly string[]> {
   const answer = await settled(on.world, on.world.api.get<{ items: (KubeObject & { spec?: { taints?: { key: string }[] } })[] }>('/api/v1/nodes'))

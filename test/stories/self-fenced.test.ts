@@ -2,7 +2,7 @@
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
 import type { WatchdogPlan } from '../../sim/watchdog.ts'
-import { findings, happened, ourTaints, peace, steps, theIncident, workloadRuns, type Play } from './play.ts'
+import { findings, happened, killLeader, ourTaints, peace, steps, theIncident, workloadRuns, type Play } from './play.ts'
 
 const test = suite('self-fenced')
 
@@ -61,8 +61,7 @@ test('a leader that dies while it is waited for costs the wait once more, and no
   on.world.isolate(on.victim)
   await on.until('its permit is taken back', async () => (await theIncident(on))?.status.revoked !== undefined, 200_000)
   await on.run(40_000)
-  const leader = on.leader()
-  if (leader !== undefined) on.world.killReplica(leader)
+  killLeader(on)
   const diedAt = on.world.clock.now()
   await isProven(on)
   assert.ok(on.world.clock.now() - diedAt >= 56_000, 'counted from the election')
@@ -73,8 +72,7 @@ test('a leader that dies while it is waited for costs the wait once more, and no
 test('while nobody needs it no machine is reset, whatever becomes of agents and leaders', async () => {
   const on = await armed(132)
   for (let turn = 0; turn < 3; turn += 1) {
-    const leader = on.leader()
-    if (leader !== undefined) on.world.killReplica(leader)
+    killLeader(on)
     on.world.restartAgent(on.victim)
     await on.run(15_000)
     for (const number of [0, 1]) on.world.startReplica(number)

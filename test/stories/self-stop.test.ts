@@ -4,7 +4,7 @@ import * as assert from 'uvu/assert'
 import { listen } from '../../sim/search/judges/ears.ts'
 import { judgeSelfStop } from '../../sim/search/judges/self-stop.ts'
 import { watchWellness } from '../../sim/search/wellness.ts'
-import { findings, happened, ourTaints, peace, workloadRuns, type Play } from './play.ts'
+import { findings, happened, killLeader, ourTaints, peace, workloadRuns, type Play } from './play.ts'
 
 const test = suite('self-stop')
 
@@ -105,8 +105,7 @@ test('a leader that is killed costs no node its permit, nor does an agent that i
   const on = await peace({ seed: 124, ...asked })
   const { found } = court(on)
   for (let turn = 0; turn < 4; turn += 1) {
-    const leader = on.leader()
-    if (leader !== undefined) on.world.killReplica(leader)
+    killLeader(on)
     on.world.restartAgent(on.victim)
     await on.run(20_000)
     for (const number of [0, 1]) on.world.startReplica(number)
