@@ -3,11 +3,12 @@
 import { outOfServiceKey, quarantineKey } from '../core/clear.ts'
 import { isKubeletsWord, sameBoot, type NodeRecord } from '../core/model.ts'
 import { policyOf, type Policy } from '../core/policy.ts'
-import { machineKey } from '../core/proof.ts'
+import { machineKey } from '../core/machine-id.ts'
 import { distrusted } from '../core/watchdog.ts'
 import type { KeptNode } from '../coordinator/kubernetes.ts'
-import type { Cluster, DaemonSet, Part } from './cluster.ts'
+import type { Cluster, DaemonSet } from './cluster.ts'
 import { agoOf, auditAge } from './audit-age.ts'
+import { claim, few, valueOf, type Checked } from './claim.ts'
 import { fenceFaults } from './fence-maps.ts'
 import type { Paint } from './paint.ts'
 
@@ -16,19 +17,8 @@ export interface Category {
   readonly checks: readonly Checked[]
 }
 
-export interface Checked {
-  readonly id: string
-  readonly description: string
-  readonly result: 'success' | 'warning' | 'error'
-  readonly error?: string
-  readonly hint?: string
-}
-
-/** Each check has a heading of its own there. */
-const docs = 'docs/checks.md'
 const ourKinds = ['holdfastpolicies', 'nodefences', 'noderecords']
 const oldest = 34
-const mostNamed = 5
 /** Where turns begin each hour, as they do unless it is set. */
 const firstTurnWithin = 3 * 3_600_000
 
@@ -65,26 +55,6 @@ export function checkLines(categories: readonly Category[], paint: Paint): strin
     ]),
     `Status check results are ${succeeded(categories) ? mark.success : mark.error}`,
   ]
-}
-
-function well(id: string, description: string): Checked {
-  return { id, description, result: 'success' }
-}
-
-function fails(id: string, description: string, error: string, result: 'warning' | 'error' = 'error'): Checked {
-  return { id, description, result, error, hint: `${docs}#${id}` }
-}
-
-/** A claim about parts: what could not be read makes it neither true nor false, and that is a failure. */
-function claim(id: string, description: string, parts: readonly Part<unknown>[], against: () => string | undefined, weight: 'warning' | 'error' = 'error'): Checked {
-  const unread = parts.find((part) => !part.ok)
-  if (unread !== undefined && !unread.ok) return fails(id, description, `cannot be read: ${unread.because.replace(/^GET \S+: /, '')}`)
-  const error = against()
-  return error === undefined ? well(id, description) : fails(id, description, error, weight)
-}
-
-function valueOf<T>(part: Part<T>, otherwise: T): T {
-  return part.ok ? part.value : otherwise
 }
 
 function apiAnswers({ version }: Cluster): Checked {
@@ -320,8 +290,4 @@ function freedByNobodyElse({ longhorn, storks }: Cluster): Checked {
 
 function tolerates({ tolerations }: DaemonSet, key: string): boolean {
   return tolerations.some((one) => (one.effect === undefined || one.effect === 'NoSchedule') && (one.key === undefined || one.key === key) && (one.operator === 'Exists' || one.key === key))
-}
-
-export function few(list: readonly string[]): string {
-  return list.length > mostNamed ? `${list.slice(0, mostNamed).join(', ')} and ${list.length - mostNamed} more` : list.join(', ')
 }

@@ -1,7 +1,7 @@
 // What a replica measures of itself, by name. The names are a promise to whoever alerts on them.
 import type { Coordinator } from './coordinator.ts'
 import { shownFalse } from '../core/incident.ts'
-import { pathState } from '../core/proof.ts'
+import { pathState } from '../core/path.ts'
 import type { Clock } from '../edge/clock.ts'
 import { metrics, type Histogram, type Metrics } from './metrics.ts'
 

@@ -6,20 +6,20 @@
 // may be longer on its way than the watch. So the newer version counts. Not for ever: a server that has gone back in time
 // (restored from a copy) and insists is believed by the reflectors after a minute, and then here.
 import { cloudShutdownKey, forceEvictionKey } from '../core/acknowledge.ts'
-import { evictedKey, evictionKey, fencedKey, goneKey, kubeletsBootKey, terminatingKey, type EvictionSeen, type FencePath, type LeaseSeen, type Ms, type NodeName, type NodeRecord, type NodeSeen, type Observed, type PodsSeen, type ProbeSeen, type Reading, type Self, type VolumeSeen, type WitnessSeen } from '../core/model.ts'
+import { evictedKey, evictionKey, fencedKey, goneKey, kubeletsBootKey, terminatingKey, type EvictionSeen, type FencePath, type Ms, type NodeName, type NodeRecord, type NodeSeen, type Observed, type PodsSeen, type ProbeSeen, type Reading, type Self, type VolumeSeen, type WitnessSeen } from '../core/model.ts'
 import { outOfServiceKey } from '../core/clear.ts'
 import { given, proofKeys, type Incident } from '../core/incident.ts'
-import { machineKey, speechlessSince } from '../core/proof.ts'
+import { machineKey } from '../core/machine-id.ts'
+import { speechlessSince } from '../core/proof.ts'
 import { revokedKey } from '../core/self-fence.ts'
 import type { Beats } from './beats.ts'
 import { keepNode, type KeptAttachment, type KeptNode } from './kubernetes.ts'
+import { leaseAfter, wordsAfter } from './observe-words.ts'
 import { compareVersions } from './reflector-store.ts'
 import type { Clock } from '../edge/clock.ts'
 
 /** Readings kept of each method: enough for two offs and what was before. */
 const readingsKept = 6
-/** Five are asked at once, and every other replica; the rest is history. */
-const wordsKept = 32
 /** A watch that is further behind than this is no watch any more. */
 const watchCatchesUp: Ms = 90_000
 
@@ -417,27 +417,3 @@ function refresh(row: Row, kept: KeptNode, now: Ms): void {
   if (out) row.firstSeen.delete(`gone ${outOfServiceKey}`)
   else if (!row.firstSeen.has(`gone ${outOfServiceKey}`)) row.firstSeen.set(`gone ${outOfServiceKey}`, now)
 }
-
-/** `unmovedSince` is the read that first showed this renewTime, as asked: the Lease cannot have moved between that and now. */
-function leaseAfter(before: LeaseSeen | undefined, askedAt: Ms, readAt: Ms, renewTime: string): LeaseSeen {
-  if (before === undefined) return { askedAt, readAt, renewTime, unmovedSince: readAt, moved: false }
-  if (before.renewTime === renewTime) return { ...before, askedAt, readAt }
-  return { askedAt, readAt, renewTime, unmovedSince: readAt, moved: true, movedAfter: before.askedAt }
-}
-
-/** The latest word of each witness, by when it was asked; two questions may be under way, and the first be answered last. A
- *  seal is a word of the node itself: the latest one stays, whatever its witness says afterwards. */
-function wordsAfter(words: WitnessSeen[], word: WitnessSeen): WitnessSeen[] {
-  const own = words.filter((old) => old.witness === word.witness)
-  if (own.some((old) => old.askedAt > word.askedAt)) return sealed(word) ? keptWords([...words, word]) : words
-  return keptWords([...words.filter((old) => old.witness !== word.witness || sealed(old)), word])
-}
-
-function keptWords(words: WitnessSeen[]): WitnessSeen[] {
-  const lastSeal = words.filter(sealed).toSorted((one, other) => other.answeredAt - one.answeredAt)[0]
-  const latest = new Map(words.toSorted((one, other) => one.askedAt - other.askedAt).map((word) => [word.witness, word]))
-  const kept = words.filter((word) => latest.get(word.witness) === word).slice(-wordsKept)
-  return lastSeal === undefined || kept.includes(lastSeal) ? kept : [lastSeal, ...kept]
-}
-
-const sealed = (word: WitnessSeen): boolean => word.word === 'hears' && word.proven

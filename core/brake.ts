@@ -4,7 +4,7 @@ import type { HoldReason, Incident } from './incident.ts'
 import { seconds, type Verdict } from './judge.ts'
 import type { Ms, NodeName, NodeSeen, Self } from './model.ts'
 import type { Policy } from './policy.ts'
-import { isIdentified, unidentified } from './proof.ts'
+import { isIdentified, unidentified } from './path.ts'
 
 export interface Brake {
   readonly because: HoldReason

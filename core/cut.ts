@@ -3,7 +3,8 @@
 import type { Brake } from './brake.ts'
 import { given, isOf, isPartial, type Attempt, type Incident } from './incident.ts'
 import type { Method, Ms, NodeSeen, PowerState } from './model.ts'
-import { isStrange, readingsOf } from './proof.ts'
+import { isStrange } from './path.ts'
+import { readingsOf } from './reading.ts'
 import { lacksClean } from './return.ts'
 import { laterBoot, type Situation } from './situation.ts'
 

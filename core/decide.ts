@@ -6,39 +6,37 @@
 // we allowed to act at all? Was the proof shown false? Is there one? Only then: what would free something, what would cut
 // something off, what gives it back.
 import { askShut } from './acceptance.ts'
-import { forceEvictionKey, wordOf } from './acknowledge.ts'
-import { keyOf, type Action, type Look } from './action.ts'
+import { forceEvictionKey } from './acknowledge.ts'
+import { keyOf, type Action } from './action.ts'
 import { audits } from './audit.ts'
-import { blind, handsOff, noOrders, paused, theirPause, type Brake } from './brake.ts'
-import { hasOurs, hasTaint, outOfServiceKey, quarantineKey, unburied } from './clear.ts'
+import { blind, handsOff, type Brake } from './brake.ts'
+import { hasOurs, hasTaint, outOfServiceKey, unburied } from './clear.ts'
 import { clearing } from './clearing.ts'
-import { freesNothing, safeDriversOf } from './choice.ts'
-import { cuts } from './cut.ts'
+import { freesNothing } from './choice.ts'
 import { drill } from './drill.ts'
 import { keptOff, othersHands } from './hands.ts'
-import { dumping } from './dump.ts'
-import { evictFirst } from './evict.ts'
 import { headStart } from './head-start.ts'
-import { given, isPartial, kindsOf, lapsed, lastProvenAt, shownFalse, type Incident, type IncidentStatus } from './incident.ts'
-import { isIsolation, isPowerOrder, powerOrdered, provingOrder } from './isolation.ts'
-import { lastBeat, seconds, shutsDown } from './judge.ts'
-import { askClean, askPods, challenge, challengeNeighbours, illness, readLive, suspicion } from './look.ts'
-import { evictionKey, goneKey, sameBoot, unkeptOf, type Boot, type Ms, type NodeSeen, type Observed } from './model.ts'
+import { isPartial, kindsOf, lapsed, lastProvenAt, type Incident } from './incident.ts'
+import { shutsDown } from './judge.ts'
+import { askPods, challenge, illness, suspicion } from './look.ts'
+import { sameBoot, type Boot, type Ms, type NodeSeen, type Observed } from './model.ts'
 import { incidentName } from './name.ts'
 import { declareMaintenance } from './maintenance.ts'
-import { mayBeStruck } from './neighbour.ts'
 import { owing } from './owed.ts'
-import { nextOrder, type Next } from './plan.ts'
 import { policyOf, type Policy } from './policy.ts'
-import { foundOff, join, driversOf, proveByWord, proveOff, proveSafeDetach, proveSelfFenced, readingsOf, recall, saidOffAt, unconfigured, type Lacking, type Proof, type Proven } from './proof.ts'
-import { bringBack, cutOtherwise, end, giveBack, giveStrayed, repay, returning } from './restore.ts'
-import { awaiting } from './return.ts'
-import { isFencingItself, selfFence } from './revoke.ts'
-import { close, hold, isAnotherMachine, laterBoot, latestBoot, quarantine, situationOf, untaint, withdraw, type Situation } from './situation.ts'
+import { foundOff, recall, unconfigured, type Proof } from './proof.ts'
+import { readingsOf } from './reading.ts'
+import { bringBack, cutOtherwise, giveBack, repay, returning } from './restore.ts'
+import { close, hold, isAnotherMachine, laterBoot, latestBoot, situationOf, untaint, withdraw, type Situation } from './situation.ts'
 import { withCleanUp } from './clean-up.ts'
 import { withStop } from './strangers.ts'
 import { survey, type Survey } from './survey.ts'
 import { quarantineUnclean } from './unclean.ts'
+import { pursue, unvouched } from './pursue.ts'
+import { wellAgain, isEvicted, speaksAgainst, refutedWords } from './force-eviction.ts'
+import { strays } from './stray.ts'
+import { replaced, madeAnew, outlived, mayBeMadeAnew } from './outlived.ts'
+import { settle } from './settle.ts'
 
 export function decide(seen: Observed, now: Ms, policies: readonly Policy[]): readonly Action[] {
   if (seen.self.term === undefined) return []
@@ -175,12 +173,6 @@ function complete(on: Survey, incident: Incident, node: NodeSeen | undefined): A
   return { do: 'complete', node: node.name, incident: incident.name, taken: { nodeUid, boot: latestBoot(node), machine, policy: chosen.policy } }
 }
 
-/** A leader that is gone left it running, and nobody knows its end. */
-function settle({ incident, node, status }: Situation): Action | undefined {
-  const orphan = status.attempts.find((attempt) => attempt.result === 'running' && !node.busy.has(`order ${node.name} ${attempt.method}`))
-  return orphan === undefined ? undefined : { do: 'settle', node: node.name, incident: incident.name, attempt: orphan.id }
-}
-
 /** After every other deed: a deletion that is refused again and again must not stand in the way. */
 function withBurial({ incident, node }: Situation, actions: readonly Action[]): Action[] {
   const pods = unburied(incident, node)
@@ -212,43 +204,6 @@ function waitsBeside(on: Survey, incident: Incident): Action {
   return hold(incident.nodeName, { because: 'concurrency', detail, lifts: 'its end' }, incident)
 }
 
-/** Another machine under the name: what we knew is of no use here. */
-function replaced(at: Situation, because: string): Action[] {
-  const { incident, node } = at
-  const ours = [outOfServiceKey, quarantineKey].find((key) => hasOurs(node, key))
-  if (ours !== undefined) return [untaint(node, ours, because, incident)]
-  return outlived(at, 'Replaced', because)
-}
-
-/** No proof carries over to another Node object, but the machine is the one that we cut. */
-function madeAnew(at: Situation): Action[] {
-  if (at.status.proof?.kind === 'vouched') return replaced(at, 'its Node was made anew, and a person\'s word was of the one before: there may be hands in the machine')
-  return [withdraw(at.incident, 'its Node was made anew: what was proven of the one before frees nothing more, and what was cut is given back')]
-}
-
-/** Nothing is freed or switched any more for a node that is not there, and nothing is buried: Kubernetes sweeps every pod of a Node
- *  that is gone within a minute or so, doomed ones among them. But what was sent for it may land on who bears its name
- *  next, or on the proof of that one's incident, so it is waited out. */
-function outlived(at: Situation, outcome: 'NodeDeleted' | 'Replaced', because: string, brake?: Brake): Action[] {
-  const orphan = settle(at)
-  if (orphan !== undefined) return [orphan]
-  if (brake !== undefined) return [hold(at.node.name, brake, at.incident)]
-  // The machine that it was meant for may be behind it still.
-  const shut = cuts(at.incident, at.node).filter(({ method, givenBack }) => method.isolates !== undefined && !givenBack).map(({ method }) => method.name)
-  return end(at, outcome, shut.length === 0 ? because : `${because}; ${shut.join(', ')} was ordered off and stays so, until a person knows what is behind it`)
-}
-
-/** `kubectl replace --force` deletes first. */
-const madeAnewWithin: Ms = 30_000
-
-/** Once the incident is over nobody knows that the machine is dark through us. */
-function mayBeMadeAnew({ on, incident, node }: Situation): Brake | undefined {
-  const owed = cuts(incident, node).filter(({ givenBack }) => !givenBack).map(({ method }) => method.name)
-  if (owed.length === 0 || on.now - (node.firstSeen.get(goneKey) ?? -Infinity) >= madeAnewWithin) return undefined
-  const detail = `${owed.join(', ')} was ordered off, and nothing is switched on for a Node object that is gone`
-  return { because: 'still-cut', detail, lifts: `its Node made anew, or ${seconds(madeAnewWithin)} without it` }
-}
-
 /** No proof yet: look, prove what is there, order what is allowed. */
 function unproven(at: Situation): Action[] {
   const { incident, node, status } = at
@@ -271,172 +226,6 @@ function unproven(at: Situation): Action[] {
   if (hasTaint(node, forceEvictionKey) && speaksAgainst(node)) return [untaint(node, forceEvictionKey, wellAgain, incident)]
   return pursue(at)
 }
-
-/** Look, prove what is there, order what is allowed. */
-function pursue(at: Situation): Action[] {
-  const { on, incident, node, status } = at
-  const looks = [...suspicion(on, node), ...driverLooks(at)]
-  const result = tryProof(at)
-  if ('proof' in result) return [...looks, { do: 'prove', node: node.name, incident: incident.name, proof: result.proof }]
-  const goesOn = status.eviction === undefined ? undefined : evictFirst(at)
-  // While it answers nobody asks its devices each second for minutes.
-  if (goesOn !== undefined) return [...(at.heard === 'nothing' ? looks : []), ...goesOn]
-  // In one write with the first order, or as soon after it as the API server takes it.
-  const shut = orderedOff(status) && !hasTaint(node, quarantineKey) ? [quarantine(at)] : []
-  const step = nextOrder(incident, node, on.now)
-  const back = step.next === 'verify' || step.next === 'wait' ? [] : giveStrayed(at, result)
-  // Where its order failed, and the device says off all the same, nobody has asked them yet.
-  if (back.length > 0) return [...looks, ...shut, ...challengeNeighbours(on, incident, node), ...back]
-  const brake = step.next === 'spare' ? undefined : mayOrder(at, step)
-  if (brake !== undefined) return [...looks, ...shut, hold(node.name, brake, incident)]
-  const spent = restartsSpent(at, step)
-  if (spent !== undefined) return [...looks, ...shut, ...(status.phase === 'Error' ? [] : [{ do: 'exhaust', node: node.name, incident: incident.name, because: spent.detail } as const]), hold(node.name, spent, incident), ...cutOtherwise(at)]
-  return foundOffNear(at) ? looks : [...looks, ...shut, ...order(at, step, result)]
-}
-
-/** The policy in force now counts as well: who allows more of them means this incident. */
-function restartsSpent({ on, incident, node, status }: Situation, step: Next): Brake | undefined {
-  if (step.next !== 'rest' && !(step.next === 'order' && step.round > status.round)) return undefined
-  const now = policyOf(node, on.policies)
-  const restarts = Math.max(incident.policy.restarts ?? Infinity, 'policy' in now ? now.policy.restarts ?? Infinity : 0)
-  if (status.round <= restarts) return undefined
-  const last = step.next === 'rest' ? `: ${step.detail}` : ''
-  return {
-    because: 'exhausted', detail: `${status.round} rounds came to nothing, and restarts is ${restarts}${last}`,
-    lifts: 'more restarts in its HoldfastPolicy, spec.acknowledge by a person who knows that the machine is off, spec.abort, or a beat of the node',
-  }
-}
-
-const orderedOff = (status: IncidentStatus): boolean => given(status).some((attempt) => attempt.action === 'off')
-
-/** The devices say off by themselves: the second word is a second away, and an order would only make it later. */
-function foundOffNear(at: Situation): boolean {
-  const { on, node, status } = at
-  if (given(status).length > 0 || shownFalse(status).length > 0) return false
-  const offAt = saidOffAt(node, lastBeat(node, on.seen.self), on.now)
-  return offAt !== undefined && on.now - offAt < foundOffWithin
-}
-
-const foundOffWithin: Ms = 3_000
-
-/** The first level that proves, or what the level under way lacks. */
-function tryProof(at: Situation): Proven {
-  const { on, incident, node, status } = at
-  const ordered = orderedOff(status)
-  const others = ordered ? [...on.seen.nodes.values()] : []
-  let lacking: Lacking = { lacks: 'nothing was ordered' }
-  for (const { level, isolates } of provingOrder(node)) {
-    if (shownFalse(status).some((voided) => voided.proof.level >= level) || (isolates && status.proof?.kind === 'isolated')) continue
-    const result = ordered ? proveOff(incident, node, level, others, on.now) : foundOff(incident.boot, node, level, on.now)
-    if ('proof' in result) return joinedTo(at, result.proof)
-    if (level === status.level) lacking = result
-  }
-  const byWord = isBeingRead(at) ? undefined : vouched(at)
-  if (byWord !== undefined && 'proof' in byWord) return byWord
-  const byWatchdog = isFencingItself(at) ? proveSelfFenced(incident, node, on.seen.nodes, on.seen.self, on.now) : lacking
-  if ('proof' in byWatchdog) return byWatchdog
-  const byDriver = restsOnDrivers(at) ? proveSafeDetach(incident, node, driversLeft(at), on.now) : lacking
-  return 'proof' in byDriver ? joinedTo(at, byDriver.proof) : lacking
-}
-
-/** Another of some volumes does not take the place of the one that stands: it is of other drivers'. */
-function joinedTo({ status }: Situation, proof: Proof): { readonly proof: Proof } {
-  return { proof: status.proof !== undefined && isPartial(status.proof) && isPartial(proof) ? join(recall(status.proof), proof) : proof }
-}
-
-/** Those whose word counts, and whose volumes are not out of its reach as it is. */
-function driversLeft({ on, incident: { policy }, status }: Situation): readonly string[] {
-  const behind = status.proof === undefined ? [] : driversOf(status.proof)
-  return safeDriversOf(policy, on.seen.self.safeDrivers).filter((driver) => !behind.includes(driver))
-}
-
-/** A word stands in for devices that cannot tell. Those that were just ordered off tell in seconds; and a machine that we have switched off
- *  is ours to give back, while by a person's word there may be hands in it, and it would stay dark through us. */
-function isBeingRead({ on, incident, node, status }: Situation): boolean {
-  return orderedOff(status) && nextOrder(incident, node, on.now).next === 'verify'
-}
-
-/** Only some volumes: so only where nothing proves the machine off, nor could soon. */
-function restsOnDrivers({ on, incident, node, status }: Situation): boolean {
-  if (status.proof !== undefined && unkeptOf(node, on.now).joined === incident.name) return false
-  if ((status.proof !== undefined && (status.proof.kind !== 'isolated' || status.proof.joined !== undefined)) || on.verdicts.get(node.name)?.is !== 'dead' || (on.storms.cluster ?? on.storms.zones.get(node.zone)) !== undefined) return false
-  if (incident.policy.nodeDownPodDeletionPolicy === 'DoNothing') return true
-  const step = nextOrder(incident, node, on.now)
-  return step.next === 'none' || step.next === 'rest' || step.next === 'spare' || status.phase === 'Error'
-}
-
-/** Its Lease is read as any suspect's is. */
-function driverLooks(at: Situation): Look[] {
-  const { on, node } = at
-  const drivers = driversLeft(at)
-  const covered = drivers.length > 0 && node.volumes.some(({ driver }) => drivers.includes(driver)) && restsOnDrivers(at)
-  return covered ? readLive(node, on.now, liveEvery).filter((look) => look.do === 'readNode') : []
-}
-
-/** Undefined: nobody has acknowledged anything. */
-function vouched({ on, incident, node }: Situation): Proven | undefined {
-  if (wordOf(incident, node) === undefined) return undefined
-  const verdict = on.verdicts.get(node.name)
-  if (verdict?.is !== 'suspect' && verdict?.is !== 'dead') return { lacks: verdict?.is === 'ill' ? verdict.detail : 'the node is not known to be silent' }
-  return proveByWord(incident, node, on.now)
-}
-
-/** What keeps an acknowledgement from being a proof, for whoever gave it. */
-function unvouched(at: Situation): Action[] {
-  const result = vouched(at)
-  if (result === undefined || 'proof' in result) return []
-  const word = wordOf(at.incident, at.node)
-  const detail = `${word?.until === undefined ? word?.reason : `the acknowledgement by ${word.by}`} proves nothing: ${result.lacks}`
-  // Its Lease is asked for as any suspect's is.
-  const looks = readLive(at.node, at.on.now, liveEvery).filter((look) => look.do === 'readNode')
-  return [...looks, hold(at.node.name, { because: 'unvouched', detail, lifts: 'that over, or another acknowledgement' }, at.incident)]
-}
-
-const liveEvery: Ms = 2_000
-
-/** Whether a device may be ordered off now; the verdict is formed anew each time. */
-function mayOrder(at: Situation, step: Next): Brake | undefined {
-  const { on, incident, node, status } = at
-  if (incident.policy.nodeDownPodDeletionPolicy === 'DoNothing') {
-    return { because: 'do-nothing', detail: 'nodeDownPodDeletionPolicy is DoNothing: no order is given, nothing is freed', lifts: 'another nodeDownPodDeletionPolicy' }
-  }
-  const verdict = on.verdicts.get(node.name)
-  // A round that was begun goes on, but not past a proof that was shown false: that was a word of life.
-  // Nor does it go on over any other word of life, and a new one wants the verdict anew.
-  // And one that isolated the machine has not begun with its power.
-  const isolates = step.next === 'order' && isIsolation(node.path.levels[step.level] ?? [])
-  const begun = verdict?.is === 'suspect' && (step.next !== 'order' || step.round === status.round) && given(status).some((attempt) => attempt.action === 'off'
-    && attempt.round === status.round && (step.next !== 'order' || isPowerOrder(attempt, node) !== isolates) && status.voided.every((voided) => attempt.level > voided.proof.level))
-  if (verdict?.is !== 'dead' && incident.cause !== 'by-hand' && !begun) {
-    const detail = verdict?.is === 'suspect' ? verdict.lacks : verdict?.is === 'ill' ? verdict.detail : 'not heard by this replica yet'
-    return { because: 'not-dead', detail, lifts: 'evidence, or a beat' }
-  }
-  const dump = powerOrdered(incident, node) ? undefined : dumping(node, on.now)
-  return dump ?? noOrders(on.seen.nodes, node, incident, on.storms, on.fencing, on.verdicts) ?? (on.fencing.has(node.name) ? undefined : mayBeStruck(at))
-}
-
-function order(at: Situation, step: Next, { lacks, astray }: Lacking): Action[] {
-  const { on, incident, node, status } = at
-  switch (step.next) {
-    case 'order': {
-      const goes = evictFirst(at)
-      if (goes !== undefined) return goes
-      on.fencing.add(node.name)
-      const first = !orderedOff(status) && !hasTaint(node, quarantineKey)
-      return [
-        ...(first ? [quarantine(at)] : []),
-        ...(node.busy.has(`order ${node.name} ${step.method.name}`) ? [] : [{ do: 'fence', node: node.name, incident: incident.name, method: step.method, level: step.level, round: step.round } as const]),
-      ]
-    }
-    case 'verify': return [...challengeNeighbours(on, incident, node), ...(astray === true ? [hold(node.name, { because: 'identity-unproven', detail: lacks, lifts: astrayLifts }, incident)] : [])]
-    case 'wait': return step.overdue ? [hold(node.name, { because: 'order-may-land', detail: `${step.detail}, past its deadline`, lifts: 'the end of that program' }, incident)] : []
-    case 'spare': return [hold(node.name, { because: 'power-after', detail: step.detail, lifts: 'that time over, or a beat of the node' }, incident)]
-    case 'rest': return [hold(node.name, { because: 'resting', detail: `${step.detail}; no proof: ${lacks}`, lifts: 'the next round' }, incident), ...selfFence(at), ...cutOtherwise(at)]
-    case 'none': return [hold(node.name, { because: step.because, detail: step.detail, lifts: 'a fence path that answers, or spec.acknowledge by a person who knows that the machine is off' }, incident), ...selfFence(at), ...cutOtherwise(at)]
-  }
-}
-
-const astrayLifts = 'its answer; without one, what was ordered off is switched on again'
 
 /** A proof stands. */
 function proven(at: Situation, proof: Proof): Action[] {
@@ -480,50 +269,3 @@ function refusedAbort({ incident, node, status }: Situation): Action[] {
 function provenAt({ incident, node, status }: Situation): Ms | undefined {
   return status.proof === undefined && lapsed(status) === undefined ? undefined : lastProvenAt(incident, node.firstSeen)
 }
-
-const wellAgain = 'the node was heard since, Ready is True, and nothing was freed by that word'
-
-function isEvicted(node: NodeSeen): boolean {
-  return hasTaint(node, forceEvictionKey) && node.ready.status !== 'True'
-}
-
-/** Ready, posted after the word, or with a beat after it: what was said before it may be why somebody went to look. */
-function speaksAgainst({ ready, beat, firstSeen }: NodeSeen): boolean {
-  return ready.status === 'True' && Math.max(ready.postedAt, beat?.at ?? -Infinity) > (firstSeen.get(evictionKey) ?? Infinity)
-}
-
-/** Somebody says that a node is off, and it is not: taken back before anything follows from it. */
-function refutedWords(on: Survey): readonly Action[] {
-  return on.evicted.filter((node) => !on.open.has(node.name) && !node.busy.has(`deed ${node.name}`) && speaksAgainst(node))
-    .map((node) => {
-      const off = on.seen.self.pause === undefined ? othersHands(node) : paused(on.seen.self.pause, theirPause)
-      return off === undefined ? untaint(node, forceEvictionKey, 'the node is well: Ready is True') : hold(node.name, off)
-    })
-}
-
-/** Our quarantine on a node that has no open incident: its owner is gone, its exit is the same as any return's. */
-function strays(on: Survey): readonly Action[] {
-  return on.quarantined.filter((node) => !on.open.has(node.name)).flatMap((node) => (on.verdicts.has(node.name) ? unheard(on, node) : stray(on, node)))
-}
-
-/** Its taint stays, and says for what: it may be silent for long before it is dead, and before an incident owns the taint. */
-function unheard(on: Survey, node: NodeSeen): Action[] {
-  const lacks = awaiting(undefined, node, on.now)
-  return lacks === undefined ? [] : [hold(node.name, lacks)]
-}
-
-function stray(on: Survey, node: NodeSeen): Action[] {
-  // While its boot is not on record the next tick would quarantine it again.
-  if (node.busy.has(`deed ${node.name}`) || on.unclean.has(node)) return []
-  const { pause } = on.seen.self
-  const off = pause === undefined ? othersHands(node) : paused(pause, theirPause)
-  if (off !== undefined && !hasOurs(node, outOfServiceKey)) return [hold(node.name, off)]
-  // Nothing on record says why it should stand, and the node may be running.
-  if (hasOurs(node, outOfServiceKey)) return [untaint(node, outOfServiceKey, 'no incident of this node is open')]
-  const own = [...on.seen.incidents.values()].filter((incident) => incident.nodeName === node.name)
-  const lacks = (own.length === 0 ? [undefined] : own).map((incident) => awaiting(incident, node, on.now)).find((brake) => brake !== undefined)
-  if (lacks !== undefined) return [...askClean(node, on.now), hold(node.name, lacks)]
-  return [untaint(node, quarantineKey, 'no incident of this node is open, and it is clean')]
-}
-
-export type { Look }

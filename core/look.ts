@@ -4,7 +4,9 @@ import { keyOf, type Look, type Witness } from './action.ts'
 import type { Incident } from './incident.ts'
 import { lastBeat } from './judge.ts'
 import type { Ms, NodeSeen } from './model.ts'
-import { apart, isIdentified, mayStrike, readingsOf, saidOffAt } from './proof.ts'
+import { mayStrike } from './device.ts'
+import { isIdentified } from './path.ts'
+import { apart, readingsOf, saidOffAt } from './reading.ts'
 import type { Survey } from './survey.ts'
 
 /** Whose last beat is no older beats now, whatever the patience of its policy. */

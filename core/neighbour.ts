@@ -4,7 +4,8 @@ import type { Brake } from './brake.ts'
 import { hasOurs, outOfServiceKey } from './clear.ts'
 import { given, isOf, type Attempt, type Incident } from './incident.ts'
 import type { Method, Ms, NodeName, NodeSeen } from './model.ts'
-import { isIdentified, mayStrike } from './proof.ts'
+import { mayStrike } from './device.ts'
+import { isIdentified } from './path.ts'
 import { laterBoot, type Situation } from './situation.ts'
 
 /** What is being proven off or cleared must not boot meanwhile. */

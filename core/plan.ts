@@ -12,7 +12,9 @@ import { given, isOf, shownFalse, type Attempt, type HoldReason, type Incident }
 import { driversBehind, isIsolation, powerMethods, powerOrdered } from './isolation.ts'
 import type { Method, Ms, NodeSeen, Reading } from './model.ts'
 import { seconds } from './judge.ts'
-import { auditOf, isIdentified, landsBy, readingsOf, unidentified, untrusted } from './proof.ts'
+import { auditOf, isIdentified, unidentified, untrusted } from './path.ts'
+import { landsBy } from './proof.ts'
+import { readingsOf } from './reading.ts'
 
 export type Next =
   | { readonly next: 'order'; readonly method: Method; readonly level: number; readonly round: number }

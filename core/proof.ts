@@ -14,8 +14,11 @@ import { doubtOfWord, forceEvictionKey, sourceOf, spokenSince, unasked, unread, 
 import type { Extent } from './choice.ts'
 import { given, isOf, isPartial, proofKey, shownFalse, type Attempt, type Found, type Incident, type ProofKind, type ProofRecord } from './incident.ts'
 import { driversBehind, isIsolation, powerMethods } from './isolation.ts'
-import { isWithoutAgent, kubeletsLastWord, leaseInterval } from './judge.ts'
-import { kubeletsBootKey, sameBoot, type Boot, type Method, type Ms, type NodeName, type NodeSeen, type PathAudit, type Reading, type Self } from './model.ts'
+import { mayStrike, shares } from './device.ts'
+import { isWithoutAgent, leaseInterval } from './judge.ts'
+import type { Boot, Method, Ms, NodeName, NodeSeen, Reading, Self } from './model.ts'
+import { auditOf, heardAt, isIdentified, isStale, isStrange, strangeness, unidentified, untrusted } from './path.ts'
+import { readingsOf, twoOffs, type Pair } from './reading.ts'
 import { endedByWatchdog, revokedKey } from './self-fence.ts'
 
 declare const made: unique symbol
@@ -33,16 +36,14 @@ export interface Proof {
   readonly [made]: true
 }
 
-/** Two readings nearer than this could be one state of the device's cache. */
-export const apart: Ms = 1_000
 /** A batch of deletions starts at most this long after an off was read. */
 export const freshFor: Ms = 1_000
-/** Readings that are to be one sweep of a level lie within this span. */
-export const sweepWithin: Ms = 15_000
+
 /** What is read live for a person's word is asked again so soon that it is no older than this. */
 const liveWithin: Ms = 5_000
 
 export type Proven = { readonly proof: Proof } | Lacking
+
 /** `astray`: what was switched may have been another machine. */
 export interface Lacking { readonly lacks: string; readonly astray?: true }
 
@@ -187,6 +188,7 @@ function onMayLand(incident: Incident, node: NodeSeen, now: Ms): string | undefi
 }
 
 type Named = readonly { readonly source: string }[]
+
 export type Extended = Pick<Proof, 'kind'> & { readonly evidence?: Named; readonly joined?: { readonly evidence: Named } }
 
 /** *isolated* and *safe-detach* of one boot: each is of other drivers' volumes, and stays under its own rule. */
@@ -268,6 +270,7 @@ export function contradicted(proof: Proof, node: NodeSeen, now: Ms): string | un
 
 /** A device that has answered before is given so long to answer again. */
 const speechlessFor: Ms = 30_000
+
 const speechlessTimes = 3
 
 /** Which method of the proof has told nothing for so long, though it is asked, that nobody can tell any more whether it is off.
@@ -301,91 +304,6 @@ function saidOf(proof: Proof, nth: number, node: NodeSeen): readonly Reading[] {
   return node.readings.filter((reading) => reading.method === proof.methods[nth] && (digest === undefined || reading.digest === digest))
 }
 
-export function auditOf(node: NodeSeen, method: Method, boot: Boot): PathAudit | undefined {
-  const audit = node.record?.paths.find((path) => path.method === method.name && path.digest === method.digest && sameBoot(path.boot, boot))
-  // A twin that came after the audit takes away what it proved.
-  return audit?.identity === 'proven' && node.twin !== undefined ? { ...audit, identity: 'unproven' } : audit
-}
-
-/** What its audits said was too old already when the node was last heard: since then none can have been made. */
-export function isStale(node: NodeSeen): boolean {
-  return heardAt(node) > (node.auditedUntil ?? Infinity)
-}
-
-/** The last word of its agent or, where it has none, of its kubelet. */
-function heardAt(node: NodeSeen): Ms {
-  return node.beat?.at ?? Math.max(node.seenAt, kubeletsLastWord(node))
-}
-
-/** How a path stands, by its audit in the present boot. */
-export function pathState(node: NodeSeen, method: Method): PathAudit['state'] | 'stale' | 'unaudited' {
-  const audit = auditOf(node, method, node.beat?.boot ?? node.record?.boot ?? '')
-  return audit?.state === 'verified' && isStale(node) ? 'stale' : audit?.state ?? 'unaudited'
-}
-
-/** Whether the path is known to lead to this machine: by its audit or, where nobody has one of this boot any more, by what its device
- *  tells now. */
-export function isIdentified(node: NodeSeen, method: Method, boot: Boot): boolean {
-  const audit = auditOf(node, method, boot)
-  if (audit !== undefined) return audit.identity === 'proven'
-  if (method.claimed === true || node.machine === '' || node.twin !== undefined) return false
-  const told = readingsOf(node, method).findLast(({ machine }) => machine !== undefined)?.machine
-  return told !== undefined && sameMachine(told, node.machine)
-}
-
-/** It outlives the boot in which the path was found wrong. */
-function markOf(node: NodeSeen, method: Method): PathAudit | undefined {
-  return node.record?.paths.find((path) => path.state === 'marked' && path.method === method.name && path.digest === method.digest)
-}
-
-/** Where a path is refused whose identity is not proven. */
-export function unidentified({ twin }: NodeSeen, method: Method): string {
-  return `nothing proves that ${method.name} leads to this machine${twin === undefined ? '' : `: ${twin} bears the same machine id`}`
-}
-
-export function readingsOf(node: NodeSeen, method: Method): readonly Reading[] {
-  return node.readings.filter((reading) => reading.method === method.name && reading.digest === method.digest)
-}
-
-/** The latest reading, and the first of the unbroken run of offs before it, if they are `apart`. */
-export function twoOffs(readings: readonly Reading[], since: Ms, now: Ms): Pair | undefined {
-  const last = readings.at(-1)
-  const first = firstOff(readings, since, now)
-  return last === undefined || first === undefined || last.startedAt - first.endedAt < apart ? undefined : { first, last }
-}
-
-/** Whether the device said in it that it speaks of another machine: two cables were swapped, or a slot holds another board. */
-export function isStrange({ machine }: Pick<Reading, 'machine'>, node: Pick<NodeSeen, 'machine'>): boolean {
-  return machine !== undefined && node.machine !== '' && !sameMachine(machine, node.machine)
-}
-
-export const strangeness = (method: string): string => `${method} answers for another machine`
-
-/** The first of the unbroken run of offs up to the latest reading, not older than one sweep. */
-function firstOff(readings: readonly Reading[], since: Ms, now: Ms): Reading | undefined {
-  let first: Reading | undefined
-  for (const reading of readings.toReversed()) {
-    if (reading.state !== 'off' || reading.startedAt < since || now - reading.endedAt > sweepWithin) break
-    first = reading
-  }
-  return first
-}
-
-/** When every method of a level that switches the machine had said off once since then, with nothing else said after it. Undefined: no level has. */
-export function saidOffAt(node: NodeSeen, since: Ms, now: Ms): Ms | undefined {
-  for (const level of node.path.levels) {
-    if (isIsolation(level)) continue
-    const firsts = level.map((method) => firstOff(readingsOf(node, method), since, now)?.endedAt)
-    if (level.length > 0 && firsts.every((at) => at !== undefined)) return Math.max(...firsts)
-  }
-  return undefined
-}
-
-interface Pair {
-  readonly first: Reading
-  readonly last: Reading
-}
-
 function offs(pair: Pair): Found[] {
   return [pair.first, pair.last].map((reading) => ({ source: `status ${reading.method}`, word: 'off', at: reading.endedAt }))
 }
@@ -403,44 +321,6 @@ function settledAt(node: NodeSeen, orders: readonly Attempt[]): Ms {
 /** After this an order that did not end verified lands no more. What this process never saw begin may land for all of it. */
 export function landsBy(node: NodeSeen, attempt: Attempt, now: Ms): Ms {
   return (node.firstSeen.get(`began ${attempt.id}`) ?? now) + attempt.within + attempt.late
-}
-
-/** Why the method's word is none on this node's power, whatever it says. Undefined: it once said on of this very boot, and
- *  speaks of this machine still. `attempts`: of an incident of that boot. An *off* by this very configuration stands on its record
- *  only because whoever led then had read that *on*, and this outlives him where nothing else does that he knew it by. */
-export function untrusted(node: NodeSeen, method: Method, audit: PathAudit | undefined, attempts: readonly Attempt[] = []): string | undefined {
-  const mark = markOf(node, method)
-  if (mark !== undefined) return `${method.name} is marked: ${mark.identity === 'mismatch' ? 'an off by it struck another machine' : 'a proof made by it was shown false'}`
-  if (audit?.state === 'mismatch') return `${method.name} said off while this boot was beating`
-  if (method.claimed === true && (audit === undefined || audit.identity === 'mismatch')) return `${method.name} is the Node's own claim, and no record of the cloud was seen to bear the address of its beats`
-  const last = readingsOf(node, method).at(-1)
-  // Whatever it was at its audit: an order would strike whom it leads to now.
-  if (audit?.identity === 'mismatch' || (last !== undefined && isStrange(last, node))) return strangeness(method.name)
-  if (audit?.state === 'verified' || attempts.some(({ action, method: name, digest }) => action === 'off' && name === method.name && digest === method.digest)) return undefined
-  const since = node.beat?.since ?? node.firstSeen.get(kubeletsBootKey) ?? -Infinity
-  return readingsOf(node, method).some((reading) => reading.state === 'on' && reading.startedAt >= since) ? undefined : `${method.name} was never read on in this boot`
-}
-
-/** Firmware older than SMBIOS 2.6, and vSphere and Azure with it, tell a machine's UUID in one order of bytes and the machine's own
- *  system reads it in the other. So each machine has two writings and no third: of all random UUIDs (122 bits) two are taken
- *  for it, and one drawn by chance is its own once in 2^121. */
-export function sameMachine(one: string, other: string): boolean {
-  const [told, known] = [one.toLowerCase(), other.toLowerCase()]
-  return told === known || turned(told) === known
-}
-
-/** One for both writings. */
-export function machineKey(uuid: string): string {
-  const told = uuid.toLowerCase()
-  const other = turned(told) ?? told
-  return other < told ? other : told
-}
-
-const uuidForm = /^([\da-f]{2})([\da-f]{2})([\da-f]{2})([\da-f]{2})-([\da-f]{2})([\da-f]{2})-([\da-f]{2})([\da-f]{2})-([\da-f]{4}-[\da-f]{12})$/
-
-/** The first three fields of a UUID with their bytes turned round. */
-function turned(uuid: string): string | undefined {
-  return uuidForm.test(uuid) ? uuid.replace(uuidForm, '$4$3$2$1-$6$5-$8$7-$9') : undefined
 }
 
 /** A node counts as heard before an order if it beat so shortly before it: one beat may be lost. */
@@ -473,19 +353,6 @@ function tellsAddress({ first, last }: Pair, node: NodeSeen, others: readonly No
  *  replica began, may have been well then. */
 function mayHaveBeaten(other: NodeSeen): boolean {
   return !isWithoutAgent(other) && (other.ready.status === 'True' || other.ready.since > other.seenAt)
-}
-
-/** Whom a wrong wire of this node's method would strike: whoever hangs on its device, or is taken for the node. */
-export function mayStrike(other: NodeSeen, node: NodeSeen, method: Method): boolean {
-  return shares(other, method) || (node.twin !== undefined && sameMachine(other.machine, node.machine))
-}
-
-export function shares(node: NodeSeen, method: Method): boolean {
-  return node.path.levels.some((level) => level.some((other) => reachOf(other) === reachOf(method)))
-}
-
-function reachOf({ device, reach }: Method): string {
-  return reach ?? device
 }
 
 function makeProof(kind: ProofKind, boot: Boot, nodeUid: string, level: number, methods: readonly Method[], evidence: readonly Found[]): Proof {

@@ -4,7 +4,7 @@ import type { Brake } from './brake.ts'
 import type { Incident, IncidentStatus, Outcome } from './incident.ts'
 import { isWithoutAgent, lastBeat, lastWord, onItsWay } from './judge.ts'
 import { sameBoot, type Boot, type NodeName, type NodeSeen } from './model.ts'
-import { isStrange } from './proof.ts'
+import { isStrange } from './path.ts'
 import type { Survey } from './survey.ts'
 
 export interface Situation {

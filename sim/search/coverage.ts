@@ -10,7 +10,7 @@ export function productWords(): readonly string[] {
     ...union(incident, 'ProofKind').map((word) => `proof ${word}`),
     ...union(incident, 'Outcome').map((word) => `outcome ${word}`),
     ...moments(text('core/timeline.ts')).map((word) => `moment ${word}`),
-    ...refusals(text('coordinator/deed.ts')).map((word) => `refused ${word}`),
+    ...refusals(text('coordinator/order.ts')).map((word) => `refused ${word}`),
   ]
 }
 

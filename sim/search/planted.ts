@@ -136,7 +136,7 @@ export const planted: readonly Plant[] = [
     // Each stands for an election of its own, and wins it.
     cuts: [
       { file: 'coordinator/coordinator.ts', take: "name: 'holdfast-coordinator', log,", put: 'name: `holdfast-coordinator-${identity}`, log,' },
-      { file: 'core/decide.ts', take: 'challengeNeighbours(on, incident, node), ...back]', put: 'back]' },
+      { file: 'core/pursue.ts', take: 'challengeNeighbours(on, incident, node), ...back]', put: 'back]' },
     ],
     // Two feeds take two orders, and each leader thinks that the other one's is over, and has failed.
     schedule: { ...schedule(1, 60, trouble('the kernel freezes for good', 1, 1)), scene: { ...scene, nodes: 3, power: 'two feeds on two strips' } },

@@ -2,32 +2,12 @@
 // What was not kept is not wanted again at each tick, whatever field it is, or the same would be written for ever.
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
-import { createApi } from '../../coordinator/api.ts'
 import { decide } from '../../core/decide.ts'
 import { join, recall } from '../../core/proof.ts'
-import { customResourceDefinitions } from '../../deploy/crd.ts'
-import { admin } from '../../sim/api-server/server.ts'
 import { attempt, boot, policy, proofRecord } from '../core/world.ts'
-import { edgeWorld, fence, turned, victim, type EdgeWorld } from './edge-world.ts'
+import { edgeWorld, fence, older, turned, victim, type EdgeWorld } from './edge-world.ts'
 
 const test = suite('deed: older kinds')
-
-type Schema = { properties?: Record<string, Schema>; items?: Schema }
-
-/** The kinds as they were before these fields, each by its path. */
-async function older({ clock, server }: EdgeWorld, plural: string, fields: readonly string[]): Promise<void> {
-  const definition = structuredClone(customResourceDefinitions().find(({ metadata }) => metadata.name.startsWith(plural))) as unknown as { metadata: { name: string }; spec: { versions: { schema: { openAPIV3Schema: Schema } }[] } } // what a person applies
-  for (const field of fields) {
-    let at: Schema | undefined = definition.spec.versions[0]?.schema.openAPIV3Schema
-    const parts = field.split('.')
-    for (const part of parts.slice(0, -1)) at = part === '[]' ? at?.items : at?.properties?.[part]
-    const { properties } = at ?? {}
-    assert.ok(properties !== undefined && delete properties[parts.at(-1) ?? ''], field)
-  }
-  const person = createApi({ clock, transport: server.transportFor(admin) })
-  const path = `/apis/apiextensions.k8s.io/v1/customresourcedefinitions/${definition.metadata.name}`
-  assert.ok((await turned(clock, person.patch(path, 'merge', { spec: definition.spec }))).ok)
-}
 
 /** The node is well, and its disk is full. */
 function full(): EdgeWorld {

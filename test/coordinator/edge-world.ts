@@ -1,5 +1,6 @@
 // A small world for the coordinator's edges: the in-memory API server with one node, its pods and one NodeFence in it, what a replica
 // has observed of them, and everything else in the test's hands: the lease, the devices, the beats, the clock.
+import * as assert from 'uvu/assert'
 import { createApi, type Api, type KubeObject } from '../../coordinator/api.ts'
 import { doer } from '../../coordinator/deed.ts'
 import type { Occasion } from '../../coordinator/events.ts'
@@ -190,4 +191,21 @@ export function edgeWorld(): EdgeWorld {
     },
   }
   return world
+}
+
+type Schema = { properties?: Record<string, Schema>; items?: Schema }
+
+/** The kinds become as they were before these fields, each by its path. */
+export async function older({ clock, server }: EdgeWorld, plural: string, fields: readonly string[]): Promise<void> {
+  const definition = structuredClone(customResourceDefinitions().find(({ metadata }) => metadata.name.startsWith(plural))) as unknown as { metadata: { name: string }; spec: { versions: { schema: { openAPIV3Schema: Schema } }[] } } // what a person applies
+  for (const field of fields) {
+    let at: Schema | undefined = definition.spec.versions[0]?.schema.openAPIV3Schema
+    const parts = field.split('.')
+    for (const part of parts.slice(0, -1)) at = part === '[]' ? at?.items : at?.properties?.[part]
+    const { properties } = at ?? {}
+    assert.ok(properties !== undefined && delete properties[parts.at(-1) ?? ''], field)
+  }
+  const person = createApi({ clock, transport: server.transportFor(admin) })
+  const path = `/apis/apiextensions.k8s.io/v1/customresourcedefinitions/${definition.metadata.name}`
+  assert.ok((await turned(clock, person.patch(path, 'merge', { spec: definition.spec }))).ok)
 }

@@ -5,7 +5,7 @@ import { createObservation } from '../../coordinator/observe.ts'
 import type { KeptNode } from '../../coordinator/kubernetes.ts'
 import type { Action, HoldAction, Look } from '../../core/action.ts'
 import type { BeatSeen, Method, Ms, NodeRecord } from '../../core/model.ts'
-import { apart } from '../../core/proof.ts'
+import { apart } from '../../core/reading.ts'
 import { silentLog } from '../../edge/log.ts'
 import { virtualClock, type VirtualClock } from '../../sim/clock.ts'
 

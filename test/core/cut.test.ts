@@ -5,7 +5,7 @@ import type { Method, Reading } from '../../core/model.ts'
 import { cuts, lost } from '../../core/cut.ts'
 import { attempt, incident, method, node, reading, seenOrder } from './world.ts'
 
-// How and when it is given back stands in decide.test.ts, with the states that lead there.
+// How and when it is given back stands in decide-give-back.test.ts, with the states that lead there.
 const test = suite('cut')
 
 const second: Method = { ...method, name: 'plug-off', agent: 'pdu', device: 'pdu-1:161', digest: 'd2' }

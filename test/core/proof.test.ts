@@ -2,7 +2,10 @@ import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
 import type { Attempt } from '../../core/incident.ts'
 import type { Method, NodeSeen } from '../../core/model.ts'
-import { contradicted, foundOff, proveOff, recall, sameMachine, stillOff, twoOffs, untrusted, type Proven } from '../../core/proof.ts'
+import { contradicted, foundOff, proveOff, recall, stillOff, type Proven } from '../../core/proof.ts'
+import { sameMachine } from '../../core/machine-id.ts'
+import { twoOffs } from '../../core/reading.ts'
+import { untrusted } from '../../core/path.ts'
 import { attempt, beat, boot, foundOffNode, incident, method, newBoot, node, now, orderedOff, reading, record, seenOrder } from './world.ts'
 
 const test = suite('proof')

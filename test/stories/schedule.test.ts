@@ -3,7 +3,7 @@
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
 import type { Ms } from '../../core/model.ts'
-import { apart } from '../../core/proof.ts'
+import { apart } from '../../core/reading.ts'
 import { peace, theIncident, type Play } from './play.ts'
 
 const test = suite('schedule')

@@ -1,0 +1,26 @@
+// What every deed is carried out with.
+import type { NodeName, VolumeSeen } from '../core/model.ts'
+import type { Proof } from '../core/proof.ts'
+import type { Clock } from '../edge/clock.ts'
+import type { Log } from '../edge/log.ts'
+import type { Api, CallOptions } from './api.ts'
+import type { IncidentWriter } from './incident.ts'
+import type { Observation, Row } from './observe.ts'
+
+export interface DeedMeans {
+  readonly api: Api
+  readonly clock: Clock
+  readonly observation: Observation
+  readonly incidents: IncidentWriter
+  readonly log: Log
+  /** Our term, while we lead. */
+  leads(): number | undefined
+  /** Aborts when the lease is lost. */
+  signal(): AbortSignal
+  how(): CallOptions
+  /** Now, as it is written down. */
+  at(): string
+  say(node: NodeName, incident: string | undefined, reason: string, action: string, note: string, type: 'Normal' | 'Warning'): void
+  /** What comes onto the record where nothing is being freed just now. */
+  concern(incident: string, row: Row, proof?: Proof): readonly VolumeSeen[]
+}

@@ -1,0 +1,103 @@
+// Gives orders to devices. What is written down before and after one must outlive this process: an order that no next leader knows
+// of, or whose end is lost, would be given again.
+import type { Deed } from '../core/action.ts'
+import type { Attempt, Incident } from '../core/incident.ts'
+import type { Ms, NodeName } from '../core/model.ts'
+import { isStrange, strangeness } from '../core/path.ts'
+import { isAnotherMachine } from '../core/situation.ts'
+import * as timeline from '../core/timeline.ts'
+import type { DeedMeans } from './deed-means.ts'
+import type { FencePaths } from './fence-paths.ts'
+import type { FenceRunner, MethodEnd } from './fence.ts'
+
+export interface OrderMeans extends DeedMeans {
+  readonly fences: Pick<FencePaths, 'method'>
+  readonly runner: Pick<FenceRunner, 'runMethod'>
+  readonly replica: string
+}
+
+type Order = (deed: Extract<Deed, { do: 'fence' | 'restore' }>, action: 'off' | 'on') => Promise<boolean>
+
+/** What must not be lost, though what it tells of is over, is written again after this, then after twice as long, and so on. */
+const againAfter: Ms = 250
+const againTries = 7
+
+export function orderer({ observation, incidents, fences, runner, clock, log, replica, leads, signal, at, say }: OrderMeans): Order {
+  return order
+
+  /** The attempt stands on the record before the device is touched, so that a crash leaves a trace; then everything is looked
+   *  at once more, because that write may have taken seconds, or this process may have slept since. */
+  async function order(deed: Extract<Deed, { do: 'fence' | 'restore' }>, action: 'off' | 'on'): Promise<boolean> {
+    const term = leads()
+    const method = fences.method(deed.node, deed.method)
+    const incident = observation.seen.incidents.get(deed.incident)
+    if (term === undefined || method === undefined || incident === undefined) return false
+    const beganAt = clock.now()
+    const id = attemptName(incident)
+    const attempt: Attempt = {
+      id, round: deed.round, level: deed.level, method: deed.method.name, digest: deed.method.digest, agent: deed.method.agent, action, replica, term,
+      startedAt: at(), within: deed.method.orderWithin, late: deed.method.late, result: 'running',
+    }
+    if (!await incidents.change(deed.incident, timeline.ordered(attempt, deed.method.isolates !== undefined))) return false
+    if (leads() !== term) return false
+    const against = refuted(incident, deed.node, action, beganAt)
+    if (against !== undefined) {
+      log.warn({ node: deed.node, incident: deed.incident, method: method.name, action, attempt: id, because: against }, 'order not given')
+      await writeEnd(deed.incident, term, timeline.ended(id, 'not-given', against, at()))
+      return true
+    }
+    log.warn({ node: deed.node, incident: deed.incident, method: method.name, action, attempt: id }, 'order given')
+    say(deed.node, deed.incident, action === 'off' ? 'FenceOrdered' : 'PowerOnOrdered', action, `${deed.method.name} is asked ${action}`, 'Normal')
+    const end = await runner.runMethod({ node: deed.node, method, action, purpose: 'incident', boot: incident.boot, incident: deed.incident, attempt: id, signal: signal() })
+    if (!end.gone) return never()
+    const row = observation.row(deed.node)
+    const strange = end.state === action && row !== undefined && isStrange(end, row)
+    const result = strange ? 'failed' : endOf(end, action)
+    const reason = strange ? strangeness(deed.method.name) : end.reason
+    await writeEnd(deed.incident, term, timeline.ended(id, result, reason, at()))
+    say(deed.node, deed.incident, 'OrderEnded', action, `${deed.method.name} ${action}: ${result}${reason === '' ? '' : `, ${reason}`}`, result === action ? 'Normal' : 'Warning')
+    return true
+  }
+
+  /** What spoke against an order while it was being written down. */
+  function refuted(incident: Incident, node: NodeName, action: 'off' | 'on', since: Ms): string | undefined {
+    const known = observation.seen.incidents.get(incident.name)
+    if (known === undefined || known.uid !== incident.uid || known.status.phase === 'Final') return 'the incident is over'
+    const row = observation.row(node)
+    if (row === undefined || row.gone === true || isAnotherMachine(incident, row)) return 'the Node is another one'
+    if (action === 'on') return undefined
+    if (row.uid !== incident.nodeUid) return 'its Node was made anew'
+    if (known.status.phase === 'Done') return 'the incident is being withdrawn'
+    if (known.abort) return 'a person aborted it'
+    return asksByHand.has(incident.cause) ? undefined : (row.beat?.at ?? -Infinity) > since ? 'the node is heard again' : undefined
+  }
+
+  /** An end that is not written becomes *unknown*, and a verified *off* would be ordered again. */
+  async function writeEnd(name: string, term: number, end: timeline.Change): Promise<void> {
+    for (let tries = 0; tries < againTries && leads() === term; tries += 1) {
+      if (await incidents.change(name, end)) return
+      await clock.wait(againAfter * 2 ** tries, signal())
+    }
+  }
+}
+
+/** A node that is heard does not speak against these. */
+const asksByHand: ReadonlySet<Incident['cause']> = new Set(['by-hand', 'drill'])
+
+/** A lost lease, a deadline or a signal leaves an order that may have been sent; only a program that never ran leaves none. */
+function endOf({ ran, state }: MethodEnd, action: 'off' | 'on'): Attempt['result'] {
+  if (!ran) return 'not-given'
+  return state === 'off' || state === 'on' ? (state === action ? action : 'failed') : state
+}
+
+/** The incident's name and a number above all it bears: old attempts leave a full record, and what is known of one must not be
+ *  taken for another's. */
+function attemptName({ name, status }: Incident): string {
+  const numbers = status.attempts.map((attempt) => Number(attempt.id.slice(name.length + 1))).filter(Number.isInteger)
+  return `${name}.${Math.max(0, ...numbers) + 1}`
+}
+
+/** Something of a program runs on and cannot be ended: the order stays under way, nothing follows it. */
+function never(): Promise<never> {
+  return new Promise(() => undefined)
+}

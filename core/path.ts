@@ -1,0 +1,71 @@
+// How far the word of a path is trusted: by its audit in this boot, by the identity that its device tells, by the marks on it.
+import type { Attempt } from './incident.ts'
+import { kubeletsLastWord } from './judge.ts'
+import { sameMachine } from './machine-id.ts'
+import { kubeletsBootKey, sameBoot, type Boot, type Method, type Ms, type NodeSeen, type PathAudit, type Reading } from './model.ts'
+import { readingsOf } from './reading.ts'
+
+export function auditOf(node: NodeSeen, method: Method, boot: Boot): PathAudit | undefined {
+  const audit = node.record?.paths.find((path) => path.method === method.name && path.digest === method.digest && sameBoot(path.boot, boot))
+  // A twin that came after the audit takes away what it proved.
+  return audit?.identity === 'proven' && node.twin !== undefined ? { ...audit, identity: 'unproven' } : audit
+}
+
+/** What its audits said was too old already when the node was last heard: since then none can have been made. */
+export function isStale(node: NodeSeen): boolean {
+  return heardAt(node) > (node.auditedUntil ?? Infinity)
+}
+
+/** The last word of its agent or, where it has none, of its kubelet. */
+export function heardAt(node: NodeSeen): Ms {
+  return node.beat?.at ?? Math.max(node.seenAt, kubeletsLastWord(node))
+}
+
+/** How a path stands, by its audit in the present boot. */
+export function pathState(node: NodeSeen, method: Method): PathAudit['state'] | 'stale' | 'unaudited' {
+  const audit = auditOf(node, method, node.beat?.boot ?? node.record?.boot ?? '')
+  return audit?.state === 'verified' && isStale(node) ? 'stale' : audit?.state ?? 'unaudited'
+}
+
+/** Whether the path is known to lead to this machine: by its audit or, where nobody has one of this boot any more, by what its device
+ *  tells now. */
+export function isIdentified(node: NodeSeen, method: Method, boot: Boot): boolean {
+  const audit = auditOf(node, method, boot)
+  if (audit !== undefined) return audit.identity === 'proven'
+  if (method.claimed === true || node.machine === '' || node.twin !== undefined) return false
+  const told = readingsOf(node, method).findLast(({ machine }) => machine !== undefined)?.machine
+  return told !== undefined && sameMachine(told, node.machine)
+}
+
+/** It outlives the boot in which the path was found wrong. */
+function markOf(node: NodeSeen, method: Method): PathAudit | undefined {
+  return node.record?.paths.find((path) => path.state === 'marked' && path.method === method.name && path.digest === method.digest)
+}
+
+/** Where a path is refused whose identity is not proven. */
+export function unidentified({ twin }: NodeSeen, method: Method): string {
+  return `nothing proves that ${method.name} leads to this machine${twin === undefined ? '' : `: ${twin} bears the same machine id`}`
+}
+
+/** Whether the device said in it that it speaks of another machine: two cables were swapped, or a slot holds another board. */
+export function isStrange({ machine }: Pick<Reading, 'machine'>, node: Pick<NodeSeen, 'machine'>): boolean {
+  return machine !== undefined && node.machine !== '' && !sameMachine(machine, node.machine)
+}
+
+export const strangeness = (method: string): string => `${method} answers for another machine`
+
+/** Why the method's word is none on this node's power, whatever it says. Undefined: it once said on of this very boot, and
+ *  speaks of this machine still. `attempts`: of an incident of that boot. An *off* by this very configuration stands on its record
+ *  only because whoever led then had read that *on*, and this outlives him where nothing else does that he knew it by. */
+export function untrusted(node: NodeSeen, method: Method, audit: PathAudit | undefined, attempts: readonly Attempt[] = []): string | undefined {
+  const mark = markOf(node, method)
+  if (mark !== undefined) return `${method.name} is marked: ${mark.identity === 'mismatch' ? 'an off by it struck another machine' : 'a proof made by it was shown false'}`
+  if (audit?.state === 'mismatch') return `${method.name} said off while this boot was beating`
+  if (method.claimed === true && (audit === undefined || audit.identity === 'mismatch')) return `${method.name} is the Node's own claim, and no record of the cloud was seen to bear the address of its beats`
+  const last = readingsOf(node, method).at(-1)
+  // Whatever it was at its audit: an order would strike whom it leads to now.
+  if (audit?.identity === 'mismatch' || (last !== undefined && isStrange(last, node))) return strangeness(method.name)
+  if (audit?.state === 'verified' || attempts.some(({ action, method: name, digest }) => action === 'off' && name === method.name && digest === method.digest)) return undefined
+  const since = node.beat?.since ?? node.firstSeen.get(kubeletsBootKey) ?? -Infinity
+  return readingsOf(node, method).some((reading) => reading.state === 'on' && reading.startedAt >= since) ? undefined : `${method.name} was never read on in this boot`
+}

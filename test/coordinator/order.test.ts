@@ -1,0 +1,212 @@
+// An order stands on the record before its device is touched, and its end outlives what gave it.
+import { suite } from 'uvu'
+import * as assert from 'uvu/assert'
+import { keepNode } from '../../coordinator/kubernetes.ts'
+import type { Deed } from '../../core/action.ts'
+import type { Attempt } from '../../core/incident.ts'
+import { attempt, beat, method } from '../core/world.ts'
+import { attempts, fault, faulty, off, opened, switchOn } from './deed-world.ts'
+import { edgeWorld, fence, turned, victim } from './edge-world.ts'
+
+const test = suite('order')
+
+test('an order stands on the record as running before the device is touched', async () => {
+  const world = await opened()
+  let seen: Attempt | undefined
+  world.runMethod = async () => {
+    seen = attempts(world)[0]
+    return {}
+  }
+  assert.ok(await world.do(off))
+  assert.equal(world.story, ['PUT node-2-abc-1/status', 'run off', 'PUT node-2-abc-1/status'])
+  assert.equal([seen?.result, seen?.action, seen?.replica, seen?.term, seen?.within, seen?.late], ['running', 'off', 'replica-0', 3, 30_000, 60_000])
+  assert.is(attempts(world)[0]?.result, 'off')
+  assert.is(world.runs[0]?.attempt, `${fence}.1`)
+})
+
+for (const does of faulty) {
+  test(`no record, no order: ${does}`, async () => {
+    const world = await opened()
+    fault(world, does, '/nodefences/')
+    assert.is(await turned(world.clock, world.do(off)), false)
+    assert.equal(world.runs, [])
+  })
+}
+
+test('no record, no order: a newer leader\'s term stands there', async () => {
+  const world = await opened()
+  world.term = 2
+  assert.is(await world.do(off), false)
+  assert.equal([world.runs, world.writes], [[], []])
+})
+
+test('the lease lost between the record and the touch: the device is not touched, and the next leader finds the order running', async () => {
+  for (const term of [undefined, 4]) {
+    const world = await opened()
+    world.asked = (request) => {
+      if (request.method === 'PUT') world.term = term
+    }
+    assert.is(await world.do(off), false)
+    assert.equal(world.runs, [])
+    assert.is(attempts(world)[0]?.result, 'running')
+  }
+})
+
+test('an order that waits for its turn to be written when the lease is lost is never written', async () => {
+  const world = await opened()
+  world.lease.abort()
+  assert.is(await world.do(off), false)
+  assert.equal([world.writes, world.runs], [[], []])
+})
+
+test('a method whose configuration has changed since it was decided on is not asked', async () => {
+  const world = await opened()
+  assert.is(await world.do({ ...off, method: { ...method, digest: 'd0' } }), false)
+  assert.equal([world.writes, world.runs], [[], []])
+})
+
+test('the node is heard again while its order is being written down: no device is touched', async () => {
+  const world = await opened()
+  world.server.faults.set([{ does: 'slow', by: 3_000, times: 1 }])
+  const deed = world.do(off)
+  await world.clock.runFor(1_000)
+  world.beats.set(victim, beat({ at: world.clock.now() }))
+  await turned(world.clock, deed)
+  assert.equal(world.runs, [])
+  assert.equal([attempts(world)[0]?.result, attempts(world)[0]?.reason], ['not-given', 'the node is heard again'])
+})
+
+test('a beat from before the decision keeps no order back, and what a person ordered is given though the node is heard', async () => {
+  const world = await opened()
+  world.beats.set(victim, beat({ at: world.clock.now() - 5_000 }))
+  assert.ok(await world.do(off))
+  assert.is(world.runs.length, 1)
+  const other = edgeWorld()
+  other.plantNode()
+  await other.plantFence({}, { cause: 'by-hand' })
+  other.asked = () => void other.beats.set(victim, beat({ at: other.clock.now() + 1 }))
+  assert.ok(await other.do(off))
+  assert.is(other.runs.length, 1)
+})
+
+test('the incident was withdrawn while its order waited to be written: no device is touched', async () => {
+  const world = await opened()
+  const withdrawn = world.do({ do: 'withdraw', node: victim, incident: fence, because: 'heard' })
+  const order = world.do(off)
+  await Promise.all([withdrawn, order])
+  assert.equal(world.runs, [])
+  assert.is(world.stored().status.phase, 'Done')
+})
+
+for (const [machine, what, given] of [['machine-9', 'another machine came under the name', []], ['machine-2', 'the Node was made anew', ['on']], ['', 'a Node was made that no kubelet has posted to', ['on']]] as const) {
+  test(`${what} while the order was being written: ${given.length === 0 ? 'no device is touched, neither off nor on' : 'nothing is ordered off, and what was cut is switched on'}`, async () => {
+    const runs: string[] = []
+    for (const deed of [off, switchOn]) {
+      const world = await opened()
+      const other = { ...keepNode({ metadata: { name: victim, uid: 'another', resourceVersion: '9999' } }), machine }
+      world.asked = (request) => {
+        if (request.method === 'PUT' && world.runs.length === 0) world.observation.node(other)
+      }
+      await world.do(deed)
+      runs.push(...world.runs.map(({ action }) => action))
+    }
+    assert.equal(runs, given)
+  })
+}
+
+test('what came of an order is written: off, failed where the device says otherwise, unknown', async () => {
+  for (const [state, result] of [['off', 'off'], ['on', 'failed'], ['failed', 'failed'], ['unknown', 'unknown']] as const) {
+    const world = await opened()
+    world.runMethod = async () => ({ state, reason: state === 'off' ? '' : 'so it says' })
+    assert.ok(await world.do(off))
+    assert.is(attempts(world)[0]?.result, result)
+    assert.is(world.said.at(-1)?.type, result === 'off' ? 'Normal' : 'Warning')
+  }
+})
+
+test('an order that another machine answered for has not ended well, whatever it says', async () => {
+  for (const [deed, state] of [[off, 'off'], [switchOn, 'on']] as const) {
+    for (const [machine, result] of [['machine-9', 'failed'], ['MACHINE-2', state]] as const) {
+      const world = await opened()
+      world.runMethod = async () => ({ state, machine })
+      assert.ok(await world.do(deed))
+      assert.is(attempts(world)[0]?.result, result)
+    }
+  }
+})
+
+test('a program that was never started gave no order, and that is written', async () => {
+  const world = await opened()
+  world.runMethod = async () => ({ state: 'unknown', ran: false, reason: 'not started: there is no program redfish' })
+  assert.ok(await world.do(off))
+  assert.equal([attempts(world)[0]?.result, attempts(world)[0]?.reason], ['not-given', 'not started: there is no program redfish'])
+  assert.is(world.said.at(-1)?.type, 'Warning')
+})
+
+test('an order bears the configuration by which it was given', async () => {
+  const world = await opened()
+  await world.do(off)
+  assert.is(attempts(world)[0]?.digest, method.digest)
+})
+
+test('an order on is verified by on, and takes the incident into recovery', async () => {
+  const world = await opened()
+  assert.ok(await world.do(switchOn))
+  assert.is(attempts(world)[0]?.result, 'on')
+  assert.is(world.stored().status.step, 'recovery')
+})
+
+test('a program that cannot be ended: the order stays under way, here and on the record', async () => {
+  const world = await opened()
+  world.runMethod = async () => ({ gone: false })
+  let over = false
+  void world.do(off).finally(() => { over = true })
+  await world.clock.runFor(600_000)
+  assert.is(over, false)
+  assert.is(attempts(world)[0]?.result, 'running')
+})
+
+test('an end that cannot be written at once is written later: a verified off must not become unknown', async () => {
+  for (const does of ['lose answer', 'answer 429', 'answer 500', 'unreachable'] as const) {
+    const world = await opened()
+    world.runMethod = async () => {
+      fault(world, does, '/nodefences/', 2)
+      return {}
+    }
+    assert.ok(await turned(world.clock, world.do(off)))
+    assert.equal(attempts(world).map((one) => one.result), ['off'])
+    assert.is(world.stored().status.timeline.filter((moment) => moment.what === 'order ended').length, 1)
+  }
+})
+
+test('whose lease is lost while the program runs writes no end', async () => {
+  const world = await opened()
+  world.runMethod = async () => {
+    world.term = undefined
+    return { state: 'unknown', reason: 'ended' }
+  }
+  await turned(world.clock, world.do(off))
+  assert.is(attempts(world)[0]?.result, 'running')
+  assert.is(world.writes.length, 1)
+})
+
+test('no two attempts bear one name, however many there were', async () => {
+  const many = Array.from({ length: 200 }, (_, index) => attempt({ id: `${fence}.${index + 6}`, result: 'failed' }))
+  const world = await opened({ attempts: many })
+  await world.do(off)
+  await world.do(off)
+  const names = attempts(world).map((one) => one.id)
+  assert.equal(names.slice(-2), [`${fence}.206`, `${fence}.207`])
+  assert.is(new Set(names).size, names.length)
+})
+
+test('an order whose end nobody knows is settled as unknown, once', async () => {
+  const world = await opened({ attempts: [attempt({ result: 'running' })] })
+  const settle: Deed = { do: 'settle', node: victim, incident: fence, attempt: `${fence}.1` }
+  assert.ok(await world.do(settle))
+  assert.is(attempts(world)[0]?.result, 'unknown')
+  assert.ok(await world.do(settle))
+  assert.is(world.writes.length, 1)
+})
+
+test.run()
