@@ -33,6 +33,8 @@ export interface MachineProgramsOptions {
   readonly path?: string
   /** The empty folder that programs run in. Without one, one is made and taken away at the end. */
   readonly emptyFolder?: string
+  /** What Node made of programs in TypeScript, the same way. */
+  readonly compiledFolder?: string
   readonly width?: number
   /** The environment that programs get their part of. This process's own, unless said otherwise. */
   readonly surroundings?: Surroundings
@@ -68,7 +70,7 @@ export function machinePrograms(options: MachineProgramsOptions): MachineProgram
   const shared: Shared = {
     options, seating, groups, closing: closing.signal,
     emptyFolder: () => options.emptyFolder ?? within('empty'),
-    compiledFolder: () => within('compiled'),
+    compiledFolder: () => options.compiledFolder ?? within('compiled'),
   }
   return {
     run(program) {
@@ -91,7 +93,7 @@ interface Shared {
   readonly groups: Set<Group>
   emptyFolder(): string
   /** Where Node keeps what it made of a program in TypeScript: to make it anew is half of such a program's start. Nobody else
-   *  can write there, and it goes when we go. */
+   *  can write there, and it goes when we go, unless whoever runs us keeps one. */
   compiledFolder(): string
   readonly closing: AbortSignal
 }

@@ -29,6 +29,9 @@ export interface StageSettings extends Partial<WorldSettings> {
   readonly before?: (world: World) => void
 }
 
+/** Who waits for something asks so often: each time the world stops for it. */
+const askedEvery: Ms = 200
+
 export async function stage(settings: StageSettings = {}): Promise<Stage> {
   const coordinators = new Map<number, Coordinator>()
   const nodes = typeof settings.nodes === 'number' ? Array.from({ length: settings.nodes }, (_, index) => `node-${index + 1}`) : settings.nodes ?? ['node-1', 'node-2', 'node-3']
@@ -65,14 +68,14 @@ export async function stage(settings: StageSettings = {}): Promise<Stage> {
       const end = world.clock.now() + within
       while (!await so()) {
         if (world.clock.now() >= end) throw new Error(`not within ${within} ms: ${what}`)
-        await world.turn().runFor(50)
+        await world.turn().runFor(askedEvery)
       }
     },
     run: (span) => world.turn().runFor(span),
   }
 }
 
-/** Whoever waits for something asks twenty times a second, and what is asked of changes seldom. */
+/** What is asked of changes seldom. */
 function readOnce(): (object: KubeObject) => Incident | undefined {
   const known = new WeakMap<KubeObject, Incident | 'unreadable'>()
   return (object) => {

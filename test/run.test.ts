@@ -12,8 +12,8 @@ const test = suite('runner')
 const head = `import { suite } from '${import.meta.resolve('uvu')}'\nconst test = ${'suite'}('planted')\n`
 const well = `${head}test('one', () => undefined)\ntest('two', () => undefined)\ntest.run()\n`
 
-/** What each file's tests come to, in the order of the texts, one process for all. */
-async function ran(texts: readonly string[], deadline = 20_000): Promise<Tally> {
+/** What all files come to, in so many processes. */
+async function ran(texts: readonly string[], deadline = 20_000, processes = 1): Promise<Tally> {
   const folder = mkdtempSync(join(tmpdir(), 'holdfast-runner-'))
   const said = console.log
   console.log = () => undefined
@@ -23,7 +23,7 @@ async function ran(texts: readonly string[], deadline = 20_000): Promise<Tally> 
       writeFileSync(file, text)
       return file
     })
-    return await runBatches([files], 1, deadline)
+    return await runBatches([{ files, processes }], processes, deadline)
   } finally {
     console.log = said
     rmSync(folder, { recursive: true })
@@ -64,6 +64,12 @@ for (const [what, text] of [
 test('a file that never ends, or whose process never does, fails at the deadline', async () => {
   assert.is((await ran([well, `${head}test('one', () => new Promise(() => setInterval(() => undefined, 1_000)))\ntest.run()\n`], 3_000)).failed, 1)
   assert.equal(await ran([well, `${well}setInterval(() => undefined, 1_000)\n`], 3_000).then(({ failed }) => failed), 1)
+})
+
+test('two processes take from one list, and what neither came to fails', async () => {
+  assert.equal(await ran([well, well, well, well, well], 20_000, 2), { passed: 10, failed: 0, skipped: 0 })
+  const ending = `${head}test('one', () => process.exit(0))\ntest.run()\n`
+  assert.equal(await ran([ending, ending, well], 20_000, 2), { passed: 0, failed: 3, skipped: 0 })
 })
 
 test('a child left running, which holds the output, is ended with its file, and the file fails', async () => {

@@ -2,8 +2,8 @@
 // never run, a throwing hook, `throw null`). A file passes only if it says how many tests it has, all of them passed, none was
 // skipped, and its process ended by itself within the deadline.
 import { spawn } from 'node:child_process'
-import { globSync, mkdtempSync, rmSync } from 'node:fs'
-import { availableParallelism, tmpdir } from 'node:os'
+import { globSync, mkdirSync, mkdtempSync, rmSync } from 'node:fs'
+import { availableParallelism, constants, setPriority, tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { argv, execPath, exit } from 'node:process'
 import { createInterface } from 'node:readline'
@@ -11,25 +11,32 @@ import { fileURLToPath } from 'node:url'
 
 export interface Tally { passed: number; failed: number; skipped: number }
 
-/** Files that one process runs, one after the other. */
-type Batch = readonly string[]
+/** Files that one process runs, one after the other, or several: each takes the next one that is left. */
+interface Batch {
+  readonly files: readonly string[]
+  readonly processes: number
+  /** What asks no clock of the machine goes behind what does. */
+  readonly priority?: number
+}
 
-/** More than there are cores: a third of all time files wait for processes and real timers. */
-const processesAtOnce = availableParallelism() + 2
+/** Of files that were named: more than there are cores, since half of them wait for processes and timers of the machine. */
+const processesAtOnce = availableParallelism() + 4
 /** For each file of a batch. */
 const fileDeadline = 170_000
 /** From the end of a process to that of its output. */
 const letsGoWithin = 2_000
 const host = fileURLToPath(new URL('host.ts', import.meta.url))
-/** A process of its own each, and before all others: those that wait for real timers beside those that reckon. */
-const alone = [
-  'test/sim/start.', 'test/sim/search/fresh.', 'test/core/journey.',
-  'test/coordinator/main.', 'test/coordinator/programs.', 'test/commands.', 'test/fence-agents/', 'test/deploy/', 'test/cli/',
-]
-/** What is left, by the start of its name: a process a row. */
-const shared = ['test/stories/', 'test/coordinator/', 'test/sim/', 'test/core/', 'test/']
-/** So many of those alone go before the batches. */
-const longest = 4
+/** A process of its own: a world in real time. */
+const living = { parts: ['test/sim/start.'], processes: 1 } as const
+/** Likewise: it has half a minute. */
+const timed = { parts: ['test/sim/search/fresh.'], processes: 1, priority: constants.priority.PRIORITY_LOW } as const
+/** What plays the world is warm after some seconds of it, so two processes play all of it, those with the most to play first. */
+const playing = {
+  parts: ['test/stories/killed-leader.', 'test/stories/self-fenced.', 'test/stories/twins.', 'test/stories/racks.', 'test/stories/', 'test/sim/', 'test/core/'],
+  processes: 2, priority: constants.priority.PRIORITY_LOW,
+} as const
+/** All others, first those that wait for processes and timers of the machine most of their time. */
+const waiting = { parts: ['test/deploy/build.', 'test/coordinator/main.', 'test/agent/main.', 'test/commands.', 'test/run.', 'test/fence-agents/', 'test/'], processes: 4 } as const
 const slowTiers = ['test/control-plane/', 'test/devices/', 'test/nodes/', 'test/bench/', 'test/search/']
 
 /** What is to be ended or removed when this process ends, whoever ends it. */
@@ -40,8 +47,9 @@ process.once('exit', () => {
 
 if (import.meta.main) {
   const named = filesNamed(argv.slice(2))
-  const batches = named.length > 0 ? named.map((file) => [file]) : quickBatches()
-  const tally = await runBatches(batches, processesAtOnce, fileDeadline)
+  const batches = named.length > 0 ? named.map(alone) : quickBatches()
+  const width = named.length > 0 ? processesAtOnce : Infinity
+  const tally = await runBatches(batches, width, fileDeadline)
   console.log(`${tally.passed} passed, ${tally.failed} failed${tally.skipped > 0 ? `, ${tally.skipped} skipped` : ''}`)
   exit(tally.failed > 0 || tally.passed === 0 ? 1 : 0)
 }
@@ -56,71 +64,84 @@ export function filesNamed(patterns: readonly string[]): readonly string[] {
   return patterns.flatMap((pattern) => globSync(pattern))
 }
 
+function alone(file: string): Batch {
+  return { files: [file], processes: 1 }
+}
+
 function quickBatches(): readonly Batch[] {
   const left = new Set(globSync('test/**/*.test.ts').filter((file) => !slowTiers.some((tier) => file.startsWith(tier))).toSorted())
-  const take = (start: string): Batch => {
+  const take = (start: string): readonly string[] => {
     const taken = [...left].filter((file) => file.startsWith(start))
     for (const file of taken) left.delete(file)
     return taken
   }
-  const lone = alone.flatMap((start) => take(start)).map((file) => [file])
-  const batches = shared.map(take).filter((batch) => batch.length > 0)
-  // The longest ones first, so that no core waits for the last of them; a batch is longer than all but a few files.
-  return [...lone.slice(0, longest), ...batches, ...lone.slice(longest)]
+  const quick = [living, timed, playing, waiting].map(({ parts, ...rest }) => ({ ...rest, files: parts.flatMap(take) }))
+  return quick.filter(({ files }) => files.length > 0)
 }
 
 export function runFiles(files: readonly string[], width: number, deadline: number): Promise<Tally> {
-  return runBatches(files.map((file) => [file]), width, deadline)
+  return runBatches(files.map(alone), width, deadline)
 }
 
 export async function runBatches(batches: readonly Batch[], width: number, deadline: number): Promise<Tally> {
   const tally: Tally = { passed: 0, failed: 0, skipped: 0 }
-  const queue = [...batches]
+  const add = ({ passed, failed, skipped }: Tally): void => {
+    tally.passed += passed
+    tally.failed += failed
+    tally.skipped += skipped
+  }
+  const queue = batches.flatMap((batch) => Array.from({ length: batch.processes }, () => batch))
   if (queue.length === 0) return { passed: 0, failed: 1, skipped: 0 }
   for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => exit(1))
   // Most of what a short process does is to compile the same modules: once is enough for all.
   const compiled = mkdtempSync(join(tmpdir(), 'holdfast-compiled-'))
   const remove = () => rmSync(compiled, { recursive: true, force: true })
   ends.add(remove)
+  const begun = new Set<string>()
   const worker = async () => {
     for (let batch = queue.shift(); batch !== undefined; batch = queue.shift()) {
-      for (const { passed, failed, skipped } of await runBatch(batch, deadline, compiled)) {
-        tally.passed += passed
-        tally.failed += failed
-        tally.skipped += skipped
-      }
+      const claims = join(compiled, `batch-${batches.indexOf(batch)}`)
+      mkdirSync(claims, { recursive: true })
+      await runHost({ batch, claims, compiled, deadline, begun, add })
     }
   }
-  await Promise.all(Array.from({ length: width }, worker))
+  await Promise.all(Array.from({ length: Math.min(width, queue.length) }, worker))
+  for (const file of batches.flatMap(({ files }) => files)) {
+    if (begun.has(file)) continue
+    console.log(`FAIL ${file}  never begun`)
+    add({ passed: 0, failed: 1, skipped: 0 })
+  }
   remove()
   ends.delete(remove)
   return tally
 }
 
-async function runBatch(batch: Batch, deadline: number, compiled: string): Promise<readonly Tally[]> {
-  const run = await runHost(batch, deadline, compiled)
-  return batch.map((file, index) => {
-    const said = run.files.get(file)
-    const tally = count(said?.output ?? '')
-    // What a file left behind shows when the process is to end: nobody can tell whose it was, so the last one answers for it.
-    const wellEnded = index < batch.length - 1 ? said?.ended !== undefined : run.wellEnded
-    const honest = wellEnded && tally.total > 0 && tally.passed === tally.total && tally.skipped === 0
-    const failed = honest ? 0 : Math.max(1, tally.total - tally.passed - tally.skipped)
-    const took = said === undefined ? 'never begun' : `${(said.ended ?? run.ended) - said.began} ms`
-    console.log(`${honest ? 'ok  ' : 'FAIL'} ${file}  ${tally.passed}/${tally.total}  ${took}${run.late && !wellEnded ? '  ended at the deadline' : ''}`)
-    if (!honest) console.log((said?.output ?? '').slice(-40_000))
-    return { passed: tally.passed, failed, skipped: tally.skipped }
-  })
+/** `ended`: undefined is that its process was gone before it had come to the file's end. */
+function judge({ file, began, ended, output }: Said, wellEnded: boolean, late: boolean): Tally {
+  const tally = count(output)
+  const honest = wellEnded && tally.total > 0 && tally.passed === tally.total && tally.skipped === 0
+  console.log(`${honest ? 'ok  ' : 'FAIL'} ${file}  ${tally.passed}/${tally.total}  ${(ended ?? Date.now()) - began} ms${late ? '  ended at the deadline' : ''}`)
+  if (!honest) console.log(output.slice(-40_000))
+  return { passed: tally.passed, failed: honest ? 0 : Math.max(1, tally.total - tally.passed - tally.skipped), skipped: tally.skipped }
 }
 
-interface Said { readonly began: number; ended?: number; output: string }
-interface HostRun { readonly files: ReadonlyMap<string, Said>; readonly ended: number; readonly late: boolean; readonly wellEnded: boolean }
+interface Said { readonly file: string; readonly began: number; ended?: number; output: string }
 
-function runHost(batch: Batch, deadline: number, compiled: string): Promise<HostRun> {
+interface HostRun {
+  readonly batch: Batch
+  readonly claims: string
+  readonly compiled: string
+  readonly deadline: number
+  readonly begun: Set<string>
+  add(tally: Tally): void
+}
+
+/** One process, until no file of the batch is left to take, or it ends. */
+function runHost({ batch, claims, compiled, deadline, begun, add }: HostRun): Promise<void> {
   return new Promise((resolve) => {
     // A group of its own, so that what it started ends with it.
-    const child = spawn(execPath, [host, ...batch], { detached: true, env: { ...process.env, FORCE_COLOR: '0', NO_COLOR: '1', NODE_COMPILE_CACHE: compiled }, stdio: ['ignore', 'pipe', 'pipe'] })
-    const files = new Map<string, Said>()
+    const child = spawn(execPath, [host, claims, ...batch.files], { detached: true, env: { ...process.env, FORCE_COLOR: '0', NO_COLOR: '1', NODE_COMPILE_CACHE: compiled }, stdio: ['ignore', 'pipe', 'pipe'] })
+    if (batch.priority !== undefined && child.pid !== undefined) setPriority(child.pid, batch.priority)
     let [current, late, ended, held, code]: [Said | undefined, boolean, boolean, boolean, number | null] = [undefined, false, false, false, null]
     const end = () => endGroup(child.pid)
     const kill = () => {
@@ -131,15 +152,20 @@ function runHost(batch: Batch, deadline: number, compiled: string): Promise<Host
     let timer = setTimeout(kill, deadline)
     const take = (line: string) => {
       const file = /^== (.*)$/.exec(line)?.[1]
-      if (file === undefined || (file !== 'end' && !batch.includes(file))) {
+      if (file === undefined || (file !== 'end' && !batch.files.includes(file))) {
         if (current !== undefined) current.output += `${line}\n`
         return
       }
       clearTimeout(timer)
       timer = setTimeout(kill, deadline)
       if (current !== undefined) current.ended = Date.now()
-      if (file === 'end') ended = true
-      else files.set(file, current = { began: Date.now(), output: '' })
+      if (file === 'end') {
+        ended = true
+        return
+      }
+      if (current !== undefined) add(judge(current, true, false))
+      begun.add(file)
+      current = { file, began: Date.now(), output: '' }
     }
     for (const stream of [child.stdout, child.stderr]) createInterface({ input: stream }).on('line', take)
     child.on('exit', (exitCode) => {
@@ -154,7 +180,9 @@ function runHost(batch: Batch, deadline: number, compiled: string): Promise<Host
     child.on('close', () => {
       clearTimeout(timer)
       ends.delete(end)
-      resolve({ files, ended: Date.now(), late, wellEnded: ended && !late && !held && code === 0 })
+      // What a file left behind shows when the process is to end: nobody can tell whose it was, so the last one answers for it.
+      if (current !== undefined) add(judge(current, ended && !late && !held && code === 0, late))
+      resolve()
     })
   })
 }

@@ -77,7 +77,7 @@ function agent(path: string, variables: Readonly<Record<string, string>>) {
   const child = spawn(execPath, [join(import.meta.dirname, '../../agent/main.ts')], {
     stdio: ['ignore', 'pipe', 'pipe'],
     env: {
-      HOLDFAST_PROC: '/proc', HOLDFAST_STATE: join(path, 'state'), HOLDFAST_TOKEN_FILE: join(path, 'token'), HOLDFAST_AUTHORITY_FILE: join(path, 'ca.crt'),
+      NODE_COMPILE_CACHE: process.env['NODE_COMPILE_CACHE'], HOLDFAST_PROC: '/proc', HOLDFAST_STATE: join(path, 'state'), HOLDFAST_TOKEN_FILE: join(path, 'token'), HOLDFAST_AUTHORITY_FILE: join(path, 'ca.crt'),
       HOLDFAST_BIND: '127.0.0.1', HOLDFAST_WHISPER_PORT: '0', HOLDFAST_KUBELET_ROOT: path, HOLDFAST_KUBELET_HEALTH: 'http://127.0.0.1:1/healthz', ...variables,
     },
   })

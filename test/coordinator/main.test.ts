@@ -29,7 +29,7 @@ interface Replica {
 }
 
 function start(environment: Record<string, string>): Replica {
-  const child = spawn(execPath, [program], { env: { PATH: process.env['PATH'] ?? '', HOME: '/nonexistent', ...environment }, stdio: ['ignore', 'pipe', 'pipe'] })
+  const child = spawn(execPath, [program], { env: { PATH: process.env['PATH'] ?? '', HOME: '/nonexistent', NODE_COMPILE_CACHE: process.env['NODE_COMPILE_CACHE'], ...environment }, stdio: ['ignore', 'pipe', 'pipe'] })
   let output = ''
   const waiting = new Set<() => void>()
   const hear = (piece: Buffer): void => {

@@ -12,7 +12,7 @@ import { method, node, pod, policy, record, self, volume } from './world.ts'
 
 const test = suite('journey')
 
-const tick: Ms = 50
+const tick: Ms = 200
 const statusTakes: Ms = 200
 const orderTakes: Ms = 2_000
 const probeTakes: Ms = 800

@@ -1,5 +1,4 @@
 import { globSync, readFileSync, readdirSync } from 'node:fs'
-import { resolve } from 'node:path'
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
 import { parseAllDocuments } from 'yaml'
@@ -8,14 +7,13 @@ import type { KubeObject } from '../../coordinator/api.ts'
 import { resolveParameters, type SecretLookup } from '../../coordinator/fence-config-secret.ts'
 import { readFenceConfigs, sentenceOf } from '../../coordinator/fence-config.ts'
 import { readPolicy } from '../../coordinator/holdfast-policy.ts'
-import { machinePrograms } from '../../coordinator/programs.ts'
 import { inputOf, type AgentParameters } from '../../core/contract.ts'
 import type { Manifest } from '../../deploy/manifest.ts'
 import { yamlOf } from '../../deploy/manifest.ts'
 import { manifests } from '../../deploy/manifests.ts'
 import { uninstallManifests } from '../../deploy/uninstall.ts'
 import { names, usualValues } from '../../deploy/values.ts'
-import { machineClock } from '../../edge/clock.ts'
+import { programsHere } from '../fence-agents/place.ts'
 
 const test = suite('manifests')
 
@@ -237,14 +235,11 @@ for (const [file, node, levels] of [
   })
 }
 
-// One runner for all, which compiles each program once, and leaves nothing when this process ends.
-const programs = machinePrograms({ folders: [resolve('fence-agents')], clock: machineClock })
-
 /** What one of our programs has against its parameters before it has asked any device. */
 async function complaintsOf(program: string, parameters: AgentParameters): Promise<string[]> {
   const input = inputOf('validate-all', parameters)
   assert.ok('text' in input)
-  const { exitCode, refused, stderr } = await programs.run({ agent: program, stdin: input.text, environment: {}, within: 20_000 })
+  const { exitCode, refused, stderr } = await programsHere.run({ agent: program, stdin: input.text, environment: {}, within: 20_000 })
   return exitCode === 0 ? stderr.split('\n').filter((line) => line.startsWith('WARNING')) : [refused ?? `exit ${exitCode}: ${stderr}`]
 }
 

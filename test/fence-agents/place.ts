@@ -26,11 +26,17 @@ type Environment = Readonly<Record<string, string>>
 
 const agents = fileURLToPath(new URL('../../fence-agents', import.meta.url))
 
+/** The test runner keeps what Node made of a program for all that start it. */
+function kept(): { readonly compiledFolder?: string } {
+  const folder = process.env['NODE_COMPILE_CACHE']
+  return folder === undefined ? {} : { compiledFolder: folder }
+}
+
 /** `folder` itself is allow-listed before our own agents, and stands first in the programs' PATH. */
 export async function inPlace(work: (place: AgentPlace) => Promise<void>): Promise<void> {
   const folder = mkdtempSync(join(tmpdir(), 'fence-agents-test-'))
   const path = `${folder}:${process.env['PATH'] ?? ''}`
-  const started = machinePrograms({ folders: [folder, agents], clock: machineClock, path })
+  const started = machinePrograms({ folders: [folder, agents], clock: machineClock, path, ...kept() })
   const here: Programs = {
     run(program) {
       const found = findProgram(program.agent, [folder, agents])

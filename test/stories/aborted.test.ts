@@ -16,7 +16,7 @@ async function abort(on: Play): Promise<void> {
 }
 
 async function nothingFreed(on: Play): Promise<void> {
-  const uids = (await workload(on)).map((pod) => pod.metadata.uid)
+  const uids = workload(on).map((pod) => pod.metadata.uid)
   assert.equal(on.pods.filter((uid) => !uids.includes(uid)), [])
   assert.is(happened(on, 'volume released').length, 0)
   assert.equal(findings(on), [])
@@ -30,7 +30,7 @@ async function over(on: Play): Promise<void> {
   const incident = await ended(on, 400_000)
   assert.is(incident.status.outcome, 'Withdrawn')
   assert.equal(findings(on), [])
-  assert.equal(await ourTaints(on), [])
+  assert.equal(ourTaints(on), [])
   await on.until('the workload runs', () => workloadRuns(on), 120_000)
 }
 
@@ -88,8 +88,8 @@ test('after the proof it is refused, which stands on the record, and the sequenc
   assert.equal([incident.status.outcome, incident.status.proof?.kind], ['Recovered', 'off'])
   assert.ok(steps(incident).includes('held: abort-refused'))
   assert.equal(findings(on), [])
-  assert.equal(await ourTaints(on), [])
-  assert.ok(await workloadRuns(on), 'the workload runs')
+  assert.equal(ourTaints(on), [])
+  assert.ok(workloadRuns(on), 'the workload runs')
 })
 
 test('at any of many moments, the leader killed right after: it ends, and what it cut it gives back', async () => {
@@ -107,8 +107,8 @@ test('at any of many moments, the leader killed right after: it ends, and what i
     const incident = await ended(on, 400_000)
     assert.is(incident.status.outcome, incident.status.proof === undefined ? 'Withdrawn' : 'Recovered', `moment ${moment}`)
     assert.equal(findings(on), [], `moment ${moment}`)
-    assert.equal(await ourTaints(on), [], `moment ${moment}`)
-    assert.ok(await workloadRuns(on), `moment ${moment}: the workload runs`)
+    assert.equal(ourTaints(on), [], `moment ${moment}`)
+    assert.ok(workloadRuns(on), `moment ${moment}: the workload runs`)
   }
 })
 

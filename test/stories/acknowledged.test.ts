@@ -22,7 +22,7 @@ async function refused(on: Play, says: RegExp): Promise<void> {
   const incident = await theIncident(on)
   assert.is(incident?.status.proof, undefined)
   assert.match(incident?.status.holds.find(({ because }) => because === 'unvouched')?.detail ?? '', says)
-  const uids = (await workload(on)).map((pod) => pod.metadata.uid)
+  const uids = workload(on).map((pod) => pod.metadata.uid)
   assert.equal(on.pods.filter((uid) => !uids.includes(uid)), [])
   assert.equal(findings(on), [])
 }
@@ -60,7 +60,7 @@ for (const killed of [false, true]) {
     const incident = await ended(on, 400_000)
     assert.is(incident.status.outcome, 'Recovered')
     assert.equal(findings(on), [])
-    assert.equal(await ourTaints(on), [])
+    assert.equal(ourTaints(on), [])
   })
 }
 

@@ -65,8 +65,13 @@ test('the turn of a leader that is killed is begun anew by the next one, which c
 test('a node that dies in the middle of a turn is fenced as ever, and the turn says that it missed it', async () => {
   const on = await peace({ seed: 44 })
   on.world.cutPower(on.victim)
+  // Another one's device keeps the turn waiting: it ends when the victim is silent for good.
+  const slow = on.world.devices.get(`bmc-${[...on.world.nodes.keys()].find((node) => node !== on.victim)}`)
+  assert.ok(slow)
+  slow.fault = { does: 'hang' }
   turn(on)
   await on.until('the turn is over', () => latest(on)?.turn === 1, 30_000)
+  slow.heal()
   assert.equal(latest(on)?.missed, [on.victim])
   const incident = await ended(on, 400_000)
   assert.is(incident.status.proof?.kind, 'found-off')

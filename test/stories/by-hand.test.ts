@@ -22,7 +22,7 @@ test('a node that runs is switched off, cleared and brought back, with its boot 
   assert.equal([incident.cause, incident.status.proof?.kind, incident.status.outcome], ['by-hand', 'off', 'Recovered'], transcript(incident))
   assert.is(incident.boot, incident.status.taken?.boot)
   assert.is(incident.policy.nodeDownPodDeletionPolicy, 'DeleteAllPods')
-  assert.equal([findings(on), await ourTaints(on)], [[], []])
+  assert.equal([findings(on), ourTaints(on)], [[], []])
 })
 
 test('of a node that nobody knows it ends at once, with a sentence', async () => {
@@ -45,7 +45,7 @@ test('beside an open incident it is refused as a duplicate, and the open one goe
   assert.match(transcript(duplicate ?? await ended(on, 0)), /a duplicate: \S+ of the same node is open/)
   await on.until('the other is over', async () => (await on.incidents()).every((one) => one.status.phase === 'Final'), 400_000)
   assert.ok(other !== undefined)
-  assert.equal([findings(on), await ourTaints(on)], [[], []])
+  assert.equal([findings(on), ourTaints(on)], [[], []])
 })
 
 test.run()

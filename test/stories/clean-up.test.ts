@@ -22,7 +22,7 @@ const staged = (on: Play) => [...on.world.nodes.get(on.victim)?.machine.mounts.v
 test('a node that is back with staged mounts of nobody has them ended by its agent, and takes workloads again', async () => {
   const on = await littered(130, { cleanUp: 'agent' })
   assert.ok(staged(on) > 0)
-  await on.until('the quarantine is lifted', async () => (await ourTaints(on)).length === 0, 180_000)
+  await on.until('the quarantine is lifted', () => ourTaints(on).length === 0, 180_000)
   assert.is(staged(on), 0)
   assert.ok(happened(on, 'agent unmounts').every(({ node, path }) => node === on.victim && String(path).includes('/plugins/')))
   assert.equal(findings(on), [])
@@ -33,7 +33,7 @@ test('by the usual policy they stay, and so does the quarantine, which says for 
   const on = await littered(131, {})
   await on.run(180_000)
   assert.ok(staged(on) > 0)
-  assert.equal([await ourTaints(on), happened(on, 'agent unmounts')], [[`${on.victim} holdfast.dev/quarantine`], []])
+  assert.equal([ourTaints(on), happened(on, 'agent unmounts')], [[`${on.victim} holdfast.dev/quarantine`], []])
   assert.ok((await on.incidents()).some(({ status }) => status.holds.some(({ because, detail }) => because === 'waiting-for-clean' && detail.includes('staging'))))
 })
 
@@ -42,7 +42,7 @@ test('one whose unmount hangs says so, and stays under quarantine', async () => 
   const node = on.world.nodes.get(on.victim)
   if (node !== undefined) node.faults.unmount = 'hangs'
   await on.run(120_000)
-  assert.equal(await ourTaints(on), [`${on.victim} holdfast.dev/quarantine`])
+  assert.equal(ourTaints(on), [`${on.victim} holdfast.dev/quarantine`])
   assert.ok((await on.incidents()).some(({ status }) => status.holds.some(({ detail }) => detail.includes('it did not end within'))))
 })
 

@@ -40,7 +40,7 @@ async function over(on: Play): Promise<void> {
   const incident = await ended(on, 300_000)
   assert.is(incident.status.outcome, 'Withdrawn')
   assert.equal(findings(on), [])
-  assert.equal(await ourTaints(on), [])
+  assert.equal(ourTaints(on), [])
 }
 
 test('configured again as it was, it is read, switched on and over', async () => {

@@ -8,7 +8,7 @@ const test = suite('cut off')
 /** A second without power and two to boot: no profile suspects so soon. */
 const brief = { policy: { profile: 'conservative' }, bootTime: [1_500, 2_000] } as const
 
-const quarantined = async (on: Play) => (await ourTaints(on)).includes(`${on.victim} holdfast.dev/quarantine`)
+const quarantined = async (on: Play) => ourTaints(on).includes(`${on.victim} holdfast.dev/quarantine`)
 
 test('a machine that was off for a second is quarantined in its new boot until it was found clean, and no incident is made of it', async () => {
   const on = await peace({ seed: 92, ...brief })
@@ -16,9 +16,9 @@ test('a machine that was off for a second is quarantined in its new boot until i
   await on.until('the node is quarantined', () => quarantined(on), 30_000)
   await on.until('the quarantine is lifted', async () => !await quarantined(on), 120_000)
   await on.run(60_000)
-  assert.equal(await ourTaints(on), [], 'it is not put on again')
+  assert.equal(ourTaints(on), [], 'it is not put on again')
   assert.equal([await on.incidents(), findings(on)], [[], []])
-  assert.ok(await workloadRuns(on))
+  assert.ok(workloadRuns(on))
 })
 
 test('one that was shut down in good order is not', async () => {
@@ -45,7 +45,7 @@ test('a leader that is killed in between is followed by one that finds the same 
   on.world.replicas.kill(leader)
   await on.until('the quarantine is lifted', async () => !await quarantined(on), 120_000)
   await on.run(30_000)
-  assert.equal([await ourTaints(on), await on.incidents()], [[], []])
+  assert.equal([ourTaints(on), await on.incidents()], [[], []])
 })
 
 test.run()

@@ -21,11 +21,11 @@ const identities = (on: Play, node: string): readonly PathAudit['identity'][] =>
 /** As a person would before it. */
 async function cordonAndDrain(on: Play, node: string): Promise<void> {
   await settled(on.world, on.world.api.patch(`/api/v1/nodes/${node}`, 'merge', { spec: { unschedulable: true } }))
-  for (const { metadata: { name, namespace }, spec } of await workload(on)) {
+  for (const { metadata: { name, namespace }, spec } of workload(on)) {
     if (spec.nodeName === node) await settled(on.world, on.world.api.remove(`/api/v1/namespaces/${namespace}/pods/${name}`, {}))
   }
   const attached = () => on.world.server?.peek('volumeattachments.storage.k8s.io').some((object) => (object as KubeObject & { spec: { nodeName: string } }).spec.nodeName === node)
-  await on.until('it is drained', async () => (await workload(on)).every(({ spec }) => spec.nodeName !== node) && attached() === false, 120_000)
+  await on.until('it is drained', async () => workload(on).every(({ spec }) => spec.nodeName !== node) && attached() === false, 120_000)
 }
 
 /** What the command line writes. */
@@ -57,7 +57,7 @@ for (const power of ['outlet', 'two feeds on two strips'] as const) {
     assert.is(happened(on, 'machine lost its power').filter((one) => one['node'] === node).length, 1)
     await on.until('it is on record', () => identities(on, node).every((identity) => identity === 'proven'), 60_000)
     assert.is.not(recordOf(on, node)?.boot, boot)
-    assert.equal([await ourTaints(on), findings(on)], [[], []])
+    assert.equal([ourTaints(on), findings(on)], [[], []])
 
     on.world.reboot(node, 1_000)
     await on.until('another boot is audited', () => recordOf(on, node)?.boot !== undefined && recordOf(on, node)?.paths.every(({ boot: at }) => at === recordOf(on, node)?.boot) === true, 120_000)
@@ -113,7 +113,7 @@ for (const [name, spoil, why] of [
     assert.equal([drill?.status.drill?.passed, drill?.status.attempts], [false, []])
     assert.match(drill?.status.drill?.detail ?? '', why)
     assert.equal(happened(on, 'device ordered'), [])
-    assert.equal(await ourTaints(on), [])
+    assert.equal(ourTaints(on), [])
   })
 }
 

@@ -24,7 +24,7 @@ async function fence(on: Play): Promise<void> {
 
 const held = async (on: Play): Promise<string | undefined> => (await theIncident(on))?.status.holds.find(({ because }) => because === 'disruption-budget')?.detail
 const runsStill = (on: Play, uid: string): boolean => on.world.nodes.get(on.victim)?.runtime.containers.get(uid)?.ended() === false
-const setsPod = async (on: Play): Promise<string> => (await workload(on)).find(({ metadata }) => metadata.name === 'db-0')?.metadata.uid ?? ''
+const setsPod = async (on: Play): Promise<string> => workload(on).find(({ metadata }) => metadata.name === 'db-0')?.metadata.uid ?? ''
 
 async function heldByIts(on: Play): Promise<string> {
   const pod = await setsPod(on)
@@ -35,11 +35,12 @@ async function heldByIts(on: Play): Promise<string> {
   return pod
 }
 
+
 test('a budget says no, and nothing is ordered; lifted, the pod goes in good order, and then the node is switched off', async () => {
   const on = await guarded(151, '5m')
   const pod = await heldByIts(on)
   await on.run(30_000)
-  assert.equal([runsStill(on, pod), programs(on, 'off'), (await ourTaints(on)).length], [true, 0, 1], 'it runs on, under quarantine')
+  assert.equal([runsStill(on, pod), programs(on, 'off'), ourTaints(on).length], [true, 0, 1], 'it runs on, under quarantine')
   await settled(on.world, on.world.api.remove(`${budgets}/db`))
   await on.until('the workload runs elsewhere', () => workloadRuns(on, on.victim), 120_000)
   const incident = await ended(on, 400_000)
@@ -48,7 +49,7 @@ test('a budget says no, and nothing is ordered; lifted, the pod goes in good ord
   const endedAt = Math.max(...on.pods.map((uid) => at('container ended', (facts) => facts['uid'] === uid)))
   assert.ok(endedAt < at('machine lost its power', ({ node }) => node === on.victim), 'each of its pods was over before its power went')
   assert.equal(incident.status.pods.filter(({ fate }) => fate === 'freed'), [], 'and nothing was deleted by force')
-  assert.equal([findings(on), await ourTaints(on)], [[], []])
+  assert.equal([findings(on), ourTaints(on)], [[], []])
 })
 
 test('a budget that never allows it has an end: the pod is freed by the proof, and the record says so', async () => {
@@ -59,7 +60,7 @@ test('a budget that never allows it has an end: the pod is freed by the proof, a
   assert.match(transcript(incident), /eviction over \| evictWithin \(\* s\) is over, and 1 pods are still there: work\/db-0 \(The disruption budget db needs 1 healthy pods/)
   assert.equal(incident.status.pods.filter(({ fate }) => fate === 'freed').map(({ uid }) => uid), [pod])
   assert.ok(steps(incident).indexOf('eviction over') < steps(incident).indexOf('ordered off'))
-  assert.equal([incident.status.outcome, findings(on), await ourTaints(on)], ['Recovered', [], []])
+  assert.equal([incident.status.outcome, findings(on), ourTaints(on)], ['Recovered', [], []])
 })
 
 test('it dies while its budget says no: nobody waits for a dead node\'s budget', async () => {
@@ -69,7 +70,7 @@ test('it dies while its budget says no: nobody waits for a dead node\'s budget',
   await on.until('the workload runs elsewhere', () => workloadRuns(on, on.victim), 120_000)
   const incident = await ended(on, 400_000)
   assert.is(incident.status.eviction?.over?.because, 'the node does not answer: a budget cannot be kept by a dead node')
-  assert.equal([incident.status.outcome, findings(on), await ourTaints(on)], ['Recovered', [], []])
+  assert.equal([incident.status.outcome, findings(on), ourTaints(on)], ['Recovered', [], []])
 })
 
 test('it loses its power while its budget says no: found off, and that is on the record', async () => {
@@ -79,7 +80,7 @@ test('it loses its power while its budget says no: found off, and that is on the
   await on.until('the workload runs elsewhere', () => workloadRuns(on, on.victim), 120_000)
   const incident = await ended(on, 400_000)
   assert.match(incident.status.eviction?.over?.because ?? '', /a budget cannot be kept by a dead node/)
-  assert.equal([findings(on), await ourTaints(on)], [[], []])
+  assert.equal([findings(on), ourTaints(on)], [[], []])
 })
 
 test('aborted while its budget says no, it keeps its boot, its pod and its place', async () => {
@@ -89,7 +90,7 @@ test('aborted while its budget says no, it keeps its boot, its pod and its place
   await settled(on.world, on.world.api.patch(`${fencesPath}/by-hand`, 'merge', { spec: { abort: true } }))
   const incident = await ended(on, 120_000)
   assert.equal([incident.status.outcome, incident.status.eviction?.over?.because, programs(on, 'off')], ['Withdrawn', 'the incident is withdrawn', 0])
-  assert.equal([on.world.nodes.get(on.victim)?.machine.boot()?.id, runsStill(on, pod), findings(on), await ourTaints(on)], [boot, true, [], []])
+  assert.equal([on.world.nodes.get(on.victim)?.machine.boot()?.id, runsStill(on, pod), findings(on), ourTaints(on)], [boot, true, [], []])
 })
 
 test('the leader is killed meanwhile: the time goes on from when it began', async () => {
@@ -102,7 +103,7 @@ test('the leader is killed meanwhile: the time goes on from when it began', asyn
   const span = on.world.clock.now() - since
   assert.ok(span > 45_000 && span < 75_000, `${span}`)
   await ended(on, 400_000)
-  assert.equal([findings(on), await ourTaints(on)], [[], []])
+  assert.equal([findings(on), ourTaints(on)], [[], []])
 })
 
 test.run()

@@ -9,7 +9,7 @@ import { ended, findings, happened, ourTaints, peace, workloadRuns, type Play } 
 const test = suite('gate')
 
 const gated = { gate: true, policy: { profile: 'fast' } } as const
-const quarantined = async (on: Play) => (await ourTaints(on)).includes(`${on.victim} holdfast.dev/quarantine`)
+const quarantined = async (on: Play) => ourTaints(on).includes(`${on.victim} holdfast.dev/quarantine`)
 const runs = (on: Play, after: number) => happened(on, 'container runs').filter(({ node, pod }) => node === on.victim && String(pod).startsWith('work/')).length - after
 
 test('the workload starts, dies with its node and goes on elsewhere, and the node takes workloads again once its boot is accepted', async () => {
@@ -35,7 +35,7 @@ test('pods that the policy leaves on a node start there in no boot that bears th
   assert.is(runs(on, before), 0, 'nothing has started under it')
   await on.until('they start', () => runs(on, before) > 0, 60_000)
   await on.until('the workload runs', () => workloadRuns(on), 120_000)
-  assert.equal([judge.found(), findings(on), await ourTaints(on)], [[], [], []])
+  assert.equal([judge.found(), findings(on), ourTaints(on)], [[], [], []])
   for (const one of [judge, ears, wellness]) one.stop()
 })
 

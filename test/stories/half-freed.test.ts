@@ -14,7 +14,7 @@ const noDeletion: Fault = { does: 'unreachable', strikes: ({ user, method, path 
 
 /** Pods of the victim that were doomed and never deleted. */
 async function halfFreed(on: Play) {
-  return (await workload(on)).filter((pod) => on.pods.includes(pod.metadata.uid ?? '') && pod.status.phase === 'Failed')
+  return workload(on).filter((pod) => on.pods.includes(pod.metadata.uid ?? '') && pod.status.phase === 'Failed')
 }
 
 /** Pods that have written the volume in the last seconds. */
@@ -49,12 +49,12 @@ for (const way of ways) {
     const on = await halfway(way)
     await on.run(2_000)
     assert.equal(await halfFreed(on), [])
-    assert.equal(await ourTaints(on), [`${on.victim} holdfast.dev/quarantine`])
+    assert.equal(ourTaints(on), [`${on.victim} holdfast.dev/quarantine`])
     assert.is((await ended(on, 300_000)).status.outcome, 'Void')
     assert.equal(on.world.judges.twoWriters(), [], 'the old pods are stopped before their successors write')
     await on.run(10_000)
     assert.equal(['vol-web', 'vol-data-db-0'].map((volume) => writersNow(on, volume).length), [1, 1])
-    assert.equal(await ourTaints(on), [])
+    assert.equal(ourTaints(on), [])
   })
 }
 
@@ -69,7 +69,7 @@ test('power returns between the two writes: what was doomed runs in no boot, and
   on.world.server.faults.clear()
   assert.is((await ended(on, 300_000)).status.outcome, 'Recovered')
   assert.equal(await halfFreed(on), [])
-  assert.equal(await ourTaints(on), [])
+  assert.equal(ourTaints(on), [])
   assert.equal(findings(on), [])
 })
 

@@ -20,7 +20,7 @@ for (const seed of [74, 75]) {
     const incident = await ended(on, 400_000)
     assert.is(incident.status.outcome, 'Withdrawn')
     assert.equal(incident.status.attempts.map(({ action }) => action), [])
-    assert.equal([findings(on), await ourTaints(on)], [[], []])
+    assert.equal([findings(on), ourTaints(on)], [[], []])
   })
 }
 

@@ -13,7 +13,7 @@ test('userspace is stuck for good: after its time the node is fenced like a dead
   await on.until('the workload runs elsewhere', () => workloadRuns(on, on.victim), 200_000)
   const incident = await ended(on, 400_000)
   assert.equal([incident.cause, incident.status.proof?.kind, incident.status.outcome], ['hung', 'off', 'Recovered'], transcript(incident))
-  assert.equal([findings(on), await ourTaints(on)], [[], []])
+  assert.equal([findings(on), ourTaints(on)], [[], []])
 })
 
 test('one that goes on within its time is never touched', async () => {

@@ -11,11 +11,11 @@ const test = suite('isolated')
 const scene = (seed: number, policy: object = {}): StageSettings => ({ seed, power: 'fabric, then bmc', policy })
 const orders = (incident: Incident | undefined): readonly string[] => (incident?.status.attempts ?? []).map(({ method, action }) => `${method} ${action}`)
 const dbRunsElsewhere = async (on: Play): Promise<boolean> =>
-  (await workload(on)).some(({ metadata, spec, status }) => metadata.name === 'db-0' && status.phase === 'Running' && spec.nodeName !== on.victim)
+  workload(on).some(({ metadata, spec, status }) => metadata.name === 'db-0' && status.phase === 'Running' && spec.nodeName !== on.victim)
 
 async function isWhole(on: Play): Promise<void> {
   assert.equal(findings(on), [])
-  assert.equal(await ourTaints(on), [])
+  assert.equal(ourTaints(on), [])
   await on.until('the workload runs', () => workloadRuns(on), 60_000)
   assert.is(on.world.devices.get('fabric')?.plugs.get(on.victim)?.switched, 'on')
 }

@@ -25,7 +25,7 @@ function app(name: App): KubeObject {
 }
 
 const named = Object.keys(apps) as readonly App[] // by its type
-const podOf = async (on: Play, name: App) => (await workload(on)).find(({ metadata }) => metadata.labels?.['app'] === name && metadata.deletionTimestamp === undefined)
+const podOf = async (on: Play, name: App) => workload(on).find(({ metadata }) => metadata.labels?.['app'] === name && metadata.deletionTimestamp === undefined)
 
 async function scene(seed: number): Promise<Play> {
   const on = await peace({
@@ -56,7 +56,7 @@ test('a frozen machine: what is out of its reach goes at once, what its driver d
   assert.match((await theIncident(on))?.status.holds.find(({ because }) => because === 'partial')?.detail ?? '', /free is what fabric-off put out of its reach, and what its drivers refuse to detach while it is in use; .*plain-\S+ \(it has no volume/)
   on.world.thaw(on.victim)
   const incident = await ended(on, 400_000)
-  assert.equal([incident.status.outcome, findings(on), await ourTaints(on)], ['Recovered', [], []])
+  assert.equal([incident.status.outcome, findings(on), ourTaints(on)], ['Recovered', [], []])
 })
 
 test('a partition: what is written still stays with its writer, in the driver\'s own words, until it is heard and its agent has ended it', async () => {
@@ -69,8 +69,8 @@ test('a partition: what is written still stays with its writer, in the driver\'s
   assert.match((await theIncident(on))?.status.holds.find(({ because }) => because === 'waiting-for-volumes')?.detail ?? '', /pv-\S*far \(the driver refused: vol-\S*far is in use by work\/\S+ on node/)
   heal()
   const incident = await ended(on, 400_000)
-  await on.until('all of them run', async () => (await workload(on)).filter(({ metadata, status }) => metadata.deletionTimestamp === undefined && status.phase === 'Running').length === 6, 120_000)
-  assert.equal([incident.status.outcome, findings(on), await ourTaints(on)], ['Recovered', [], []])
+  await on.until('all of them run', async () => workload(on).filter(({ metadata, status }) => metadata.deletionTimestamp === undefined && status.phase === 'Running').length === 6, 120_000)
+  assert.equal([incident.status.outcome, findings(on), ourTaints(on)], ['Recovered', [], []])
 })
 
 test('the leader is killed once both are proven: the next one frees by both', async () => {
@@ -81,7 +81,7 @@ test('the leader is killed once both are proven: the next one frees by both', as
   await on.until('all of them run elsewhere', async () => await runsElsewhere(on, 'far') && runsElsewhere(on, 'both'), 180_000)
   on.world.thaw(on.victim)
   await ended(on, 400_000)
-  assert.equal([findings(on), await ourTaints(on)], [[], []])
+  assert.equal([findings(on), ourTaints(on)], [[], []])
 })
 
 test.run()

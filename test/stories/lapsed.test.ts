@@ -26,7 +26,7 @@ async function mute(seed: number, power: Power): Promise<Play> {
 }
 
 async function gone(on: Play): Promise<readonly string[]> {
-  const uids = (await workload(on)).map((pod) => pod.metadata.uid)
+  const uids = workload(on).map((pod) => pod.metadata.uid)
   return on.pods.filter((uid) => !uids.includes(uid))
 }
 
@@ -41,7 +41,7 @@ test('the next level is ordered off and proves anew; until then nothing is freed
   for (const device of on.world.devices.values()) device.heal()
   const incident = await ended(on, 900_000)
   assert.is(incident.status.outcome, 'Recovered')
-  assert.equal([findings(on), await ourTaints(on)], [[], []])
+  assert.equal([findings(on), ourTaints(on)], [[], []])
 })
 
 test('a level that answers again proves anew by itself, and the leader may be killed in between', async () => {
@@ -51,7 +51,7 @@ test('a level that answers again proves anew by itself, and the leader may be ki
   const held = (await theIncident(on))?.status.holds ?? []
   assert.match(held.map(({ detail }) => detail).join(), /bmc-off does not answer/)
   assert.match(held.map(({ lifts }) => lifts).join(), /spec\.acknowledge/)
-  assert.equal([await gone(on), await ourTaints(on)], [[], [`${on.victim} holdfast.dev/quarantine`]], 'out-of-service does not stand without a proof')
+  assert.equal([await gone(on), ourTaints(on)], [[], [`${on.victim} holdfast.dev/quarantine`]], 'out-of-service does not stand without a proof')
   on.world.killReplica(on.leader() ?? 0)
   const device = on.world.devices.get(`bmc-${on.victim}`)
   if (device !== undefined) device.fault = undefined
@@ -84,7 +84,7 @@ test('somebody switches it on while its proof has lapsed: a new boot ends the in
   if (device !== undefined) device.fault = undefined
   const incident = await ended(on, 600_000)
   assert.is(incident.status.outcome, 'Recovered')
-  assert.equal([incident.status.pods, findings(on), await ourTaints(on)], [[], [], []])
+  assert.equal([incident.status.pods, findings(on), ourTaints(on)], [[], [], []])
 })
 
 test('all is free when it falls silent: its word is not waited for', async () => {

@@ -40,7 +40,7 @@ for (const restarted of [false, true]) {
     const incident = await ended(on, 200_000)
     assert.is(incident.status.outcome, 'NodeDeleted')
     assert.equal(findings(on), [])
-    assert.equal(await ourTaints(on), [])
+    assert.equal(ourTaints(on), [])
   })
 }
 
@@ -62,7 +62,7 @@ test('a device hangs while its node is heard again: nothing is given back or end
   const incident = await ended(on, 200_000)
   assert.is(incident.status.outcome, 'Withdrawn')
   assert.equal(findings(on), [])
-  assert.equal(await ourTaints(on), [])
+  assert.equal(ourTaints(on), [])
 })
 
 test('the securing off lands on the next boot: what it cut is switched on, and nobody takes it for another death', async () => {
@@ -75,7 +75,7 @@ test('the securing off lands on the next boot: what it cut is switched on, and n
   assert.is(boots, 2, 'the boot that the order cut, and the one after')
   assert.equal([incident.status.proof?.kind, incident.status.outcome], ['found-off', 'Recovered'])
   assert.equal(findings(on), [])
-  assert.equal(await ourTaints(on), [])
+  assert.equal(ourTaints(on), [])
 })
 
 test.run()

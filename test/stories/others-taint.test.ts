@@ -38,7 +38,7 @@ for (const effect of ['NoExecute', 'NoSchedule'] as const) {
     assert.is(incident.status.outcome, 'Recovered')
     assert.is(programs(on, 'on'), 1)
     assert.equal(findings(on), [])
-    assert.equal(await ourTaints(on), [])
+    assert.equal(ourTaints(on), [])
   })
 }
 

@@ -25,8 +25,8 @@ async function givenBack(on: Play, strip: string, plug: string): Promise<void> {
   assert.not.ok(last !== undefined && steps(last).includes('tainted'), 'a node that is well is not quarantined for it')
   await on.run(60_000)
   assert.is((await incidentsOf(on)).at(-1)?.name, last?.name, 'nothing follows')
-  assert.ok(await workloadRuns(on))
-  assert.equal([findings(on), await ourTaints(on)], [[], []])
+  assert.ok(workloadRuns(on))
+  assert.equal([findings(on), ourTaints(on)], [[], []])
 }
 
 test('the configuration was away when the other feed was to be switched on: it is, when that is back', async () => {

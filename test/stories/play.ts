@@ -2,7 +2,8 @@
 import type { KubeObject } from '../../coordinator/api.ts'
 import type { Incident } from '../../core/incident.ts'
 import type { Ms } from '../../core/model.ts'
-import { settled, stage, type Stage, type StageSettings } from '../../sim/stage.ts'
+import { stage, type Stage, type StageSettings } from '../../sim/stage.ts'
+import type { World } from '../../sim/world.ts'
 
 export interface Play extends Stage {
   /** The node that runs the StatefulSet's pod; its pods with volumes are what the story is about. */
@@ -21,17 +22,21 @@ interface Pod extends KubeObject {
 export async function peace(settings: StageSettings = {}): Promise<Play> {
   const on = await stage(settings)
   await on.run(30_000)
-  const pods = await workload(on)
+  const pods = workload(on)
   const victim = pods.find((pod) => pod.metadata.name === 'db-0')?.spec.nodeName
   if (victim === undefined) throw new Error('the StatefulSet has no pod on any node')
   const uids = pods.filter((pod) => pod.spec.nodeName === victim).map((pod) => pod.metadata.uid ?? '')
   return { ...on, victim, pods: uids, beganAt: on.world.clock.now() }
 }
 
-export async function workload(on: Stage): Promise<readonly Pod[]> {
-  const answer = await settled(on.world, on.world.api.get<{ items: Pod[] }>('/api/v1/namespaces/work/pods'))
-  if (!answer.ok) throw new Error(answer.error.message)
-  return answer.value.items
+export function workload({ world }: Stage): readonly Pod[] {
+  return objects<Pod>(world, 'pods').filter(({ metadata }) => metadata.namespace === 'work')
+}
+
+/** As they stand on the API server, without asking it: whoever waits for something looks several times a second. */
+function objects<T extends KubeObject>({ server }: World, collection: string): readonly T[] {
+  if (server === undefined) throw new Error('a story stands in a world of its own')
+  return server.peek(collection) as readonly T[] // the caller knows the kind
 }
 
 /** The one incident there is; undefined when there is none. */
@@ -52,8 +57,8 @@ export async function ended(on: Stage, within: Ms): Promise<Incident> {
 }
 
 /** The workload runs whole, and nothing of it on a node that is not there. */
-export async function workloadRuns(on: Stage, notOn?: string): Promise<boolean> {
-  const pods = (await workload(on)).filter((pod) => pod.metadata.deletionTimestamp === undefined)
+export function workloadRuns(on: Stage, notOn?: string): boolean {
+  const pods = workload(on).filter((pod) => pod.metadata.deletionTimestamp === undefined)
   return pods.length === 3 && pods.every((pod) => pod.status.phase === 'Running' && pod.spec.nodeName !== notOn)
 }
 
@@ -66,10 +71,8 @@ export function killLeader(on: Stage): number {
 }
 
 /** Taints of ours that stand on any node. */
-export async function ourTaints(on: Stage): Promise<readonly string[]> {
-  const answer = await settled(on.world, on.world.api.get<{ items: (KubeObject & { spec?: { taints?: { key: string }[] } })[] }>('/api/v1/nodes'))
-  if (!answer.ok) throw new Error(answer.error.message)
-  return answer.value.items.flatMap((node) => (node.spec?.taints ?? [])
+export function ourTaints({ world }: Stage): readonly string[] {
+  return objects<KubeObject & { spec?: { taints?: { key: string }[] } }>(world, 'nodes').flatMap((node) => (node.spec?.taints ?? [])
     .filter((taint) => taint.key.startsWith('holdfast.dev/') || taint.key === 'node.kubernetes.io/out-of-service')
     .map((taint) => `${node.metadata.name} ${taint.key}`))
 }

@@ -32,7 +32,7 @@ async function isProven(on: Play): Promise<void> {
 async function comesBack(on: Play): Promise<void> {
   const device = on.world.devices.get(`bmc-${on.victim}`)
   if (device !== undefined) device.fault = undefined
-  await on.until('it is as it was', async () => await workloadRuns(on) && (await ourTaints(on)).length === 0 && (await on.incidents()).every(({ status }) => status.phase === 'Final'), 900_000)
+  await on.until('it is as it was', async () => workloadRuns(on) && ourTaints(on).length === 0 && (await on.incidents()).every(({ status }) => status.phase === 'Final'), 900_000)
 }
 
 test('a node that is cut off is reset by its own watchdog, and only then its pods run elsewhere', async () => {
@@ -66,7 +66,7 @@ test('a leader that dies while it is waited for costs the wait once more, and no
   await isProven(on)
   assert.ok(on.world.clock.now() - diedAt >= 56_000, 'counted from the election')
   await on.run(60_000)
-  assert.equal([await workloadRuns(on, on.victim), findings(on)], [true, []])
+  assert.equal([workloadRuns(on, on.victim), findings(on)], [true, []])
 })
 
 test('while nobody needs it no machine is reset, whatever becomes of agents and leaders', async () => {
@@ -103,7 +103,7 @@ test('where the policy does not accept it the node is reset all the same, and no
   const on = await armed(134, dog, own)
   on.world.isolate(on.victim)
   await on.run(240_000)
-  assert.equal([await proof(on), resets(on) > 0, await workloadRuns(on, on.victim), findings(on)], [undefined, true, false, []])
+  assert.equal([await proof(on), resets(on) > 0, workloadRuns(on, on.victim), findings(on)], [undefined, true, false, []])
 })
 
 test('a virtual machine that stands still, its watchdog with it, is not taken for ended; it goes on where it stood', async () => {
@@ -122,7 +122,7 @@ test('a revocation that fewer than most of its members have heard of proves noth
   for (const name of [...on.world.nodes.keys()].filter((one) => one !== on.victim).slice(0, 3)) on.world.killAgent(name)
   await on.until('its permit is taken back', async () => (await theIncident(on))?.status.revoked !== undefined, 300_000)
   await on.run(180_000)
-  assert.equal([await proof(on), await workloadRuns(on, on.victim), findings(on)], [undefined, false, []])
+  assert.equal([await proof(on), workloadRuns(on, on.victim), findings(on)], [undefined, false, []])
   assert.ok((await holds(on)).some((one) => one.startsWith('self-fencing: fewer than most of its members')), JSON.stringify(await holds(on)))
 })
 
@@ -141,7 +141,7 @@ test('a watchdog that is wrongly wired and never fires: the node has stopped wha
   const heal = on.world.isolate(on.victim)
   await on.until('it is taken for ended', async () => await proof(on) === 'self-fenced', 300_000)
   await on.run(60_000)
-  assert.equal([await workloadRuns(on, on.victim), findings(on)], [true, []])
+  assert.equal([workloadRuns(on, on.victim), findings(on)], [true, []])
   heal()
   await on.until('the proof is void', async () => (await theIncident(on))?.status.voided.length === 1, 60_000)
   assert.equal(findings(on), [])

@@ -53,7 +53,7 @@ test('a node that is cut off from everybody, and that no device can end, stops i
     heal()
     const device = on.world.devices.get(`bmc-${on.victim}`)
     if (device !== undefined) device.fault = undefined
-    await on.until('it is as it was', async () => await workloadRuns(on) && (await ourTaints(on)).length === 0 && (await on.incidents()).every(({ status }) => status.phase === 'Final'), 900_000)
+    await on.until('it is as it was', async () => workloadRuns(on) && ourTaints(on).length === 0 && (await on.incidents()).every(({ status }) => status.phase === 'Final'), 900_000)
     assert.equal([gaveUp(on), findings(on), found()], [[on.victim], [], []])
   }
 })

@@ -12,11 +12,11 @@ async function untouched(on: Play): Promise<void> {
   assert.equal(await on.incidents(), [])
   assert.is(programs(on, 'off'), 0)
   await nothingFreed(on)
-  assert.equal(await ourTaints(on), [])
+  assert.equal(ourTaints(on), [])
 }
 
 async function nothingFreed(on: Play): Promise<void> {
-  const uids = (await workload(on)).map((pod) => pod.metadata.uid)
+  const uids = workload(on).map((pod) => pod.metadata.uid)
   assert.equal(on.pods.filter((uid) => !uids.includes(uid)), [])
   assert.is(happened(on, 'volume released').length, 0)
   assert.equal(findings(on), [])
@@ -176,7 +176,7 @@ test('the fenced boot is heard again after the proof: void, out-of-service off, 
   assert.equal(kept.filter((uid) => !onVictim(on).includes(uid)), [], 'what was not freed by then runs on where it ran')
   assert.is(happened(on, 'volume released').length, released)
   assert.is(happened(on, 'machine lost its power').length + happened(on, 'machine booted').length, 0, 'its own word ends it')
-  assert.equal(await ourTaints(on), [])
+  assert.equal(ourTaints(on), [])
 })
 
 test('most nodes fall silent at once: held, with the reason, and no incident', async () => {
@@ -232,8 +232,8 @@ test('two nodes of ten lose power: both are cleared; one that nobody here switch
     const all = await on.incidents()
     return all.length === 2 && all.every((incident) => incident.status.phase === 'Final' && incident.status.outcome === 'Recovered')
   }, 300_000)
-  assert.ok(await workloadRuns(on))
-  assert.equal(await ourTaints(on), [])
+  assert.ok(workloadRuns(on))
+  assert.equal(ourTaints(on), [])
   assert.equal(findings(on), [])
 })
 

@@ -22,7 +22,7 @@ test('its kernel freezes: ordered off, cleared, switched on, and back once an ag
   on.world.freeze(on.victim)
   const incident = await ended(on, 900_000)
   assert.equal([incident.status.outcome, incident.status.proof?.kind], ['Recovered', 'off'])
-  assert.equal([findings(on), await ourTaints(on)], [[], []])
+  assert.equal([findings(on), ourTaints(on)], [[], []])
   await on.until('the workload runs', () => workloadRuns(on), 60_000)
 })
 
@@ -36,7 +36,7 @@ test('its network is cut and comes back before it is proven off: nothing is done
   heal()
   if (device !== undefined) device.fault = undefined
   assert.is((await ended(on, 300_000)).status.outcome, 'Withdrawn')
-  assert.equal([findings(on), await ourTaints(on)], [[], []])
+  assert.equal([findings(on), ourTaints(on)], [[], []])
 })
 
 test('it loses its power just as the leader is lost: its device said on of this boot, and that stands on record', async () => {
@@ -53,7 +53,7 @@ test('it loses its power just as the leader is lost: its device said on of this 
   assert.equal([incident.status.outcome, incident.status.proof?.kind, incident.cause], ['Recovered', 'found-off', 'found-off'], transcript(incident))
   assert.match(transcript(incident), /Lease not renewed for a whole interval/)
   assert.ok(span < 60_000, `${span}`)
-  assert.equal([findings(on), await ourTaints(on)], [[], []])
+  assert.equal([findings(on), ourTaints(on)], [[], []])
 })
 
 test('its device says off of it while it runs: that is no audit of the path, and nothing is opened', async () => {
@@ -61,7 +61,7 @@ test('its device says off of it while it runs: that is no audit of the path, and
   const device = on.world.devices.get(`bmc-${on.victim}`)
   if (device !== undefined) device.fault = { does: 'deny' }
   await on.run(300_000)
-  assert.equal([(await on.incidents()).length, findings(on), await ourTaints(on)], [0, [], []])
+  assert.equal([(await on.incidents()).length, findings(on), ourTaints(on)], [0, [], []])
   const paths = on.world.server?.peek('noderecords.holdfast.dev').flatMap((object) => {
     const read = readRecord(object)
     return read.ok && isKubeletsWord(read.record.boot) ? read.record.paths.map(({ state }) => state) : []

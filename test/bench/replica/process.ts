@@ -82,7 +82,8 @@ export async function startReplica(options: ReplicaOptions): Promise<Replica> {
   const { beats, http } = await started(child, warnings)
   return {
     beats, warnings,
-    metrics: async () => readMetrics(await (await fetch(`http://${http}/metrics`)).text()),
+    // A connection that is kept may be closed by the replica, which is done with it, just as it is asked again.
+    metrics: async () => readMetrics(await (await fetch(`http://${http}/metrics`, { headers: { connection: 'close' } })).text()),
     begin: (profile) => say(child, { do: 'begin', ...(profile === undefined ? {} : { profile }) }),
     async end() {
       say(child, { do: 'end' })
