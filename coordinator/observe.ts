@@ -8,7 +8,7 @@
 import { cloudShutdownKey, forceEvictionKey } from '../core/acknowledge.ts'
 import { evictedKey, evictionKey, fencedKey, goneKey, kubeletsBootKey, terminatingKey, type EvictionSeen, type FencePath, type Ms, type NodeName, type NodeRecord, type NodeSeen, type Observed, type PodsSeen, type ProbeSeen, type Reading, type Self, type VolumeSeen, type WitnessSeen } from '../core/model.ts'
 import { outOfServiceKey } from '../core/clear.ts'
-import { given, proofKeys, type Incident } from '../core/incident.ts'
+import { given, isDrill, proofKeys, type Incident } from '../core/incident.ts'
 import { machineKey } from '../core/machine-id.ts'
 import { speechlessSince } from '../core/proof.ts'
 import { revokedKey } from '../core/self-fence.ts'
@@ -360,9 +360,9 @@ function timesOf(incident: Incident): string[] {
   return [...attempts, ...proofs, ...(fencedAt(incident) === undefined ? [] : [fencedKey(name)]), ...(abort ? [`aborted ${name}`] : []), ...(status.revoked === undefined ? [] : [revokedKey(name)]), ...(status.eviction === undefined ? [] : [evictedKey(name)]), ...(word === undefined ? [] : [`acknowledged ${name} ${word.until}`, `expires ${name} ${word.until}`]), ...(status.proof === undefined ? [] : proofKeys(name, status.voided.length, status.proof))]
 }
 
-/** Ordered off because it seemed dead: neither a person's wish, nor the securing of what was off. */
+/** Ordered off because it seemed dead: neither a person's wish, nor a drill, nor the securing of what was off. */
 function fencedAt({ cause, status }: Incident): string | undefined {
-  return cause === 'by-hand' || status.proof?.kind === 'found-off' ? undefined : given(status).find(({ action }) => action === 'off')?.startedAt
+  return cause === 'by-hand' || isDrill({ cause }) || status.proof?.kind === 'found-off' ? undefined : given(status).find(({ action }) => action === 'off')?.startedAt
 }
 
 interface Ahead {

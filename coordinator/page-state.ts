@@ -3,7 +3,7 @@
 import type { HoldAction } from '../core/action.ts'
 import { blind } from '../core/brake.ts'
 import { hasTaint, outOfServiceKey, quarantineKey } from '../core/clear.ts'
-import { isPartial, type Hold, type Incident, type IncidentStatus, type PodFate, type VolumeFate } from '../core/incident.ts'
+import { isDrill, isPartial, type Hold, type Incident, type IncidentStatus, type PodFate, type VolumeFate } from '../core/incident.ts'
 import { isIsolation } from '../core/isolation.ts'
 import type { Verdict } from '../core/judge.ts'
 import { sameBoot, type Method, type Ms, type NodeSeen, type Observed } from '../core/model.ts'
@@ -251,7 +251,9 @@ function doubtOf(node: NodeSeen, method: Method, { identity }: Policy): string |
   return untrusted(node, method, audit) ?? (identity === 'require' && !isIdentified(node, method, bootOf(node)) ? unidentified(node, method) : undefined)
 }
 
-function under({ nodeName, status, boot }: Incident, node: NodeSeen | undefined): string {
+function under(incident: Incident, node: NodeSeen | undefined): string {
+  const { nodeName, status, boot } = incident
+  if (isDrill(incident)) return `${nodeName} is being drilled.`
   const back = node?.beat !== undefined && !sameBoot(node.beat.boot, boot)
   switch (status.step) {
     case 'none': return `${nodeName} fell silent: it is being looked into.`

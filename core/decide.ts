@@ -16,7 +16,7 @@ import { freesNothing } from './choice.ts'
 import { drill } from './drill.ts'
 import { keptOff, othersHands } from './hands.ts'
 import { headStart } from './head-start.ts'
-import { isPartial, kindsOf, lapsed, lastProvenAt, type Incident } from './incident.ts'
+import { isDrill, isPartial, kindsOf, lapsed, lastProvenAt, type Incident } from './incident.ts'
 import { shutsDown } from './judge.ts'
 import { askPods, challenge, illness, suspicion } from './look.ts'
 import { sameBoot, type Boot, type Ms, type NodeSeen, type Observed } from './model.ts'
@@ -154,7 +154,7 @@ function advance(at: Situation): Action[] {
   if (orphan !== undefined) return [orphan]
   if (incident.status.phase === 'Done') return withBurial(at, giveBack(at))
   if (node.uid !== incident.nodeUid) return madeAnew(at)
-  if (incident.cause === 'drill') return drill(at)
+  if (isDrill(incident)) return drill(at)
   if (incident.cause === 'owed') return repay(at)
   if (incident.status.proof === undefined) return withBurial(at, [...unproven(at), ...unvouched(at)])
   const proof = recall(incident.status.proof)

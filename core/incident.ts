@@ -37,6 +37,10 @@ export interface Acknowledgement {
  *  left off is given back. */
 export type Cause = 'silence' | 'hung' | 'found-off' | 'by-hand' | 'by-word' | 'drill' | 'owed'
 
+export function isDrill({ cause }: Pick<Incident, 'cause'>): boolean {
+  return cause === 'drill'
+}
+
 export interface IncidentStatus {
   /** The seed's automaton. Running: orders and readings. Done: the need is over, what was cut is given back. Error: every restart that the
    *  policy allows was used up, and no device is ordered off any more. */

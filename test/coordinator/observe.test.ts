@@ -3,7 +3,7 @@ import * as assert from 'uvu/assert'
 import { keepNode, keepAttachment } from '../../coordinator/kubernetes.ts'
 import { createObservation, type Observation } from '../../coordinator/observe.ts'
 import { outOfServiceKey } from '../../core/clear.ts'
-import type { IncidentStatus } from '../../core/incident.ts'
+import type { Cause, IncidentStatus } from '../../core/incident.ts'
 import { fencedKey, kubeletsBootKey, type BeatSeen, type WitnessSeen } from '../../core/model.ts'
 import { speechlessSince } from '../../core/proof.ts'
 import { virtualClock, type VirtualClock } from '../../sim/clock.ts'
@@ -149,12 +149,13 @@ test('a port that accepts and says nothing spoke when it was asked: what happene
 test('when a node was fenced is known from the record, to a leader that began long after it too; what was found off was not fenced', () => {
   const { observation, clock } = small()
   observation.node(node('1'))
-  const at = (changes: Partial<IncidentStatus>, version: string): number | undefined => {
-    observation.incident(fenced({ attempts: [attempt({ startedAt: new Date(clock.wall() - 500_000).toISOString() })], ...changes }, version))
+  const at = (changes: Partial<IncidentStatus>, version: string, cause: Cause = 'silence'): number | undefined => {
+    observation.incident(fenced({ attempts: [attempt({ startedAt: new Date(clock.wall() - 500_000).toISOString() })], ...changes }, version, { cause }))
     return observation.row('node-2')?.firstSeen.get(fencedKey('node-2-abc-1'))
   }
   assert.is(at({}, '9'), clock.now() - 500_000)
   assert.is(at({ proof: proofRecord({ kind: 'found-off' }) }, '10'), undefined)
+  assert.is(at({}, '11', 'drill'), undefined, 'a drill is no death that counts')
 })
 
 test('attempts that left the record, and incidents that are not kept any more, leave no times behind', () => {
