@@ -161,7 +161,8 @@ export function readPod(object: KubeObject, volumes: readonly PodVolume[] = []):
   const owner = metadata.ownerReferences?.find((reference) => reference.controller === true)
   const kind = owner === undefined ? 'none' : ownerKinds.find((known) => known === owner.kind) ?? 'other'
   const exempt = exemption(metadata, kind)
-  const hash = metadata.annotations?.['kubernetes.io/config.hash']
+  // Whoever makes a pod may write that on it. One that also calls itself a mirror, and is none, its kubelet deletes at once.
+  const hash = isMirror(metadata) ? metadata.annotations?.['kubernetes.io/config.hash'] : undefined
   const beside = spec?.volumes?.find((volume) => !Object.keys(volume).some((field) => ownVolumes.has(field)))?.name
   return {
     namespace, name: metadata.name, uid: metadata.uid ?? '', resourceVersion: metadata.resourceVersion ?? '', owner: kind,
@@ -188,8 +189,10 @@ function tolerates({ key = '', operator = 'Equal', value = '', effect = '' }: To
 
 const ownerKinds = ['StatefulSet', 'ReplicaSet', 'DaemonSet', 'Job', 'Node'] as const
 
+const isMirror = (meta: Meta): boolean => meta.annotations?.['kubernetes.io/config.mirror'] !== undefined
+
 function exemption(meta: Meta, owner: PodSeen['owner']): string | undefined {
-  if (meta.annotations?.['kubernetes.io/config.mirror'] !== undefined || owner === 'Node') return 'a static pod: no one but its node can remove it'
+  if (isMirror(meta) || owner === 'Node') return 'a static pod: no one but its node can remove it'
   if (owner === 'DaemonSet') return 'a DaemonSet pod belongs to its node'
   return undefined
 }

@@ -233,14 +233,15 @@ export function createObservation(clock: Clock, replica: string, beats: Pick<Bea
       if (reading.state !== 'unknown') row.firstSeen.delete(key)
       else if (!row.firstSeen.has(key)) row.firstSeen.set(key, reading.endedAt)
     },
-    audited(latest) {
+    audited({ beganAt, ...latest }) {
       if (turn !== undefined) for (const name of latest.missed) if (!turn.missed.has(name)) noteAudit(name, turn.beganAt)
-      turn = latest
+      turn = { ...latest, beganAt: Math.min(beganAt, clock.now()) }
     },
   }
 
+  /** None lies ahead, whatever the clock of whoever wrote it said. */
   function noteAudit(name: NodeName, at: Ms): void {
-    auditedAt.set(name, Math.max(at, auditedAt.get(name) ?? -Infinity))
+    auditedAt.set(name, Math.max(Math.min(at, clock.now()), auditedAt.get(name) ?? -Infinity))
   }
 
   function auditedUntil(name: NodeName): Ms | undefined {

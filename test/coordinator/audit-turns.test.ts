@@ -102,6 +102,16 @@ test('what a turn found holds for two periods; who is missed has only what was f
   }
 })
 
+test('no audit lies ahead: what a clock that was fast has written holds no longer than one of this instant', () => {
+  const on = replica()
+  const wall = on.clock.wall()
+  const until = (name: string): number => ((on.observation.row(name)?.auditedUntil ?? 0) - on.clock.now()) / hour
+  on.observation.record('node-2', record({ nodeUid: 'node-2', resourceVersion: '2', paths: record().paths.map((path) => ({ ...path, at: at(wall + 900 * hour) })) }))
+  const turn = { turn: 1, began: at(wall + 800 * hour), ended: at(wall + 801 * hour), stale: at(wall + 802 * hour), missed: ['node-2'] }
+  on.turns.led({ [auditTurnKey]: JSON.stringify(turn) })
+  assert.equal([until('node-1'), until('node-2')], [2, 2])
+})
+
 test('what stands there and is no turn is as good as none', () => {
   const good = { turn: 1, began: '2026-01-01T00:00:00Z', ended: '2026-01-01T00:00:01Z', stale: '2026-01-01T02:00:00Z', missed: [] }
   assert.ok(readAuditTurn({ [auditTurnKey]: JSON.stringify(good) }))

@@ -99,7 +99,8 @@ test('a pod tolerates force-eviction by its key, or by a star', () => {
 })
 
 test('a static pod\'s folder bears the hash of its file', () => {
-  assert.is(readPod(object({ uid: 'mirror', annotations: { 'kubernetes.io/config.hash': 'abc' } })).folder, 'abc')
+  assert.is(readPod(object({ uid: 'mirror', annotations: { 'kubernetes.io/config.hash': 'abc', 'kubernetes.io/config.mirror': 'abc' } })).folder, 'abc')
+  assert.is(readPod(object({ uid: 'u', annotations: { 'kubernetes.io/config.hash': 'uid-of-another' } })).folder, undefined, 'anybody may write that on a pod, and what is left over of another would belong')
   assert.is(readPod(object({ uid: 'u' })).folder, undefined)
 })
 
