@@ -263,17 +263,26 @@ export function cutOtherwise(at: Situation): Action[] {
   return stillCut(at, [], forgotten(at))
 }
 
+const onSays = { running: 'is being asked on', 'not yet': 'is not ordered on yet', tried: 'on without success so far' } as const
+
+/** By the last order to it. */
+function howFarOn({ status }: Incident, method: Method): keyof typeof onSays {
+  const last = status.attempts.findLast((attempt) => isOf(attempt, method))
+  if (last?.action !== 'on') return 'not yet'
+  return last.result === 'running' ? 'running' : 'tried'
+}
+
 function stillCut(at: Situation, owed: readonly Cut[], lacking: readonly string[]): Action[] {
   const { incident, node } = at
-  const tried = owed.filter(({ method }) => staysCut(at, method) === undefined)
+  const ours = Object.groupBy(owed.filter(({ method }) => staysCut(at, method) === undefined), ({ method }) => howFarOn(incident, method))
   const parts = [
-    ...(tried.length === 0 ? [] : [{ detail: `${namesOf(tried)} was ordered off, and on without success so far`, lifts: 'an order on that ends verified' }]),
+    ...(['running', 'not yet', 'tried'] as const).flatMap((how) => (ours[how] === undefined ? [] : [{ detail: `${namesOf(ours[how])} was ordered off, and ${onSays[how]}`, lifts: 'an order on that ends verified' }])),
     ...(lacking.length === 0 ? [] : [{
       detail: `${lacking.join(', ')} was ordered off, and is not configured any more as it was then: nothing here can switch it on`, lifts: 'that configuration, or a new boot of the machine',
     }]),
   ]
   if (parts.length === 0) return []
-  return [hold(node.name, { because: 'still-cut', detail: parts.map(({ detail }) => detail).join('; '), lifts: parts.map(({ lifts }) => lifts).join('; ') }, incident)]
+  return [hold(node.name, { because: 'still-cut', detail: parts.map(({ detail }) => detail).join('; '), lifts: [...new Set(parts.map(({ lifts }) => lifts))].join('; ') }, incident)]
 }
 
 /** What has not answered yet is not switched on; but it is no reason to leave other things off, which may be what feeds it. */
