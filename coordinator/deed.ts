@@ -104,9 +104,9 @@ export function doer(options: DeedOptions): (deed: Deed) => Promise<boolean> {
     if (row === undefined || row.uid !== deed.proof.nodeUid) return false
     const ahead = clock.wall() - clock.now()
     const proved = timeline.proved(deed.proof, at(), (instant) => new Date(instant + ahead).toISOString())
-    // The copy that the change is made from: an abort that came before this write counts.
+    // The copy that the change is made from: an abort that came before this write counts, unless a part was proven already: then what was ordered is finished.
     const copy = (): Incident | undefined => observation.seen.incidents.get(deed.incident)
-    const change: timeline.Change = (status) => (copy()?.abort === true ? status : timeline.volumesSeen(row.volumes, at(), concern(deed.incident, row, deed.proof))(proved(status)))
+    const change: timeline.Change = (status) => (copy()?.abort === true && status.proof === undefined ? status : timeline.volumesSeen(row.volumes, at(), concern(deed.incident, row, deed.proof))(proved(status)))
     if (!await incidents.change(deed.incident, change) || copy()?.status.proof === undefined) return false
     if (deed.proof.joined !== undefined && copy()?.status.proof?.joined === undefined) notKept(row, { at: clock.now(), joined: deed.incident })
     log.warn({ node: deed.node, incident: deed.incident, proof: kindsOf(deed.proof), methods: deed.proof.methods }, 'proven')

@@ -17,6 +17,7 @@ import { drill } from './drill.ts'
 import { keptOff, othersHands } from './hands.ts'
 import { headStart } from './head-start.ts'
 import { isDrill, isPartial, kindsOf, lapsed, lastProvenAt, type Incident } from './incident.ts'
+import { powerOrdered } from './isolation.ts'
 import { shutsDown } from './judge.ts'
 import { askPods, challenge, illness, suspicion } from './look.ts'
 import { sameBoot, type Boot, type Ms, type NodeSeen, type Observed } from './model.ts'
@@ -243,7 +244,8 @@ function proven(at: Situation, proof: Proof): Action[] {
 function provenInPart(at: Situation, proof: Proof, since: Ms): Action[] {
   const { abort, cause } = at.incident
   if (at.heard === 'old boot' && (cause !== 'by-hand' || abort)) return withBurial(at, returning(at))
-  return [...(abort ? [] : pursue(at)), ...(at.heard === 'old boot' ? [] : clearing(at, proof, since))]
+  // What its power was ordered off for goes on: nobody else would prove it off, and give it back.
+  return [...(abort && !powerOrdered(at.incident, at.node) ? [] : pursue(at)), ...(at.heard === 'old boot' ? [] : clearing(at, proof, since))]
 }
 
 /** The fenced boot beats after the proof: what it says to a challenge issued after it shows the proof false. */

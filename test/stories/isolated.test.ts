@@ -3,7 +3,7 @@
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
 import type { Incident } from '../../core/incident.ts'
-import type { StageSettings } from '../../sim/stage.ts'
+import { settled, type StageSettings } from '../../sim/stage.ts'
 import { ended, findings, happened, ourTaints, peace, steps, theIncident, workload, workloadRuns, type Play } from './play.ts'
 
 const test = suite('isolated')
@@ -95,6 +95,17 @@ test('power lost with its controller while that was being asked: it is cut off o
   bmc?.heal()
   assert.is((await ended(on, 120_000)).status.outcome, 'Recovered')
   await isWhole(on)
+})
+
+test('aborted when it is isolated and its power is being cut: what was ordered off is proven off and given back, since nobody else would', async () => {
+  const on = await peace({ seed: 7, power: 'fabric, then bmc' })
+  on.world.freeze(on.victim)
+  await on.until('its power is ordered off', async () => (await theIncident(on))?.status.attempts.some(({ method }) => method === 'bmc-off') === true, 60_000)
+  const incident = await theIncident(on)
+  assert.is(incident?.status.proof?.kind, 'isolated')
+  await settled(on.world, on.world.api.patch(`/apis/holdfast.dev/v1alpha1/nodefences/${incident?.name}`, 'merge', { spec: { abort: true } }))
+  await ended(on, 300_000)
+  assert.equal([on.world.judges.isPoweredOn(on.victim), findings(on), ourTaints(on)], [true, [], []])
 })
 
 test('the leader dies between the cut and the proof: the next one reads back, and frees nothing sooner', async () => {
