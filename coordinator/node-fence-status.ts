@@ -71,6 +71,7 @@ const attempt = v.pipe(
     level: whole('Index of the level it belongs to, from 0 (sentences count from 1).', 0, 100),
     method: text('The method that ran.', 253),
     digest: v.exactOptional(text('Of its configuration then: another configuration of its name may be another outlet.', 128)),
+    beside: v.exactOptional(list('The other methods of its level then: what was configured beside it may feed the machine.', text('The name of one.', 253), 32)),
     agent: text('The fence agent that ran.', 253),
     action: word('What was asked.', { off: '', on: '' }),
     replica: text('The replica that ran it.', 253),

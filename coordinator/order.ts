@@ -34,8 +34,9 @@ export function orderer({ observation, incidents, fences, runner, clock, log, re
     if (term === undefined || method === undefined || incident === undefined) return false
     const beganAt = clock.now()
     const id = attemptName(incident)
+    const beside = observation.row(deed.node)?.path.levels[deed.level]?.flatMap(({ name }) => (name === deed.method.name ? [] : [name])) ?? []
     const attempt: Attempt = {
-      id, round: deed.round, level: deed.level, method: deed.method.name, digest: deed.method.digest, agent: deed.method.agent, action, replica, term,
+      id, round: deed.round, level: deed.level, method: deed.method.name, digest: deed.method.digest, ...(beside.length === 0 ? {} : { beside }), agent: deed.method.agent, action, replica, term,
       startedAt: at(), within: deed.method.orderWithin, late: deed.method.late, result: 'running',
     }
     if (!await incidents.change(deed.incident, timeline.ordered(attempt, deed.method.isolates !== undefined))) return false

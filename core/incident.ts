@@ -94,6 +94,8 @@ export interface Attempt {
   readonly method: string
   /** Of its configuration then; an earlier version did not write it. */
   readonly digest?: string
+  /** The other methods of its level then, if there were any. */
+  readonly beside?: readonly string[]
   readonly agent: string
   readonly action: 'off' | 'on'
   readonly replica: string

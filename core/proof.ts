@@ -90,6 +90,9 @@ export function proveOff(incident: Incident, node: NodeSeen, level: number, othe
       evidence.push({ source: `identity ${method.name}`, word: `unproven: ${why}`, at: now })
     }
   }
+  // It may feed the machine still. A new round takes what is configured then.
+  const struck = orders.flatMap(({ method, beside = [] }) => [method, ...beside]).find((method) => !node.path.levels.flat().some(({ name }) => name === method))
+  if (struck !== undefined) return { lacks: `${struck} was of the level in this round, and is not configured any more` }
   if (isolates) return { proof: makeProof('isolated', incident.boot, node.uid, level, methods, [...drivers.map((driver): Found => ({ source: `${driverSource}${driver}`, word: 'its volumes are out of reach', at: now })), ...evidence]) }
   const other = powerMethods(node).find((method) => !methods.includes(method) && outweighs(readingsOf(node, method).findLast((reading) => reading.startedAt >= since), firsts))
   if (other !== undefined) return { lacks: `${other.name} says on` }

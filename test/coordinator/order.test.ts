@@ -4,6 +4,7 @@ import * as assert from 'uvu/assert'
 import { keepNode } from '../../coordinator/kubernetes.ts'
 import type { Deed } from '../../core/action.ts'
 import type { Attempt } from '../../core/incident.ts'
+import type { Method } from '../../core/model.ts'
 import { attempt, beat, method } from '../core/world.ts'
 import { attempts, fault, faulty, off, opened, switchOn } from './deed-world.ts'
 import { edgeWorld, fence, turned, victim } from './edge-world.ts'
@@ -22,6 +23,17 @@ test('an order stands on the record as running before the device is touched', as
   assert.equal([seen?.result, seen?.action, seen?.replica, seen?.term, seen?.within, seen?.late], ['running', 'off', 'replica-0', 3, 30_000, 60_000])
   assert.is(attempts(world)[0]?.result, 'off')
   assert.is(world.runs[0]?.attempt, `${fence}.1`)
+})
+
+test('it bears the other methods of its level, since one that is struck from the configuration may feed the machine still', async () => {
+  const world = await opened()
+  const one = async (levels: readonly (readonly Method[])[]) => {
+    world.observation.path(victim, { levels, faults: [] })
+    assert.ok(await world.do(off))
+    return attempts(world).at(-1)?.beside
+  }
+  const [feed, other] = [{ ...method, name: 'feed-b' }, { ...method, name: 'outlet' }]
+  assert.equal([await one([[method], [other]]), await one([[method, feed], [other]])], [undefined, ['feed-b']])
 })
 
 for (const does of faulty) {

@@ -191,6 +191,11 @@ test('of two feeds both must be ordered off and read off', () => {
   proves(off(both, orders), 'off', ['feed-a', 'feed-b'])
   lacks(off(both, orders.slice(0, 1)), /feed-b was not ordered off/)
   lacks(off({ ...both, readings: readings.filter((one) => one.method === 'feed-a') }, orders), /feed-b was not yet read off twice/)
+  const struck = { ...both, path: { levels: [[feedA]], faults: [] } }
+  lacks(off(struck, orders), /feed-b was of the level in this round, and is not configured any more/)
+  lacks(off(struck, [attempt({ method: 'feed-a', beside: ['feed-b'] })]), /feed-b was of the level in this round/)
+  proves(off(both, [attempt({ method: 'feed-a', beside: ['feed-b'] }), ...orders.slice(1)]), 'off', ['feed-a', 'feed-b'])
+  proves(off(struck, orders.map((one) => (one.method === 'feed-b' ? { ...one, round: 0 } : one))), 'off', ['feed-a'])
   // The first feed read off before the second one was cut is a reading from before the sweep.
   lacks(off({ ...both, readings: [at(feedA, 6_500), at(feedA, 5_000), at(feedB, 2_900), at(feedB, 1_400)] }, orders), /feed-a was not yet read off twice/)
 })

@@ -70,7 +70,32 @@ test('before it is proven, it is named too, and is proven, freed and given back 
   ])
   await configure(on, '')
   const incident = await ended(on, 300_000)
-  assert.equal([incident.status.outcome, incident.status.proof?.kind, findings(on), await ourTaints(on)], ['Recovered', 'off', [], []])
+  assert.equal([incident.status.outcome, incident.status.proof?.kind, findings(on), ourTaints(on)], ['Recovered', 'off', [], []])
+})
+
+test('one feed of two is struck from the configuration after its order failed, and put back a while later: the machine runs by it, and nothing is proven', async () => {
+  const on = await peace({ seed: 74, power: 'two feeds on two strips' })
+  const { world, victim } = on
+  const path = '/api/v1/namespaces/holdfast-system/configmaps/fence-config-default'
+  const was = await settled(world, world.api.get<KubeObject & { data: Record<string, string> }>(path))
+  assert.ok(was.ok)
+  const steps = was.value.data['config.properties'] ?? ''
+  const write = async (properties: string): Promise<void> => assert.ok((await settled(world, world.api.patch<KubeObject>(path, 'merge', { data: { 'config.properties': properties } }))).ok)
+  const other = [...world.devices.values()].find(({ name, plugs }) => name.startsWith('pdu-b') && plugs.has(victim))
+  assert.ok(other)
+  other.fault = { does: 'ignore' }
+  world.isolate(victim)
+  await on.until('an order has failed', async () => (await theIncident(on))?.status.attempts.some(({ result }) => result === 'failed') === true, 60_000)
+  await write(steps.replace(/^power_management=.*$/m, 'power_management=feed-a-off'))
+  await on.run(25_000)
+  assert.equal([(await theIncident(on))?.status.proof, findings(on)], [undefined, []])
+  await write(steps)
+  other.fault = undefined
+  await on.until('it is proven by both', async () => (await theIncident(on))?.status.proof !== undefined, 300_000)
+  assert.equal((await theIncident(on))?.status.proof?.methods, ['feed-a-off', 'feed-b-off'])
+  world.heal()
+  const incident = await ended(on, 600_000)
+  assert.equal([incident.status.outcome, findings(on), ourTaints(on)], ['Recovered', [], []])
 })
 
 test.run()
