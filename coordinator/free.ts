@@ -1,7 +1,7 @@
 // Frees the pods and volumes of a node that was proven dead, in batches that end as soon as anything speaks against it, and deletes what
 // is over to the API server.
 import type { Deed } from '../core/action.ts'
-import { volumesOf } from '../core/clear.ts'
+import { isOver, volumesOf } from '../core/clear.ts'
 import type { Incident } from '../core/incident.ts'
 import type { Ms, PodSeen } from '../core/model.ts'
 import * as timeline from '../core/timeline.ts'
@@ -34,7 +34,9 @@ export function freer({ api, observation, incidents, clock, log, rate, leads, ho
     const incident = observation.seen.incidents.get(deed.incident)
     const term = leads()
     if (row === undefined || incident === undefined || term === undefined) return false
-    const pods = deed.pods.slice(0, rate.take(deed.pods.length))
+    const paced = deed.pods.filter((pod) => !isOver(pod))
+    const left = new Set(paced.slice(rate.take(paced.length)))
+    const pods = deed.pods.filter((pod) => !left.has(pod))
     if (pods.length === 0) return false
     const written = await incidents.change(deed.incident, (status) => timeline.volumesSeen(row.volumes, at(), volumesOf(incident, row, pods))(timeline.freed(pods, at())(status)))
     const startedAt = clock.now()
@@ -48,7 +50,7 @@ export function freer({ api, observation, incidents, clock, log, rate, leads, ho
       }
     }
     await Promise.all(Array.from({ length: podsAtOnce }, worker))
-    rate.giveBack(written ? queue.length : pods.length)
+    rate.giveBack((written ? queue : pods).filter((pod) => !isOver(pod)).length)
     if (!written) return false
     observation.listed(deed.node, undefined)
     if (freed.length === 0) return false
@@ -72,7 +74,7 @@ export function freer({ api, observation, incidents, clock, log, rate, leads, ho
       type: 'DisruptionTarget', status: 'True', reason: 'HoldfastFenced', lastTransitionTime: new Date(clock.wall()).toISOString(),
       message: `its node ${incident.nodeName} was fenced (${incident.name})`,
     }
-    const over = pod.phase === 'Failed' || pod.phase === 'Succeeded'
+    const over = isOver(pod)
     if (!over) {
       const body = { metadata: { uid, resourceVersion }, status: { phase: 'Failed', reason: 'NodeFenced', message: condition.message, conditions: [condition] } }
       const answer = await api.patch<KubeObject>(`${path}/status`, 'strategic', body, how())

@@ -59,7 +59,9 @@ export function left(incident: Incident, node: NodeSeen, budget: number, since: 
   const wanted = chosen.filter((pod) => !kept.includes(pod))
   const returning = wanted.filter((pod) => sentBack(incident, pod))
   const due = wanted.filter((pod) => !returning.includes(pod)).toSorted(order)
-  const batch = due.slice(0, Math.max(0, Math.min(batchSize, budget)))
+  // What is over nobody replaces on another node: it goes past the rate, behind what somebody waits for.
+  const living = due.filter((pod) => !isOver(pod)).slice(0, Math.max(0, Math.min(batchSize, budget)))
+  const batch = [...living, ...due.filter(isOver).slice(0, batchSize - living.length)]
   const release = choices.filter(({ choice }) => choice.is === 'release').map(({ pod }) => pod).toSorted(order)
   return {
     batch, waiting: due.length - batch.length, release: release.slice(0, batchSize), later: spared('later'), alone: spared('left'), kept, returning,

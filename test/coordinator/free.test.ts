@@ -203,4 +203,12 @@ test('of a batch larger than the rate allows only so many are freed, and only th
   assert.is(world.stored().status.pods.length, 150)
 })
 
+test('what is over goes past the rate, and takes nothing from it', async () => {
+  const world = await fenced()
+  const [over, living] = [[0, 1, 2].map((index) => world.plantPod(`over-${index}`, { status: { phase: 'Succeeded' } })), Array.from({ length: 152 }, (_, index) => world.plantPod(`p-${index}`))]
+  await world.do(freeing(world, [...over, ...living]))
+  assert.equal(world.pods().map(({ metadata }) => metadata.name).filter((name) => name.startsWith('over')), [])
+  assert.is(world.pods().length, 2)
+})
+
 test.run()
