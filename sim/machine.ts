@@ -98,8 +98,9 @@ export function createMachine(
     stuck: () => stuck,
     boot: () => boot,
     mounts: new Map(),
-    watchdog: createWatchdog(world, settings.watchdog, () => {
-      note('watchdog resets the machine', { node: name })
+    watchdog: createWatchdog(world, settings.watchdog, (what) => {
+      note(`watchdog ${what}`, { node: name })
+      if (what !== 'resets the machine') return
       machine.powerOff()
       machine.powerOn()
     }),

@@ -7,6 +7,7 @@ import { audience } from '../coordinator/beats-review.ts'
 import { readIncident } from '../coordinator/node-fence.ts'
 import type { Incident } from '../core/incident.ts'
 import type { Ms } from '../core/model.ts'
+import type { Clock } from '../edge/clock.ts'
 import { customResourceDefinitions } from '../deploy/crd.ts'
 import { createWorld, type World } from './world.ts'
 import { fenceObjects } from './world/fence-objects.ts'
@@ -25,6 +26,8 @@ export interface Stage {
 
 export interface StageSettings extends Partial<WorldSettings> {
   readonly policy?: object
+  /** Turns of the audit begin at these times of the day, as main.ts has them begun. */
+  readonly auditEvery?: Ms
   /** Done to the world before anything of it has run. */
   readonly before?: (world: World) => void
 }
@@ -49,6 +52,7 @@ export async function stage(settings: StageSettings = {}): Promise<Stage> {
         token: () => (token ??= tokenOf(world)), replicas: place.replicas,
       })
       coordinators.set(place.number, coordinator)
+      if (settings.auditEvery !== undefined) auditEvery(host.clock, settings.auditEvery, coordinator)
       place.process.onEnd(() => coordinators.delete(place.number))
       return coordinator
     },
@@ -73,6 +77,13 @@ export async function stage(settings: StageSettings = {}): Promise<Stage> {
     },
     run: (span) => world.turn().runFor(span),
   }
+}
+
+function auditEvery(clock: Clock, period: Ms, coordinator: Coordinator): void {
+  clock.after(period - (clock.wall() % period), () => {
+    coordinator.auditAll(period)
+    auditEvery(clock, period, coordinator)
+  })
 }
 
 /** What is asked of changes seldom. */

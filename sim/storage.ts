@@ -34,6 +34,8 @@ export interface Storage {
   attachedTo(volume: string): readonly NodeName[]
   /** Whether the node is not cut off from it, or from this volume of it. */
   reaches(node: NodeName, volume?: string): boolean
+  /** Whether it takes writes only where it is attached, and is not taken from whoever writes. */
+  guards(volume: string): boolean
   write(volume: string, writer: Writer, kind: Stretch['kind']): void
   /** The same, for who writes all day: each call of the answer is a write. */
   pen(volume: string, writer: Writer, kind: Stretch['kind']): () => void
@@ -66,7 +68,7 @@ export function createStorage(
   const reaches = (node: NodeName, volume = ''): boolean => apart.has(volume) || port(node)
 
   return {
-    log, reaches,
+    log, reaches, guards: (volume) => apart.has(volume),
     addVolume(volume, isApart = false) {
       if (isApart) apart.add(volume)
       if (!attachments.has(volume)) attachments.set(volume, new Map())

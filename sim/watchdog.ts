@@ -24,8 +24,12 @@ export interface SimulatedWatchdog {
   goOn(): void
 }
 
-export function createWatchdog(clock: Clock, plan: WatchdogPlan | undefined, reset: () => void): SimulatedWatchdog {
+/** `fed again`: after it should have fired. */
+export type WatchdogWord = 'armed' | 'disarmed' | 'resets the machine' | 'does not fire' | 'fed again'
+
+export function createWatchdog(clock: Clock, plan: WatchdogPlan | undefined, tell: (what: WatchdogWord) => void): SimulatedWatchdog {
   let armed = false
+  let overdue = false
   let open: Process | undefined
   let endsAt: Ms | undefined
   let stoodAt: Ms | undefined
@@ -38,7 +42,9 @@ export function createWatchdog(clock: Clock, plan: WatchdogPlan | undefined, res
     disarm() {
       cancel?.()
       armed = false
+      overdue = false
       open = undefined
+      tell('disarmed')
       return undefined
     },
   }
@@ -48,6 +54,7 @@ export function createWatchdog(clock: Clock, plan: WatchdogPlan | undefined, res
     powerOff() {
       cancel?.()
       armed = false
+      overdue = false
       open = undefined
       stoodAt = undefined
     },
@@ -59,7 +66,7 @@ export function createWatchdog(clock: Clock, plan: WatchdogPlan | undefined, res
       const left = (endsAt ?? 0) - (stoodAt ?? 0)
       const stood = stoodAt !== undefined
       stoodAt = undefined
-      if (armed && stood) count(left)
+      if (armed && stood) count(Math.max(0, left))
     },
     forProcess: (process) => ({
       look: async () => (plan === undefined ? undefined : { identity: plan.identity, timeout: plan.timeout }),
@@ -73,6 +80,7 @@ export function createWatchdog(clock: Clock, plan: WatchdogPlan | undefined, res
           open = undefined
           feed()
         })
+        if (!armed) tell('armed')
         armed = true
         feed()
         return handle
@@ -81,12 +89,17 @@ export function createWatchdog(clock: Clock, plan: WatchdogPlan | undefined, res
   }
 
   function feed(): void {
+    if (overdue) tell('fed again')
+    overdue = false
     if (plan !== undefined && armed && stoodAt === undefined) count(plan.timeout * (plan.fires === 'at twice its time-out' ? 2 : 1))
   }
 
   function count(span: Ms): void {
     cancel?.()
     endsAt = clock.now() + span
-    if (plan?.fires !== 'never') cancel = clock.after(span, reset)
+    cancel = clock.after(span, () => {
+      overdue = plan?.fires === 'never'
+      tell(overdue ? 'does not fire' : 'resets the machine')
+    })
   }
 }

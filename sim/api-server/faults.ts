@@ -49,6 +49,8 @@ export interface Faults {
   /** Forgets history: every watch and every later page begins anew at 410. Open watches end with it. */
   compact(): void
   before(request: ApiRequest, user: User): Met
+  /** No fault keeps it any more, and it is carried out now: whoever listens stands in the way of this. */
+  lands(request: ApiRequest, user: User): void
   stalls(opened: Opened): boolean
   /** How far behind a watch is that is opened now. */
   lag(call: Call): Ms
@@ -87,6 +89,7 @@ export function createFaults(world: { openWatches: () => readonly Opened[]; comp
         loseAnswer: faults.some((fault) => fault.does === 'lose answer'),
       }
     },
+    lands: () => undefined,
     stalls,
     lag: (call) => Math.max(0, ...live.map(({ fault }) => (fault.does === 'lag' && (fault.strikes?.(call) ?? true) ? fault.by : 0))),
   }

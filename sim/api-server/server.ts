@@ -78,6 +78,7 @@ export function createApiServer(options: ApiServerOptions): ApiServer {
     if (signal.aborted) throw new Error('the request was aborted')
     if (met.unreachable) throw new Error('connect: the API server cannot be reached')
     if (met.answer !== undefined) return refusalResponse(met.answer)
+    faults.lands(request, user)
     const answered = await answerRequest(ground, request, met.call, signal, { opened: track, closed: untrack, lag: faults.lag })
     if (met.loseAnswer) throw new Error('read: the connection broke before the answer came')
     return isRefusal(answered) ? refusalResponse(answered) : answered

@@ -1,9 +1,9 @@
 // Is each defence needed? It is cut out, and schedules are drawn until a judge fails; what fails without it and not with it is what
-// it is there for. The answers stand in a table in docs/safety.md, which this file writes row by row.
+// it is there for. The answers stand in a table in docs/safety.md, which sim/search/defence-page.ts writes row by row.
 import type { Ms } from '../../core/model.ts'
 import { seededChance, type Chance } from '../chance.ts'
 import { drawnCue } from './cue.ts'
-import { defences, type Aimed, type Defence } from './defences.ts'
+import type { Aimed, Defence } from './defences.ts'
 import type { Judge } from './judgement.ts'
 import { runPool, type Verdict } from './pool.ts'
 import { draw, isPlain, kinds, type Schedule } from './schedule.ts'
@@ -101,49 +101,4 @@ function leaning(chance: Chance, { scene }: Schedule, aimed: Aimed): Trouble {
     does, on: on ?? (drawn.on.startsWith('node-') && chance.yes(0.5) ? 'victim' : drawn.on), span: within(aimed.span ?? chance.pick(spans)),
     ...(aimed.at === undefined ? free : { at: within(aimed.at) }), ...(after === undefined ? {} : { after }), ...(manner === undefined ? {} : { how: manner }),
   }
-}
-
-const [begins, ends] = ['<!-- defences: written by npm run sim -- --defences -->', '<!-- defences end -->'] as const
-const head = '| defence | against | judge | seeds until caught |\n|---|---|---|---|'
-const unsought = 'not searched yet'
-
-/** The text with this row in its table, and a row for each defence that has none. A defence that is no more has no row either. */
-export function withRow(text: string, name: string, caught: Caught | undefined, seeds: number): string {
-  const before = rowsOf(text)
-  const rows = defences.map((defence) => {
-    if (defence.name === name) return rowOf(defence, caught, seeds)
-    return sought(before.get(defence.name)) ?? unsearched(defence)
-  })
-  const [start, end] = [text.indexOf(begins), text.indexOf(ends)]
-  if (start === -1 || end < start) throw new Error(`no table: the lines ${begins} and ${ends} are not there`)
-  return `${text.slice(0, start + begins.length)}\n${[head, ...rows].join('\n')}\n${text.slice(end)}`
-}
-
-/** Defences of which the table says nothing yet, though a judge could. */
-export function lacking(text: string): readonly Defence[] {
-  const rows = rowsOf(text)
-  return defences.filter(({ name, unseen }) => unseen === undefined && sought(rows.get(name)) === undefined)
-}
-
-/** A row that a search has written. */
-function sought(row: string | undefined): string | undefined {
-  return row?.includes(unsought) === true || row?.endsWith(' | |') === true ? undefined : row
-}
-
-function unsearched({ name, against, unseen }: Defence): string {
-  return `| ${name} | ${against} | ${unseen === undefined ? `| ${unsought} |` : `none: ${unseen} | |`}`
-}
-
-function rowsOf(text: string): ReadonlyMap<string, string> {
-  const table = text.slice(text.indexOf(begins), text.indexOf(ends))
-  return new Map(table.split('\n').filter((line) => /^\| [a-z]/.test(line)).map((line) => [line.split('|')[1]?.trim() ?? '', line]))
-}
-
-function rowOf({ name, against, behind, story, unseen }: Defence, caught: Caught | undefined, seeds: number): string {
-  const both = behind === undefined ? '' : `, with ${behind.replaceAll('+', ' and ')} cut too`
-  const alone = story === undefined ? '' : `; alone: \`${story}\``
-  const why = unseen === undefined ? '' : `: ${unseen}`
-  return caught === undefined
-    ? `| ${name} | ${against} | none${both}${why}${alone} | more than ${seeds} |`
-    : `| ${name} | ${against} | ${caught.judge}${both}${alone} | ${caught.seeds} (seed ${caught.seed}) |`
 }

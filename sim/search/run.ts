@@ -4,6 +4,7 @@ import type { Ms } from '../../core/model.ts'
 import { settled, stage, type Stage } from '../stage.ts'
 import { markOf } from './coverage.ts'
 import { onCue } from './cue.ts'
+import { effectsOf } from './effects.ts'
 import { convene, progress, unfinished, type Court, type Excuse, type Violation } from './judgement.ts'
 import type { Struck } from './judges/excuses.ts'
 import { stageOf, type Scene } from './scene.ts'
@@ -16,6 +17,8 @@ export interface Outcome {
   readonly excused: readonly Excuse[]
   /** Kinds of trouble that took effect. */
   readonly struck: readonly string[]
+  /** What of its scene came into play. */
+  readonly effects: readonly string[]
   readonly incidents: number
   /** Times that a node which was well was kept from new pods for a while. */
   readonly quarantined: number
@@ -56,7 +59,7 @@ export async function run(schedule: Schedule): Promise<Outcome> {
   const outcome: Outcome = {
     schedule, excused, struck: [...new Set(struck.map(({ does }) => does))], quarantined: court.quarantined(), incidents: on.world.server?.peek('nodefences.holdfast.dev').length ?? 0,
     violations: violations.filter(({ what }) => excused.every((excuse) => excuse.what !== what)),
-    marks: marksOf(on), simulated: on.world.clock.now(), transcript: () => on.world.truth.text(),
+    effects: effectsOf(on), marks: marksOf(on), simulated: on.world.clock.now(), transcript: () => on.world.truth.text(),
   }
   on.world.stop()
   return outcome

@@ -4,6 +4,8 @@ import type { ProfileName } from '../../core/policy.ts'
 import type { Chance } from '../chance.ts'
 import type { StageSettings } from '../stage.ts'
 import type { Power } from '../world/power.ts'
+import { drawWatchdog, watchdogs, type WatchdogKind } from './watchdogs.ts'
+import { drawWorkload, driverApart, workloads, type evictions } from './workloads.ts'
 
 export interface Scene {
   readonly nodes: number
@@ -28,6 +30,14 @@ export interface Scene {
   readonly cleansUp?: true
   /** On this node no agent ever runs. */
   readonly bare?: string
+  /** Each machine has such a watchdog. Nodes that nobody permits feed it no more, and what it proves is accepted. */
+  readonly watchdog?: WatchdogKind
+  /** Pods have volumes of another driver, which refuses to detach what is in use. */
+  readonly apart?: true
+  /** A person's fence begins with evictions, for so long, and a budget keeps a pod from going. */
+  readonly evicts?: (typeof evictions)[number]
+  /** Each minute a turn of the audit begins. */
+  readonly audited?: true
 }
 
 const wanted = {
@@ -67,27 +77,40 @@ export function drawScene(chance: Chance, size: Pick<Scene, 'nodes' | 'zones' | 
     ...(chance.yes(0.3) ? { cleansUp: true } : {}),
   }
   // Where a runtime asks its gate no pod starts without an agent.
-  return plain || scene.gate === true || !none.yes(0.1) ? scene : { ...scene, bare: `node-${1 + none.below(size.nodes)}` }
+  const manned = plain || scene.gate === true || !none.yes(0.1) ? scene : { ...scene, bare: `node-${1 + none.below(size.nodes)}` }
+  const guarded = drawWorkload(chance.fork('workload'), drawWatchdog(chance.fork('watchdog'), manned, plain))
+  return chance.fork('audit').yes(0.3) ? { ...guarded, audited: true } : guarded
 }
 
 const levelled: readonly Power[] = ['bmc, then outlet', 'bmc, then two feeds']
 const strips: readonly Power[] = ['outlet', 'two feeds on one strip', 'two feeds on two strips']
 
 /** Some device that is trusted answers when a machine has lost its power, nobody waits for longer than seconds, and no volume is left
- *  to Kubernetes. */
-export function isClearedInSeconds({ profile, second, feed, power = 'bmc', wants }: Scene): boolean {
-  if (wants === 'only stateful sets') return false
+ *  to Kubernetes, or out of the reach of what isolates. */
+export function isClearedInSeconds({ profile, second, feed, power = 'bmc', wants, apart }: Scene): boolean {
+  if (wants === 'only stateful sets' || (apart === true && wants === 'power after a while')) return false
   const trusted = wants !== 'identity required' || (feed === 'own' && !strips.includes(power))
   return trusted && (feed === 'own' || levelled.includes(power) || (power === 'fabric, then bmc' && wants !== 'identity required')) && profile !== 'conservative' && second !== 'conservative'
 }
 
-export function stageOf({ nodes, zones, replicas, profile, feed, power = 'bmc', wants, second, gate, givesUp, cleansUp, frees, bare }: Scene, seed: number): StageSettings {
-  const asked = { ...(givesUp === undefined ? {} : { giveUp: 'stop' }), ...(cleansUp === undefined ? {} : { cleanUp: 'agent' }) }
+export function stageOf(scene: Scene, seed: number): StageSettings {
+  const { nodes, zones, replicas, profile, feed, power = 'bmc', wants, second, gate, frees, bare, watchdog, apart, evicts, audited } = scene
+  const asked = askedOf(scene)
   return {
     ...(bare === undefined ? {} : { before: (world) => world.killAgent(bare) }),
     seed, nodes, zones, replicas, logFrom: 'info', power, gate: gate === true, policy: { profile, ...asked, ...(wants === undefined ? {} : wanted[wants]), ...(frees === undefined ? {} : { nodeDownPodDeletionPolicy: 'DeleteDeploymentPod' }) },
     device: { kind: 'chassis', feed, timing: { off: 2_000, on: 1_000, status: 200 } },
-    objects: second === undefined ? [] : [secondPolicy(second, asked)],
+    objects: [...workloads(scene), ...(second === undefined ? [] : [secondPolicy(second, asked)])],
+    ...(watchdog === undefined ? {} : { watchdog: watchdogs[watchdog] }), ...(apart === undefined ? {} : { driverApart }),
+    ...(evicts === undefined ? {} : { controlLoops: { disruption: true } }), ...(audited === undefined ? {} : { auditEvery: 60_000 }),
+  }
+}
+
+/** What every policy of the scene says. */
+function askedOf({ givesUp, cleansUp, watchdog, apart, evicts }: Scene): object {
+  return {
+    ...(givesUp === undefined ? {} : { giveUp: 'stop' }), ...(watchdog === undefined ? {} : { giveUp: 'watchdog', selfFenced: 'accept' }),
+    ...(cleansUp === undefined ? {} : { cleanUp: 'agent' }), ...(apart === undefined ? {} : { safeDetach: [driverApart] }), ...(evicts === undefined ? {} : { evictWithin: evicts }),
   }
 }
 

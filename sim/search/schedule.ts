@@ -6,6 +6,7 @@ import { drawnCue } from './cue.ts'
 import { drawScene, isClearedInSeconds, type Scene } from './scene.ts'
 import { apiTroubles } from './troubles-api.ts'
 import { deviceTroubles } from './troubles-device.ts'
+import { drillTroubles } from './troubles-drill.ts'
 import { handTroubles } from './troubles-hands.ts'
 import { networkTroubles } from './troubles-network.ts'
 import { nodeTroubles } from './troubles-node.ts'
@@ -32,7 +33,7 @@ export interface Schedule {
 
 export const kinds: Readonly<Record<string, TroubleKind>> = {
   ...nodeTroubles, ...networkTroubles, ...apiTroubles, ...replicaTroubles, ...deviceTroubles, ...peopleTroubles, ...handTroubles,
-  ...storageTroubles, ...remediatorTroubles, ...wordTroubles,
+  ...storageTroubles, ...remediatorTroubles, ...wordTroubles, ...drillTroubles,
 }
 
 /** Agents are heard and paths are audited before the first trouble. */
@@ -64,7 +65,7 @@ export function draw(seed: number): Schedule {
 function drawn(chance: Chance, scene: Scene, among: readonly TroubleClass[], latest: Ms, on?: string): Trouble {
   const choices = Object.entries(kinds).filter(([, kind]) => among.includes(kind.class) && kind.fits?.(scene) !== false)
   const does = weighted(chance, choices)
-  const [least, most] = chance.pick(spans)
+  const [least, most] = chance.pick(kinds[does]?.spans ?? spans)
   const trouble = { does, at: whole(chance.between(0, latest)), span: whole(chance.between(least, most)), ...kinds[does]?.draw(chance, scene) }
   return { ...trouble, on: on ?? trouble.on ?? '' }
 }

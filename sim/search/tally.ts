@@ -1,4 +1,5 @@
 // The sums of a search: what was tried, what took effect, what was reached, what was found.
+import { effectNames } from './effects.ts'
 import type { Judge } from './judgement.ts'
 import type { Verdict } from './pool.ts'
 import { isPlain, kinds, type Schedule } from './schedule.ts'
@@ -8,7 +9,7 @@ export interface Tally {
   readonly failed: readonly Failure[]
   /** Everything, as one JSON line has it. */
   sums(): Sums
-  /** Kinds of trouble that took effect in fewer than one seed of a hundred. */
+  /** Kinds of trouble, and parts of scenes, that took effect in fewer than one seed of a hundred. */
   rare(): readonly string[]
   readonly marks: ReadonlyMap<string, number>
 }
@@ -25,6 +26,7 @@ export interface Sums {
   readonly simulatedDays: number
   readonly incidents: number
   readonly faults: Readonly<Record<string, number>>
+  readonly scenes: Readonly<Record<string, number>>
   /** `inTime`: the share of them in which the volumes were free in time. */
   readonly plain: { readonly seeds: number; readonly late: number; readonly inTime: number }
   readonly excused: number
@@ -42,6 +44,7 @@ export function createTally(): Tally {
   const failures: Failure[] = []
   let late = 0
   const faults = new Map<string, number>(Object.keys(kinds).map((name) => [name, 0]))
+  const effects = new Map<string, number>(effectNames.map((name) => [name, 0]))
   const marks = new Map<string, number>()
   let [seeds, simulated, incidents, plain, excused, quarantined] = [0, 0, 0, 0, 0, 0]
 
@@ -64,13 +67,14 @@ export function createTally(): Tally {
       excused += said.excused.length > 0 ? 1 : 0
       quarantined += said.quarantined
       for (const name of said.struck) faults.set(name, (faults.get(name) ?? 0) + 1)
+      for (const name of said.effects) effects.set(name, (effects.get(name) ?? 0) + 1)
       for (const mark of said.marks) marks.set(mark, (marks.get(mark) ?? 0) + 1)
       for (const { judge, what } of said.violations) failures.push({ seed: verdict.seed, schedule: said.schedule, judge, what })
     },
     sums: () => ({
-      seeds, simulatedDays: Number((simulated / day).toFixed(2)), incidents, faults: Object.fromEntries(faults), plain: { seeds: plain, late, inTime: plain === 0 ? 1 : Number((1 - late / plain).toFixed(4)) }, excused, quarantined,
+      seeds, simulatedDays: Number((simulated / day).toFixed(2)), incidents, faults: Object.fromEntries(faults), scenes: Object.fromEntries(effects), plain: { seeds: plain, late, inTime: plain === 0 ? 1 : Number((1 - late / plain).toFixed(4)) }, excused, quarantined,
       violations: { safety: count('safety'), liveness: count('liveness'), restraint: count('restraint'), progress: count('progress') },
     }),
-    rare: () => [...faults].filter(([, times]) => times < seeds / 100).map(([name]) => name),
+    rare: () => [...faults, ...effects].filter(([, times]) => times < seeds / 100).map(([name]) => name),
   }
 }

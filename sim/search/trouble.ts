@@ -28,6 +28,8 @@ export interface TroubleKind {
   readonly class: TroubleClass
   /** How often it is drawn beside others of its class; 1 without it. */
   readonly weight?: number
+  /** How long it lasts, one of them; the usual ones without it. */
+  readonly spans?: readonly (readonly [Ms, Ms])[]
   /** Whether there is anything for it to strike; without it there always is. */
   fits?(scene: Scene): boolean
   draw(chance: Chance, scene: Scene): Pick<Trouble, 'on' | 'how'>

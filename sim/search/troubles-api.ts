@@ -94,6 +94,7 @@ export const apiTroubles: Readonly<Record<string, TroubleKind>> = {
   'the API server is away': faulty(() => ({ does: 'unreachable' }), true),
   'the API server is away for the coordinator': faulty(() => ({ does: 'unreachable', strikes: coordinators })),
   'the API server is slow': faulty(() => ({ does: 'slow', by: 1_500 })),
+  'the API server is slow for the coordinator': faulty(() => ({ does: 'slow', by: 700, strikes: coordinators })),
   'every other write conflicts': faulty(() => ({ does: 'answer', status: 409, strikes: everyOther(writes) })),
   'every other request is too many': faulty(() => ({ does: 'answer', status: 429, retryAfterSeconds: 1, strikes: everyOther(coordinators) })),
   'every other request fails': faulty(() => ({ does: 'answer', status: 500, strikes: everyOther(coordinators) })),

@@ -155,6 +155,17 @@ const rackCut: TroubleKind = {
   },
 }
 
+/** Nobody can hear the machine, and nobody can ask what switches it: for so long that its own watchdog is the only one to end it. */
+const cutWithDevices: TroubleKind = {
+  class: 'device', weight: 2, spans: [[30_000, 90_000], [120_000, 220_000]],
+  draw: (chance, scene) => ({ on: aNode(chance, scene) }),
+  begin(ground, trouble) {
+    const { world } = ground.on
+    const node = ground.node(trouble)
+    return world.partition({ from: [node, ...new Set(world.switches(node).flat().map(({ device }) => device))], to: ['*'] })
+  },
+}
+
 const strips: readonly (Power | undefined)[] = ['outlet', 'two feeds on one strip', 'two feeds on two strips', 'bmc, then outlet', 'bmc, then two feeds']
 
 /** A breaker: the strip and all that it feeds. Machines with another feed go on; the others start when it is back. */
@@ -188,6 +199,7 @@ export const deviceTroubles: Readonly<Record<string, TroubleKind>> = {
   'a device is unreachable': unreachable,
   'a rack is unreachable': rackCut,
   'a strip loses its feed': unfed,
+  'a node is cut off with its devices': cutWithDevices,
   'detaching is stuck': attacher('detachFault', 'stuck'),
   'detaching fails': attacher('detachFault', 'error'),
   'attaching fails': attacher('attachFault', 'error'),

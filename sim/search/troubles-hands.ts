@@ -3,7 +3,7 @@
 import { evictedByKey, forceEvictionKey } from '../../core/acknowledge.ts'
 import type { Taint } from '../../core/model.ts'
 import { changeTaints } from '../controllers/node-taints.ts'
-import type { NodeObject, PodObject } from '../objects.ts'
+import { isReady, type NodeObject, type PodObject } from '../objects.ts'
 import { aNode, insist, lasting, type Ground, type TroubleKind } from './trouble.ts'
 
 type World = Ground['on']['world']
@@ -34,6 +34,23 @@ export function patchNode(world: World, node: string, change: object): void {
     const answer = await world.api.patch(`/api/v1/nodes/${node}`, 'merge', change)
     return answer.ok || answer.error.kind === 'notFound'
   })
+}
+
+export function isIll(world: World, node: string): boolean {
+  const machine = world.nodes.get(node)?.machine
+  const object = nodeObject(world, node)
+  return machine !== undefined && object !== undefined && (machine.state() !== 'running' || machine.frozen() || machine.stuck() || !isReady(object))
+}
+
+/** What somebody else frees is freed without a proof: whether the machine could write then, only the world knows. */
+export function frees(world: World, node: string): void {
+  const machine = world.nodes.get(node)?.machine
+  world.truth.note('another frees', { node, boot: machine?.boot()?.id ?? '', machine: machine?.state() ?? '' })
+}
+
+export function deletePods(world: World, node: string): void {
+  frees(world, node)
+  for (const { metadata: { namespace, name } } of podsOn(world, node)) void world.api.remove(`/api/v1/namespaces/${namespace}/pods/${name}`, { gracePeriodSeconds: 0 })
 }
 
 function onNode(begin: (world: World, node: string, how: string) => (() => void) | undefined, ways: readonly string[] = ['']): TroubleKind {
@@ -97,6 +114,14 @@ function swornOff(taint: (how: string) => Taint): TroubleKind {
 
 const labels: Readonly<Record<string, object>> = { 'another zone': { [zoneLabel]: 'zone-9' }, 'control plane': { [controlPlane]: '' } }
 
+/** What a person writes on a Node who works on it, or wants its machine to stay as it is. */
+const said = ['exclude', 'maintenance', 'keep-off'] as const
+
+function annotated(world: World, node: string, word: string): () => void {
+  patchNode(world, node, { metadata: { annotations: { [`holdfast.dev/${word}`]: 'on call works on it' } } })
+  return () => patchNode(world, node, { metadata: { annotations: { [`holdfast.dev/${word}`]: null } } })
+}
+
 /** As `kubectl replace --force` does: the machine knows nothing of it. */
 function madeAnew(world: World, node: string): (() => void) | undefined {
   const there = nodeObject(world, node)
@@ -113,11 +138,17 @@ function madeAnew(world: World, node: string): (() => void) | undefined {
 export const handTroubles: Readonly<Record<string, TroubleKind>> = {
   'a node is cordoned': onNode(cordon),
   'a node is drained': onNode(drain),
+  'a person deletes the pods of a node that is ill': { ...onNode((world, node) => {
+    if (!isIll(world, node)) return undefined
+    deletePods(world, node)
+    return lasting
+  }), weight: 2 },
   'a node\'s labels are edited': onNode((world, node, how) => {
     patchNode(world, node, { metadata: { labels: labels[how] } })
     const zone = world.nodes.get(node)?.machine.settings.zone
     return () => patchNode(world, node, { metadata: { labels: { [zoneLabel]: zone, [controlPlane]: null } } })
   }, Object.keys(labels)),
+  'a person keeps us off the node': { ...onNode(annotated, said), weight: 3 },
   'the Node object is made anew': onNode(madeAnew),
   'a person swears that the node is off': swornOff(() => ({ key: forceEvictionKey, effect: 'NoSchedule' })),
   'a person says that the node is off without having looked': onNode(swornBlindly),

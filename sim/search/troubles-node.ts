@@ -2,6 +2,7 @@
 import type { KubeObject } from '../../coordinator/api.ts'
 import { isStaged } from '../mounts.ts'
 import { aNode, lasting, when, type Ground, type TroubleClass, type TroubleKind } from './trouble.ts'
+import { mayStandStill } from './watchdogs.ts'
 
 type World = Ground['on']['world']
 
@@ -88,7 +89,7 @@ export const nodeTroubles: Readonly<Record<string, TroubleKind>> = {
   'the machine hibernates and wakes': kind('node', (world, node) => world.hibernate(node), (world, node) => world.powerOn(node)),
   'the machine reboots in its incident': inItsIncident(() => true, () => undefined, (world, node) => world.reboot(node, 4_000), [1, 300, 1_500, 4_000, 9_000]),
   'power is lost and comes back once found off': inItsIncident(({ status }) => status?.proof !== undefined, (world, node) => world.cutPower(node), (world, node) => world.powerOn(node), [1, 200, 700, 1_500, 4_000]),
-  'the machine migrates': inOneWay({ 'at once': (world, node) => world.migrate(node, 300), 'in two seconds': (world, node) => world.migrate(node, 2_000), 'in eight': (world, node) => world.migrate(node, 8_000) }, () => undefined),
+  'the machine migrates': { fits: mayStandStill, ...inOneWay({ 'at once': (world, node) => world.migrate(node, 300), 'in two seconds': (world, node) => world.migrate(node, 2_000), 'in eight': (world, node) => world.migrate(node, 8_000) }, () => undefined) },
   'the machine is slow': inOneWay({ somewhat: (world, node) => world.slow(node, 800), badly: (world, node) => world.slow(node, 4_000) }, (world, node) => world.unslow(node)),
   'the runtime fails': inOneWay({ hangs: (world, node) => world.failRuntime(node, 'hangs'), dead: (world, node) => world.failRuntime(node, 'dead') }, (world, node) => world.mendRuntime(node)),
   'userspace is stuck': kind('node', (world, node) => world.stick(node), (world, node) => world.unstick(node)),

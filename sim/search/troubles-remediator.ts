@@ -1,8 +1,7 @@
 // Another remediator in the same cluster, which knows nothing of ours and asks nobody: as the medik8s family does it (a fence agent
 // run by an operator, a watchdog that is assumed to have fired, a Machine that is deleted), each on a node that is not well.
 import type { Taint } from '../../core/model.ts'
-import { isReady } from '../objects.ts'
-import { addTaint, dropTaint, nodeObject, outOfServiceKey, podsOn } from './troubles-hands.ts'
+import { addTaint, deletePods, dropTaint, frees, isIll, outOfServiceKey } from './troubles-hands.ts'
 import { aNode, insist, when, type Ground, type TroubleKind } from './trouble.ts'
 
 type World = Ground['on']['world']
@@ -38,23 +37,6 @@ function remedy(act: (world: World, node: string) => () => void): TroubleKind {
       }
     },
   }
-}
-
-function isIll(world: World, node: string): boolean {
-  const machine = world.nodes.get(node)?.machine
-  const object = nodeObject(world, node)
-  return machine !== undefined && object !== undefined && (machine.state() !== 'running' || machine.frozen() || machine.stuck() || !isReady(object))
-}
-
-/** What it frees it frees without a proof: whether the machine could write then, only the world knows. */
-function frees(world: World, node: string): void {
-  const machine = world.nodes.get(node)?.machine
-  world.truth.note('another frees', { node, boot: machine?.boot()?.id ?? '', machine: machine?.state() ?? '' })
-}
-
-function deletePods(world: World, node: string): void {
-  frees(world, node)
-  for (const { metadata: { namespace, name } } of podsOn(world, node)) void world.api.remove(`/api/v1/namespaces/${namespace}/pods/${name}`, { gracePeriodSeconds: 0 })
 }
 
 /** Off by a way of its own, out-of-service while it is off, on again: the right order, so nobody's excuse. */

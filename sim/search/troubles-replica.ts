@@ -44,8 +44,10 @@ function readDoom(how = ''): Omit<Doom, 'at'> {
   return { nth: Number(nth), when: moments.find((moment) => moment === when) ?? 'before', later: Number(later), turns: Number(turns) }
 }
 
+/** Whoever accepts what a watchdog proves lets no replica's machine be made to stand still: docs/safety.md assumes it. */
 const paused = (clocks: 'standing' | 'running'): TroubleKind => ({
   class: 'replica', weight: 2,
+  fits: (scene) => clocks === 'running' || scene.watchdog === undefined,
   draw: (chance, scene) => ({ on: aReplica(chance, scene) }),
   begin(ground, trouble) {
     const number = ground.replica(trouble)

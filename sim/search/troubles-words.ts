@@ -1,12 +1,14 @@
-// People who write on an open NodeFence: that its silence is not to be answered, or that its machine is off. Whoever swears truly
+// People who write a NodeFence, or on one that is open: that a node is to be fenced, that its silence is not to be answered, or that its machine is off. Whoever swears truly
 // has pulled the plug and stands before it; whoever swears falsely has not looked.
 import type { KubeObject } from '../../coordinator/api.ts'
 import type { Ms } from '../../core/model.ts'
-import { aNode, when, type Ground, type TroubleKind } from './trouble.ts'
+import { aNode, lasting, when, type Ground, type TroubleKind } from './trouble.ts'
 
 type World = Ground['on']['world']
 
-interface Fence extends KubeObject { readonly spec: { readonly nodeName: string; readonly boot: string }; readonly status?: { readonly phase?: string } }
+const fencesPath = '/apis/holdfast.dev/v1alpha1/nodefences'
+
+interface Fence extends KubeObject { readonly spec: { readonly nodeName: string; readonly boot: string }; readonly status?: { readonly phase?: string; readonly proof?: object } }
 
 function openFence({ server }: World, node: string): Fence | undefined {
   const fences = (server?.peek('nodefences.holdfast.dev') ?? []) as readonly Fence[] // that collection's kind
@@ -14,7 +16,7 @@ function openFence({ server }: World, node: string): Fence | undefined {
 }
 
 function write(world: World, { metadata: { name } }: Fence, spec: object): void {
-  void world.api.patch(`/apis/holdfast.dev/v1alpha1/nodefences/${name}`, 'merge', { spec })
+  void world.api.patch(`${fencesPath}/${name}`, 'merge', { spec })
 }
 
 /** A person reads, thinks and types for so long once the incident is there. */
@@ -56,7 +58,33 @@ function takesBack(world: World, fence: Fence): void {
   world.clock.after(3_000, () => write(world, fence, { acknowledge: null }))
 }
 
+const standsByFor: Ms = 600_000
+
+function isProven({ server }: World, name: string): boolean {
+  const fence = (server?.peek('nodefences.holdfast.dev') ?? []).find(({ metadata }) => metadata.name === name) as Fence | undefined // that collection's kind
+  return fence?.status?.proof !== undefined
+}
+
+/** Of a node that may be as well as any. Who sees what comes of it may change his mind. */
+const byHand: TroubleKind = {
+  class: 'people', weight: 7,
+  draw: (chance, scene) => ({ on: aNode(chance, scene), how: chance.pick(['and stands by it', 'and stands by it', 'and aborts it']) }),
+  begin(ground, trouble) {
+    const { world } = ground.on
+    const name = `by-hand-${Math.round(world.clock.now())}`
+    void world.api.create(fencesPath, { apiVersion: 'holdfast.dev/v1alpha1', kind: 'NodeFence', metadata: { name }, spec: { nodeName: ground.node(trouble) } })
+    const abort = (): void => void world.api.patch(`${fencesPath}/${name}`, 'merge', { spec: { abort: true } })
+    if (trouble.how === 'and aborts it') return abort
+    // What nothing could prove for so long, as where no path is trusted, he reads there, and lets it be.
+    world.clock.after(standsByFor, () => {
+      if (openFence(world, ground.node(trouble))?.metadata.name === name && !isProven(world, name)) abort()
+    })
+    return lasting
+  },
+}
+
 export const wordTroubles: Readonly<Record<string, TroubleKind>> = {
+  'a person fences the node': byHand,
   'a person aborts the incident': onItsIncident((world, fence) => write(world, fence, { abort: true })),
   'a person acknowledges a machine that is off': onItsIncident(acknowledge, (world, node) => world.cutPower(node), (world, node) => world.powerOn(node)),
   'a person acknowledges a machine without having looked': onItsIncident(acknowledge),

@@ -15,12 +15,12 @@ const trouble = (does: string, wanted: Partial<Trouble> = {}): Trouble => ({ doe
 
 /** Kinds that strike in one run, each a node of its own. */
 const together = 4
-/** It needs taints of ours, which the victim alone bears, for a few seconds. */
-const ofTheVictim = 'our taints are removed'
+/** They need taints of ours, which the victim alone bears, for a few seconds, or a node that is ill. */
+const ofTheVictim: readonly string[] = ['our taints are removed', 'a person deletes the pods of a node that is ill']
 
 test('every kind of trouble takes effect beside a death, and a few of them at once break no promise', async () => {
   const names = Object.keys(kinds)
-  const others = names.filter((does) => does !== ofTheVictim && fits(does, usual))
+  const others = names.filter((does) => !ofTheVictim.includes(does) && fits(does, usual))
   const runs = Math.ceil(others.length / together)
   // Neighbours in the table are of one class and would strike the same thing, so each run takes kinds that stand far apart.
   const groups = Array.from({ length: runs }, (_, first) => others.filter((_does, index) => index % runs === first))
@@ -41,7 +41,7 @@ const fits = (does: string, scene: Schedule['scene']): boolean => kinds[does]?.f
 /** What people take away must be there: an incident is under way by then. */
 function strike(does: string, index: number, scene: Schedule['scene']): Trouble {
   const how = kinds[does]?.draw({ pick: <T>(choices: readonly T[]) => choices[0] as T, below: () => 0, yes: () => false } as never, scene).how // the first choice of each
-  const where = does === ofTheVictim ? { at: 7_000 } : { at: 14_000 + index * 500, on: kinds[does]?.class === 'replica' ? 'leader' : `node-${index + 2}` }
+  const where = ofTheVictim.includes(does) ? { at: 7_000 } : { at: 14_000 + index * 500, on: kinds[does]?.class === 'replica' ? 'leader' : `node-${index + 2}` }
   return trouble(does, { ...where, ...(how === undefined ? {} : { how }) })
 }
 

@@ -9,6 +9,7 @@ import type { DeviceAnswer } from '../../device.ts'
 import type { NodeObject, PodObject } from '../../objects.ts'
 import type { TruthEntry } from '../../truth.ts'
 import type { World } from '../../world.ts'
+import { handleOf } from '../../world/objects.ts'
 import type { Wellness } from '../wellness.ts'
 import { bootId, fenceConfig } from './facts.ts'
 import type { Fence } from './sight.ts'
@@ -26,15 +27,18 @@ export interface Word {
   readonly machine?: string
 }
 
-/** A write of the product's that reached the API server and was meant for what stood there. */
+/** A write of the product's that reached the API server and was meant for what stood there. Whoever is evicted goes by itself, in its
+ *  own time. */
 export interface Act {
   readonly at: Ms
-  readonly does: 'free a pod' | 'out-of-service' | 'quarantine'
+  readonly does: 'free a pod' | 'evict a pod' | 'out-of-service' | 'quarantine'
   readonly node: string
   /** That the node's machine was in. */
   readonly boot: string | undefined
   readonly hibernated: boolean
   readonly wellFor: Ms
+  /** A person had asked for the node to be fenced, and that was not over. */
+  readonly asked: boolean
   /** The pod, and whether a container of it was there on the machine still, and could write what is not its own alone. */
   readonly pod?: { readonly name: string; readonly uid: string; readonly runs: boolean }
 }
@@ -59,6 +63,8 @@ export interface Ears {
   readonly acts: readonly Act[]
   readonly oaths: readonly Oath[]
   readonly ends: readonly End[]
+  /** Whether a person wants the node fenced, and that is not over. */
+  asked(node: string): boolean
   /** Calls whenever a write of the product's takes its quarantine off a node. */
   onReturn(told: (node: string) => void): void
   /** Whether somebody was met with a fault at the API server lately, or would be. */
@@ -77,6 +83,8 @@ export function listen(world: World, wellness: Wellness): Ears {
   const acts: Act[] = []
   const oaths: Oath[] = []
   const ends: End[] = []
+  const byHand = new Set<string>()
+  const asked = (node: string): boolean => find<Fence>(world, 'nodefences.holdfast.dev', ({ metadata, spec, status }) => spec.nodeName === node && byHand.has(metadata.name) && status?.phase !== 'Final') !== undefined
   const returns: ((node: string) => void)[] = []
   const running = new Map<string, number>()
   const ordered = new Map<string, Ms>()
@@ -111,15 +119,19 @@ export function listen(world: World, wellness: Wellness): Ears {
   }
   if (world.server !== undefined) stops.push(overhear(world.server, (request, byProduct) => {
     if (byProduct) {
-      acts.push(...actsOf(world, wellness, request))
+      acts.push(...actsOf(world, wellness, asked, request))
       ends.push(...endsOf(world, request))
       const back = letBack(world, request)
       if (back !== undefined) for (const told of returns) told(back)
-    } else oaths.push(...oathsOf(world, request))
+    } else {
+      oaths.push(...oathsOf(world, request))
+      const asks = askedBy(request)
+      if (asks !== undefined) byHand.add(asks)
+    }
   }, (so) => { faulty = so }))
 
   return {
-    since: world.clock.now(), words, acts, oaths, ends,
+    since: world.clock.now(), words, acts, oaths, ends, asked,
     onReturn: (told) => void returns.push(told),
     apiFaulty: () => faulty,
     orders: () => [...running.values()].reduce((sum, count) => sum + count, 0),
@@ -131,14 +143,13 @@ export function listen(world: World, wellness: Wellness): Ears {
   }
 }
 
-/** Every request passes its faults first, which know who asks. */
+/** Every request that is carried out, as it is: what the world is like when it was sent is of the past by then. */
 function overhear({ faults }: ApiServer, hear: (request: ApiRequest, byProduct: boolean) => void, fault: (standing: boolean) => void): () => void {
-  const { before, set, clear } = faults
+  const { lands, set, clear } = faults
   Object.assign(faults, {
-    before(request: ApiRequest, user: User) {
-      const met = before(request, user)
-      if (request.method !== 'GET' && met.answer === undefined && !met.unreachable) hear(request, user.name.endsWith(':holdfast-coordinator'))
-      return met
+    lands(request: ApiRequest, user: User) {
+      if (request.method !== 'GET') hear(request, user.name.endsWith(':holdfast-coordinator'))
+      lands(request, user)
     },
     set(list: Parameters<typeof set>[0]) {
       fault(list.length > 0)
@@ -149,7 +160,7 @@ function overhear({ faults }: ApiServer, hear: (request: ApiRequest, byProduct: 
       clear()
     },
   })
-  return () => void Object.assign(faults, { before, set, clear })
+  return () => void Object.assign(faults, { lands, set, clear })
 }
 
 const podPath = /^\/api\/v1\/namespaces\/([^/]+)\/pods\/([^/]+)(?:\/(status|eviction))?$/
@@ -158,26 +169,32 @@ const nodePath = /^\/api\/v1\/nodes\/([^/]+)$/
 interface Body {
   readonly metadata?: Target
   readonly preconditions?: Target
+  readonly deleteOptions?: { readonly preconditions?: Target }
   readonly status?: { readonly phase?: string }
 }
-interface Target { readonly uid?: string; readonly resourceVersion?: string }
+interface Target { readonly name?: string; readonly uid?: string; readonly resourceVersion?: string }
 
-function actsOf(world: World, wellness: Wellness, { method, path, body }: ApiRequest): readonly Act[] {
+/** Whether a node is asked for. */
+type Asked = (node: string) => boolean
+
+function actsOf(world: World, wellness: Wellness, asked: Asked, { method, path, body }: ApiRequest): readonly Act[] {
+  const act = (does: Act['does'], on: string): Act => actOn(world, wellness, asked, does, on)
   const [bare = ''] = path.split('?')
   const [, namespace, pod, part] = podPath.exec(bare) ?? []
   const [, node] = nodePath.exec(bare) ?? []
   if (pod !== undefined) {
     const said = (body === undefined ? {} : JSON.parse(body)) as Body // the product's own JSON
-    const frees = (method === 'DELETE' && part === undefined) || (method === 'PATCH' && part === 'status' && said.status?.phase === 'Failed') || (method === 'POST' && part === 'eviction')
-    return frees ? freed(world, wellness, `${namespace}/${pod}`, said) : []
+    const frees = (method === 'DELETE' && part === undefined) || (method === 'PATCH' && part === 'status' && said.status?.phase === 'Failed')
+    const evicts = method === 'POST' && part === 'eviction'
+    return frees || evicts ? struck(world, `${namespace}/${pod}`, said, (on) => act(evicts ? 'evict a pod' : 'free a pod', on)) : []
   }
   if (node === undefined || method !== 'PATCH' || body === undefined) return []
   const there = find<NodeObject>(world, 'nodes', (one) => one.metadata.name === node)
   const bears = (key: string) => there?.spec?.taints?.some((taint) => taint.key === key) === true
   const wants = (key: string, value = '"') => !bears(key) && body.includes(`"${key}"`) && body.includes(value)
   return [
-    ...(wants(outOfServiceKey, `"${ownValue}"`) ? [actOn(world, wellness, 'out-of-service', node)] : []),
-    ...(wants(quarantineKey) ? [actOn(world, wellness, 'quarantine', node)] : []),
+    ...(wants(outOfServiceKey, `"${ownValue}"`) ? [act('out-of-service', node)] : []),
+    ...(wants(quarantineKey) ? [act('quarantine', node)] : []),
   ]
 }
 
@@ -196,6 +213,7 @@ function letBack(world: World, { method, path, body }: ApiRequest): string | und
   return stands && taints !== undefined && !JSON.stringify(taints.value ?? []).includes(quarantineKey) ? name : undefined
 }
 
+const fencesPath = '/apis/holdfast.dev/v1alpha1/nodefences'
 const fencePath = /^\/apis\/holdfast\.dev\/v1alpha1\/nodefences\/([^/?]+)/
 
 function endsOf(world: World, { path, body }: ApiRequest): readonly End[] {
@@ -221,20 +239,31 @@ function oathsOf(world: World, { path, body }: ApiRequest): readonly Oath[] {
 }
 
 /** Under uid and version: what another object bears by now is not meant, and not struck. */
-function freed(world: World, wellness: Wellness, name: string, { metadata, preconditions }: Body): readonly Act[] {
+function struck(world: World, name: string, { metadata, preconditions, deleteOptions }: Body, act: (node: string) => Act): readonly Act[] {
   const pod = find<PodObject>(world, 'pods', (one) => `${one.metadata.namespace}/${one.metadata.name}` === name)
-  const target = preconditions ?? metadata
+  const target = preconditions ?? deleteOptions?.preconditions ?? metadata
   const meant = pod !== undefined && (target?.uid ?? pod.metadata.uid) === pod.metadata.uid && (target?.resourceVersion ?? pod.metadata.resourceVersion) === pod.metadata.resourceVersion
   if (!meant || pod.spec.nodeName === undefined) return []
   const uid = pod.metadata.uid ?? ''
-  const shutOut = !world.storage.reaches(pod.spec.nodeName) && (pod.spec.volumes ?? []).some(({ persistentVolumeClaim }) => persistentVolumeClaim !== undefined)
-  const runs = !shutOut && world.nodes.get(pod.spec.nodeName)?.runtime.containers.get(uid)?.ended() === false
-  return [{ ...actOn(world, wellness, 'free a pod', pod.spec.nodeName), pod: { name, uid, runs } }]
+  const runs = !isHarmless(world, pod, pod.spec.nodeName) && world.nodes.get(pod.spec.nodeName)?.runtime.containers.get(uid)?.ended() === false
+  return [{ ...act(pod.spec.nodeName), pod: { name, uid, runs } }]
 }
 
-function actOn(world: World, wellness: Wellness, does: Act['does'], node: string): Act {
+/** It has volumes, and each is out of its reach or guards itself: the successor waits until it is. */
+function isHarmless({ storage }: World, { spec }: PodObject, node: string): boolean {
+  const volumes = (spec.volumes ?? []).flatMap(({ persistentVolumeClaim }) => (persistentVolumeClaim === undefined ? [] : [handleOf(persistentVolumeClaim.claimName)]))
+  return volumes.length > 0 && volumes.every((volume) => storage.guards(volume) || !storage.reaches(node, volume))
+}
+
+function actOn(world: World, wellness: Wellness, asked: Asked, does: Act['does'], node: string): Act {
   const machine = world.nodes.get(node)?.machine
-  return { at: world.clock.now(), does, node, boot: machine?.boot()?.id, hibernated: machine?.hibernated() === true, wellFor: wellness.wellFor(node) }
+  return { at: world.clock.now(), does, node, boot: machine?.boot()?.id, hibernated: machine?.hibernated() === true, wellFor: wellness.wellFor(node), asked: asked(node) }
+}
+
+/** The NodeFence by which a person wants a node fenced. */
+function askedBy({ method, path, body }: ApiRequest): string | undefined {
+  if (method !== 'POST' || path.split('?')[0] !== fencesPath || body === undefined) return undefined
+  return (JSON.parse(body) as Body).metadata?.name // the world's own JSON
 }
 
 function find<T>(world: World, collection: string, is: (one: T) => boolean): T | undefined {

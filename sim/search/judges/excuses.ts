@@ -8,6 +8,7 @@ import type { World } from '../../world.ts'
 import type { Switch } from '../../world/power.ts'
 import type { Excuse, Party, Violation } from '../judgement.ts'
 import type { Trouble } from '../trouble.ts'
+import { drillPassed } from '../troubles-drill.ts'
 import type { Act, Ears, Word } from './ears.ts'
 import { darkByUs, feedCutByUs, portCutByUs } from './liveness.ts'
 import type { History } from './sight.ts'
@@ -58,12 +59,14 @@ function demandsIdentity({ server }: World): boolean {
 function excusedHarm({ parties = [], from = -Infinity }: Violation, { ears, on: { world } }: History, struck: readonly Struck[]): string | undefined {
   for (const party of parties) {
     const until = writesFrom(party.node, from, world)
-    const acts = ears.acts.filter((act) => act.does !== 'quarantine' && act.node === party.node && act.boot === party.boot && act.at <= until)
+    const acts = ears.acts.filter((act) => (act.does === 'free a pod' || act.does === 'out-of-service') && act.node === party.node && act.boot === party.boot && act.at <= until)
     if (acts.some((act) => act.hibernated)) return `${party.node} had written its image to disk, reads off and resumed the fenced boot`
     if (acts.some((act) => believedALie(act, ears, world))) return `all that was last read of ${party.node} was off, and some of it was a lie, told twice`
     const other = freedByAnother(party, from, world)
-    if (other !== undefined && acts.every(({ at }) => at >= other)) return `another remediator freed what ran on ${party.node}, without a proof and before anything of ours did`
+    if (other !== undefined && acts.every(({ at }) => at >= other)) return `somebody else freed what ran on ${party.node}, without a proof and before anything of ours did`
+    if (acts.some((act) => neverFired(act, world))) return `the watchdog of ${party.node} had run down, and did not fire`
     if (acts.some((act) => oneFeedAstray(act, world))) return `one of the two feeds of ${party.node} was wired to another machine, and the policy trusts paths of unproven identity`
+    if (acts.some((act) => drilledAstray(act, world))) return `somebody changed the cable of ${party.node} after a drill had shown where it leads`
     if (acts.some((act) => portAstray(act, world))) return `the port of ${party.node} to its storage was wired to another machine, and the policy trusts paths of unproven identity`
     if (acts.some((act) => swornTo(act, ears, world))) return `a person swore that ${party.node} was off, it was on, and nothing that was asked said so`
     const deleted = struck.find(({ does, node, at }) => does === 'the Node object is deleted' && node === party.node && at <= from && aliveAt(party, at, world))
@@ -79,11 +82,24 @@ function writesFrom(node: string, from: Ms, { truth: { entries } }: World): Ms {
   return switched.find(({ at, facts }) => at > from && facts['to'] === 'on')?.at ?? from
 }
 
+/** Nothing tells of one that is wrongly wired but the reset that does not come. */
+function neverFired({ at, node }: Act, { truth: { entries } }: World): boolean {
+  return entries.findLast((entry) => entry.at <= at && entry.facts['node'] === node && (entry.what.startsWith('watchdog ') || entry.what === 'machine booted'))?.what === 'watchdog does not fire'
+}
+
 /** A strip cannot tell which machine hangs on an outlet. Whoever lost his only supply instead would be silent, and that is seen; of
  *  two machines that each keep one feed both go on as before. */
 function oneFeedAstray({ at, node }: Act, world: World): boolean {
   const level = world.switches(node).find((switches) => switches.length > 1 && switches.some(({ kind, device, plug }) => kind === 'outlet' && isAstray(device, plug, at, world)))
   return level !== undefined && !demandsIdentity(world)
+}
+
+/** A drill proves where a cable leads until somebody changes it. */
+function drilledAstray({ at, node }: Act, world: World): boolean {
+  const { entries } = world.truth
+  const passed = entries.findLast((entry) => entry.at <= at && entry.what === drillPassed && entry.facts['node'] === node)?.at ?? Infinity
+  const changed = (device: string, plug: string) => entries.findLast((entry) => entry.at <= at && entry.what === 'cables changed' && [entry.facts['one'], entry.facts['other']].includes(`${device}/${plug}`))?.at ?? -Infinity
+  return world.switches(node).flat().some(({ kind, device, plug }) => kind === 'outlet' && isAstray(device, plug, at, world) && changed(device, plug) > passed)
 }
 
 /** Whoever lost his way to the storage instead goes on beating, and its own device cannot tell. */

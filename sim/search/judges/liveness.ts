@@ -11,16 +11,20 @@ import { look, type Fence, type History } from './sight.ts'
 interface Tainted extends KubeObject { readonly spec?: { readonly taints?: readonly { readonly key: string }[] } }
 interface Bound extends KubeObject { readonly status?: { readonly phase?: string } }
 
+/** What a world runs whatever else it is given. */
+const usualPods = 3
+
 /** Empty: everything has ended. */
 export function unfinished({ world }: Stage): readonly string[] {
   const peek = <T extends KubeObject>(collection: string) => (world.server?.peek(collection) ?? []) as readonly T[] // each collection holds its kind
   const pods = peek<Bound>('pods').filter((pod) => pod.metadata.namespace === 'work')
+  const wanted = usualPods + world.settings.objects.filter(({ kind }) => kind === 'Deployment').length
   const idle = pods.filter((pod) => pod.status?.phase !== 'Running' || pod.metadata.deletionTimestamp !== undefined)
   return [
     ...peek<Fence>('nodefences.holdfast.dev').filter((fence) => fence.status?.phase !== 'Final').map(openSentence),
     ...peek<Tainted>('nodes').flatMap((node) => (node.spec?.taints ?? []).filter(({ key }) => key.startsWith('holdfast.dev/') || key.endsWith('out-of-service')).map(({ key }) => `${node.metadata.name} bears ${key}`)),
     ...[...world.nodes.keys()].filter((name) => world.nodes.get(name)?.machine.state() !== 'running').map((name) => `${name} is ${world.nodes.get(name)?.machine.state()}`),
-    ...(pods.length < 3 || idle.length > 0 ? [`the workload does not run: ${pods.length} pods, ${idle.map((pod) => `${pod.metadata.name} ${pod.status?.phase}`).join(', ')}`] : []),
+    ...(pods.length < wanted || idle.length > 0 ? [`the workload does not run: ${pods.length} pods, ${idle.map((pod) => `${pod.metadata.name} ${pod.status?.phase}`).join(', ')}`] : []),
   ]
 }
 

@@ -102,7 +102,11 @@ export const truths: Readonly<Record<string, Truth>> = {
   partial: ({ fence }) => (['isolated', 'safe-detach'].includes(fence?.status?.proof?.kind ?? '') ? undefined : 'its proof is of the whole machine, or it has none'),
   permit: ({ fence }) => (fence?.spec.policy.waitForPermit === true && fence.status?.proof?.kind === 'off' ? undefined : 'its policy waits for no permit, or nothing is proven'),
   evicting: evicts, 'disruption-budget': evicts,
-  'self-fencing': ({ fence }) => (fence?.spec.policy.selfFenced === 'accept' ? undefined : 'its policy does not accept what a watchdog proves'),
+  'self-fencing'({ node, detail, fence }, sight) {
+    if (fence?.spec.policy.selfFenced !== 'accept') return 'its policy does not accept what a watchdog proves'
+    const { watchdog } = sight.world.nodes.get(node)?.machine.settings ?? {}
+    return detail.includes('it is a virtual machine') && watchdog?.virtual !== true ? `the machine of ${node} is a real one` : undefined
+  },
   exclude: annotated, maintenance: annotated, 'kept-off': annotated,
   remediator: ({ node, detail }, sight) => (sight.node(node)?.spec?.taints?.some(({ key }) => detail.includes(key)) === true ? undefined : `no other remediator's mark is on ${node}`),
   'repeat-limit': ({ node, detail }, sight) => {

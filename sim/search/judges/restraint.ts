@@ -1,4 +1,4 @@
-// Was a node that was well ordered off, or a pod deleted from it, or one of many that were lost together and run on? That it was kept from new pods for a while is milder, and only
+// Was a node that was well, and that no person wanted fenced, ordered off, or a pod deleted from it, or one of many that were lost together and run on? That it was kept from new pods for a while is milder, and only
 // counted.
 import type { Ms } from '../../../core/model.ts'
 import type { TruthEntry } from '../../truth.ts'
@@ -24,7 +24,7 @@ const lostLongEnough: Ms = 4_000
 const common = 0.6
 
 /** Listens from now on. */
-export function judgeRestraint(world: World, wellness: Wellness, { acts }: Ears): RestraintJudge {
+export function judgeRestraint(world: World, wellness: Wellness, { acts, asked }: Ears): RestraintJudge {
   const orders: Violation[] = []
   const stop = world.truth.listen(({ at, what, facts }: TruthEntry) => {
     if (what !== 'device ordered' || facts['to'] !== 'off') return
@@ -35,12 +35,13 @@ export function judgeRestraint(world: World, wellness: Wellness, { acts }: Ears)
       orders.push({ judge: 'restraint', what: `${facts['device']} was ordered off while ${lost.length} of ${world.nodes.size} nodes ran and nobody could hear them`, node, from: at })
     }
     const span = wellness.wellFor(node)
-    if (span < wellLongEnough) return
+    if (span < wellLongEnough || asked(node)) return
     orders.push({ judge: 'restraint', what: `${facts['device']} was ordered off, and ${node} had been well for ${seconds(span)}`, node, from: at })
   })
   return {
     stop,
-    found: () => [...orders, ...acts.flatMap(({ at, does, node, wellFor, pod }): readonly Violation[] => {
+    found: () => [...orders, ...acts.flatMap(({ at, does, node, wellFor, pod, asked: wanted }): readonly Violation[] => {
+      if (does === 'evict a pod' && !wanted) return [{ judge: 'restraint', what: `${pod?.name} was evicted from ${node}, which nobody had asked to be fenced`, node, from: at }]
       if (does !== 'free a pod' || wellFor < wellLongEnough) return []
       return [{ judge: 'restraint', what: `${pod?.name} was deleted from ${node}, which had been well for ${seconds(wellFor)}`, node, from: at }]
     })],

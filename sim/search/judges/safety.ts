@@ -39,7 +39,7 @@ function collisions({ judges }: World): readonly Violation[] {
 
 /** Once a pod: its status and its object are two writes of one deed. */
 function freedAlive({ acts }: Ears): readonly Violation[] {
-  const first = new Map(acts.flatMap((act) => (act.pod?.runs === true ? [[act.pod.uid, act] as const] : [])).toReversed())
+  const first = new Map(acts.flatMap((act) => (act.does === 'free a pod' && act.pod?.runs === true ? [[act.pod.uid, act] as const] : [])).toReversed())
   return [...first.values()].map(({ at, node, boot = '', pod }) => ({
     judge: 'safety', what: `${pod?.name} was freed from ${node} while it ran there`, from: at, parties: [{ node, boot }],
   }))

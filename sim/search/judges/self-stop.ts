@@ -1,6 +1,6 @@
 // Where nodes are asked to give up: does one run its workloads on that has been cut off from everybody for long, and does one give up that
 // a leader, the API server or most of the others would have permitted to run? What is said about a node is known here by who could reach
-// whom, and when; only the moment of giving up is the product's own word.
+// whom, and when; only the moment of giving up is the product's own word. Where a watchdog does the rest, does it reset a machine that is permitted?
 import type { Ms } from '../../../core/model.ts'
 import type { Host, Plane } from '../../network.ts'
 import type { Process } from '../../process.ts'
@@ -45,9 +45,10 @@ export function judgeSelfStop({ on, wellness, ears }: Pick<History, 'on' | 'well
   const violations = new Map<string, Violation>()
   const nodes = new Map<string, Watched>()
   const runs = new Map<Process, Ms>()
-  if (![...world.server?.peek('holdfastpolicies.holdfast.dev') ?? []].some((policy) => JSON.stringify(policy).includes('"giveUp":"stop"'))) return { found: () => [], stop: () => undefined }
+  if (![...world.server?.peek('holdfastpolicies.holdfast.dev') ?? []].some((policy) => /"giveUp":"(?:stop|watchdog)"/.test(JSON.stringify(policy)))) return { found: () => [], stop: () => undefined }
   let cancel = world.clock.after(0, turn)
   const unlisten = world.truth.listen(({ at, what, facts }) => {
+    if (what === 'watchdog resets the machine') wasReset(String(facts['node']), at)
     if (what === 'log' && facts['message'] === 'this node gives up its workloads') gaveUp(String(facts['who']).split('/')[0] ?? '', at)
   })
   return {
@@ -103,6 +104,13 @@ export function judgeSelfStop({ on, wellness, ears }: Pick<History, 'on' | 'well
     const { permittedSince, boot } = nodes.get(name) ?? {}
     if (permittedSince === undefined || at - permittedSince < surelyPermitted || wasProven(name, boot)) return
     violations.set(`${name} gave up`, { judge: 'restraint', what: `${name} gave up its workloads, and for ${seconds(at - permittedSince)} somebody would have permitted them`, node: name, from: at })
+  }
+
+  /** Its agent runs all the while, and its kernel. */
+  function wasReset(name: string, at: Ms): void {
+    const { permittedSince, agentSince = at } = nodes.get(name) ?? {}
+    if (permittedSince === undefined || at - Math.max(permittedSince, agentSince) < surelyPermitted || wasProven(name, nodes.get(name)?.boot)) return
+    violations.set(`${name} was reset`, { judge: 'restraint', what: `${name} was reset by its watchdog, and for ${seconds(at - permittedSince)} somebody would have permitted it`, node: name, from: at })
   }
 
   function wasProven(name: string, boot: string | undefined): boolean {

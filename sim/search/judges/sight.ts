@@ -17,9 +17,10 @@ export interface Fence extends KubeObject {
     readonly boot: string
     readonly abort?: boolean
     readonly acknowledge?: object
-    readonly policy: { readonly mode?: string; readonly nodeDownPodDeletionPolicy?: string; readonly onlyTerminating?: boolean; readonly volumeAttachmentRecovery?: string; readonly pause?: object; readonly restAfter?: string; readonly powerAfter?: string; readonly restarts?: number; readonly waitForPermit?: boolean; readonly selfFenced?: string; readonly evictWithin?: string; readonly bootWithin?: string }
+    readonly policy: { readonly mode?: string; readonly nodeDownPodDeletionPolicy?: string; readonly onlyTerminating?: boolean; readonly volumeAttachmentRecovery?: string; readonly pause?: object; readonly restAfter?: string; readonly powerAfter?: string; readonly restarts?: number; readonly waitForPermit?: boolean; readonly selfFenced?: string; readonly evictWithin?: string; readonly bootWithin?: string; readonly powerOnFoundOff?: boolean }
   }
   readonly status?: {
+    readonly taken?: Pick<Fence['spec'], 'policy'>
     readonly phase?: string
     readonly step?: string
     readonly round?: number
@@ -31,7 +32,7 @@ export interface Fence extends KubeObject {
   }
 }
 
-interface Policy extends KubeObject { readonly spec?: { readonly mode?: string; readonly pause?: object; readonly nodeDownPodDeletionPolicy?: string; readonly onlyTerminating?: boolean; readonly volumeAttachmentRecovery?: string } }
+interface Policy extends KubeObject { readonly spec?: { readonly mode?: string; readonly pause?: object; readonly powerOnFoundOff?: boolean; readonly nodeDownPodDeletionPolicy?: string; readonly onlyTerminating?: boolean; readonly volumeAttachmentRecovery?: string } }
 interface Config extends KubeObject { readonly data?: Readonly<Record<string, string>> }
 interface NodeRecord extends KubeObject { readonly spec?: { readonly paths?: readonly PathWord[] } }
 interface PathWord { readonly method: string; readonly boot: string; readonly state: string }
@@ -82,7 +83,7 @@ export function look(history: History): Sight {
   }
   const nodes = () => peek<NodeObject>('nodes')
   const node = (name: string) => nodes().find(({ metadata }) => metadata.name === name)
-  const fences = () => peek<Fence>('nodefences.holdfast.dev')
+  const fences = () => peek<Fence>('nodefences.holdfast.dev').map(completed)
   const names = [...world.nodes.keys()]
   const switches = (name: string) => switchesOf(world.settings.power, { node: name, index: names.indexOf(name), zone: names.indexOf(name) % world.settings.zones })
   return {
@@ -122,4 +123,10 @@ function lately(words: readonly Word[], since: Ms): readonly Word[] {
   let first = words.length
   while (first > 0 && (words[first - 1]?.at ?? 0) >= since) first -= 1
   return words.slice(first)
+}
+
+/** What a person wrote names a node alone: its policy is taken from what is known, and stands in its status, or does not yet. */
+function completed(fence: Fence): Fence {
+  const { policy }: Partial<Fence['spec']> = fence.spec
+  return policy === undefined ? { ...fence, spec: { ...fence.spec, policy: fence.status?.taken?.policy ?? {} } } : fence
 }

@@ -1,32 +1,10 @@
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
-import { lacking, lean, withRow } from '../../../sim/search/defence-table.ts'
+import { lean } from '../../../sim/search/defence-table.ts'
 import { defences } from '../../../sim/search/defences.ts'
 import { draw, isPlain, kinds } from '../../../sim/search/schedule.ts'
 
-const test = suite('search: the table of defences')
-
-const page = 'before\n<!-- defences: written by npm run sim -- --defences -->\n<!-- defences end -->\nafter\n'
-const [first, second] = defences.map(({ name }) => name)
-const caught = { judge: 'safety', seed: 7, seeds: 5, what: 'two writers' } as const
-
-test('a row is put in its place, the others stay, and what was not searched is said to be so', () => {
-  const one = withRow(page, first ?? '', caught, 600)
-  assert.ok(one.startsWith('before\n') && one.endsWith('\nafter\n'), one)
-  assert.match(one, `| ${first} | ${defences[0]?.against} | safety | 5 (seed 7) |`)
-  assert.is(lacking(one).length, defences.filter(({ unseen }) => unseen === undefined).length - 1)
-  for (const { name, against, unseen } of defences) if (unseen !== undefined) assert.match(one, `| ${name} | ${against} | none: ${unseen} | |`)
-  const both = withRow(one, second ?? '', undefined, 600)
-  assert.match(both, `| ${second} | ${defences[1]?.against} | none | more than 600 |`)
-  assert.match(both, '5 (seed 7)')
-  assert.not.match(withRow(both, second ?? '', caught, 600), 'more than 600')
-  assert.throws(() => withRow('no table', first ?? '', caught, 1), /no table/)
-})
-
-test('a defence that is no more loses its row', () => {
-  const old = page.replace('<!-- defences end -->', '| gone-by-now | x | safety | 1 (seed 1) |\n<!-- defences end -->')
-  assert.not.match(withRow(old, first ?? '', caught, 600), 'gone-by-now')
-})
+const test = suite('search: without a defence')
 
 test('where nothing else goes wrong, there is what was aimed and nothing beside it, in every seed', () => {
   const troubles = [{ does: 'power is lost', on: 'victim', at: [1_000, 2_000], span: [500, 600] }] as const

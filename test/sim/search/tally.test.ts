@@ -1,5 +1,6 @@
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
+import { effectNames } from '../../../sim/search/effects.ts'
 import type { Violation } from '../../../sim/search/judgement.ts'
 import type { Verdict } from '../../../sim/search/pool.ts'
 import { kinds, type Schedule } from '../../../sim/search/schedule.ts'
@@ -10,7 +11,7 @@ const test = suite('search: the sums')
 const scene: Schedule['scene'] = { nodes: 5, zones: 3, replicas: 2, profile: 'fast', feed: 'own' }
 const plain: Schedule = { seed: 1, reliefAt: 0, shortest: 0, scene, troubles: [{ does: 'power is lost', at: 0, span: 1, on: 'victim' }] }
 const verdict = (seed: number, violations: readonly Violation[] = [], schedule = plain): Verdict => ({
-  seed, said: { schedule, violations, excused: [], struck: ['power is lost'], incidents: 1, quarantined: 2, marks: ['proof off'], simulated: 86_400_000 },
+  seed, said: { schedule, violations, excused: [], struck: ['power is lost'], effects: ['a driver proves'], incidents: 1, quarantined: 2, marks: ['proof off'], simulated: 86_400_000 },
 })
 
 test('sums are sums', () => {
@@ -19,7 +20,7 @@ test('sums are sums', () => {
   tally.add(verdict(2, [{ judge: 'safety', what: 'two writers' }]))
   tally.add({ seed: 3, broke: 'it threw' })
   const sums = tally.sums()
-  assert.equal([sums.seeds, sums.simulatedDays, sums.incidents, sums.quarantined, sums.faults['power is lost']], [3, 2, 2, 4, 2])
+  assert.equal([sums.seeds, sums.simulatedDays, sums.incidents, sums.quarantined, sums.faults['power is lost'], sums.scenes['a driver proves']], [3, 2, 2, 4, 2, 2])
   assert.equal(sums.violations, { safety: 1, liveness: 0, restraint: 0, progress: 0 })
   assert.equal(tally.failed.map(({ seed, judge }) => [seed, judge]), [[2, 'safety'], [3, 'broke']])
   assert.is(tally.marks.get('proof off'), 2)
@@ -36,10 +37,10 @@ test('one plain death of a hundred may be late, two are a violation', () => {
   assert.equal(tally.failed.map(({ seed }) => seed), [7, 151, 152], 'as they came')
 })
 
-test('a kind of trouble that almost never took effect is named', () => {
+test('a kind of trouble, or a part of a scene, that almost never took effect is named', () => {
   const tally = createTally()
   for (let seed = 1; seed <= 200; seed += 1) tally.add(verdict(seed))
-  assert.equal([...tally.rare()].toSorted(), Object.keys(kinds).filter((name) => name !== 'power is lost').toSorted())
+  assert.equal([...tally.rare()].toSorted(), [...Object.keys(kinds), ...effectNames].filter((name) => name !== 'power is lost' && name !== 'a driver proves').toSorted())
 })
 
 test.run()

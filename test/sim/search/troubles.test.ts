@@ -33,6 +33,7 @@ const claims: readonly Claim[] = [
   { does: 'another remediator fences the node', seen: /another remediator acts .*node=VICTIM[^]*machine lost its power/ },
   { does: 'another remediator reboots the node', seen: /another remediator acts .*node=VICTIM[^]*machine powered on[^]*another frees .*machine=booting/ },
   { does: 'another remediator assumes the node dead', seen: /another remediator acts .*node=VICTIM[^]*another frees/ },
+  { does: 'a person deletes the pods of a node that is ill', seen: /another frees .*node=VICTIM/ },
   { does: 'another remediator deletes the Node', seen: /another remediator acts .*node=VICTIM/ },
 ]
 

@@ -46,6 +46,36 @@ test('the only device said off twice, and it was on: that was believed', async (
   assert.match(judged(quiet).because.join(), /was a lie, told twice/)
 })
 
+test('its watchdog had run down and did not fire: that was waited for; one that fires, or that is fed again, is no excuse', async () => {
+  for (const [what, excused] of [['never fires', true], ['is fed again', false], ['had not run down', false]] as const) {
+    const quiet = await quietWorld({ watchdog: { identity: 'iTCO_wdt', timeout: 10_000, fires: 'never' } })
+    const node = quiet.world.nodes.get(quiet.victim)
+    const agent = node?.agent()
+    if (node === undefined || agent === undefined) throw new Error('its agent runs')
+    const handle = node.machine.watchdog.forProcess(agent).open()
+    await quiet.run(what === 'had not run down' ? 5_000 : 12_000)
+    if (what === 'is fed again' && !('failed' in handle)) handle.feed()
+    await free(quiet)
+    assert.equal(judged(quiet).because.map((because) => because.includes('did not fire')), excused ? [true] : [], what)
+  }
+})
+
+test('a cable that somebody changed after a drill had shown where it leads is an excuse; one that was wrong before, or was put right, is none', async () => {
+  for (const [what, excused] of [['after', true], ['before', false], ['put right', false]] as const) {
+    const quiet = await quietWorld({ power: 'outlet' })
+    const [one] = quiet.world.switches(quiet.victim).flat()
+    const change = () => quiet.world.truth.note('cables changed', { one: `${one?.device}/${one?.plug}`, other: 'pdu-a-1/other' })
+    if (what === 'before') change()
+    await quiet.run(1_000)
+    quiet.world.truth.note('a drill passed', { node: quiet.victim })
+    await quiet.run(1_000)
+    if (what !== 'before') change()
+    if (what === 'put right') change()
+    await free(quiet)
+    assert.equal(judged(quiet).because.map((because) => because.includes('after a drill')), excused ? [true] : [], what)
+  }
+})
+
 test('a lie told once, told of another node, told too long ago, taken back, or told after the deed is no excuse', async () => {
   const cases: readonly (readonly [string, (quiet: Quiet, device: string) => Promise<void>])[] = [
     ['once', (quiet, device) => ask(quiet, device, '1')],

@@ -1,5 +1,6 @@
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
+import type { KubeObject } from '../../../../coordinator/api.ts'
 import { judgeRestraint } from '../../../../sim/search/judges/restraint.ts'
 import { quietWorld } from './quiet-world.ts'
 
@@ -44,6 +45,37 @@ test('a pod deleted from a node that is well: by its status, by its object, by a
   }
 })
 
+const byHand = { apiVersion: 'holdfast.dev/v1alpha1', kind: 'NodeFence', metadata: { name: 'by-hand' } }
+const fencesPath = '/apis/holdfast.dev/v1alpha1/nodefences'
+
+test('a node that a person wants fenced may be ordered off and have its pods evicted, that one alone, and until it is over', async () => {
+  const { world, wellness, ears, victim, run, product, done } = await quietWorld()
+  const judge = judgeRestraint(world, wellness, ears)
+  await run(21_000)
+  const other = [...world.nodes.keys()].find((name) => name !== victim) ?? ''
+  const evict = () => done<unknown>(product.create(`${podPath}/eviction`, { apiVersion: 'policy/v1', kind: 'Eviction', metadata: { name: 'db-0', namespace: 'work' } }))
+  await done<unknown>(world.api.create(fencesPath, { ...byHand, spec: { nodeName: victim } } as KubeObject))
+  await evict()
+  void world.devices.get(`bmc-${victim}`)?.order('1', 'off')
+  assert.equal(judge.found(), [])
+  void world.devices.get(`bmc-${other}`)?.order('1', 'off')
+  assert.equal(judge.found().map(({ node }) => node), [other])
+})
+
+test('who asked for one node asked for no other, and what the product opens by itself nobody asked for', async () => {
+  for (const whose of ['another node', 'the product', 'over'] as const) {
+    const { world, wellness, ears, victim, run, product, done } = await quietWorld()
+    const judge = judgeRestraint(world, wellness, ears)
+    await run(21_000)
+    const other = [...world.nodes.keys()].find((name) => name !== victim) ?? ''
+    const made = { ...byHand, spec: { nodeName: whose === 'another node' ? other : victim } } as KubeObject
+    await done<unknown>((whose === 'the product' ? product : world.api).create(fencesPath, made))
+    if (whose === 'over') await done<unknown>(product.patch(`${fencesPath}/by-hand/status`, 'merge', { status: { phase: 'Final' } }))
+    void world.devices.get(`bmc-${victim}`)?.order('1', 'off')
+    assert.equal(judge.found().map(({ node }) => node), [victim], whose)
+  }
+})
+
 test('what others delete, what misses its pod, and what struck a node that has just come back is not counted', async () => {
   const { world, wellness, ears, victim, run, product, pod, done } = await quietWorld()
   const judge = judgeRestraint(world, wellness, ears)
@@ -59,6 +91,19 @@ test('what others delete, what misses its pod, and what struck a node that has j
   await run(2_000)
   await done(product.remove(podPath, { gracePeriodSeconds: 0, preconditions: { uid: pod().metadata.uid ?? '' } }))
   if (pod()?.spec.nodeName === victim) assert.equal(judge.found(), [])
+})
+
+test('a write that is kept back is judged by what it meets when it lands', async () => {
+  const { world, wellness, ears, victim, run, product, pod } = await quietWorld()
+  const judge = judgeRestraint(world, wellness, ears)
+  await run(21_000)
+  world.server?.faults.set([{ does: 'slow', by: 3_000 }])
+  void product.remove(podPath, { gracePeriodSeconds: 0, preconditions: { uid: pod().metadata.uid ?? '' } })
+  await run(2_000)
+  assert.equal(ears.acts, [])
+  world.freeze(victim)
+  await run(2_000)
+  assert.equal([ears.acts.map(({ node, wellFor }) => [node, wellFor]), judge.found()], [[[victim, 0]], []])
 })
 
 test('a node that nobody could hear was not well', async () => {

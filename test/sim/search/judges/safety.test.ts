@@ -1,6 +1,8 @@
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
+import type { Scene } from '../../../../sim/search/schedule.ts'
 import { judgeSafety } from '../../../../sim/search/judges/safety.ts'
+import { workloads } from '../../../../sim/search/workloads.ts'
 import { quietWorld, type Quiet } from './quiet-world.ts'
 
 const test = suite('search: the judge of safety')
@@ -86,6 +88,17 @@ test('a journal replayed by the next boot while the successor writes is a second
   await run(1_000)
   assert.is.not(pod().spec.nodeName, victim)
   assert.match(said(judge), /two writers on vol-data-db-0/)
+})
+
+test('a pod that runs may be freed where each of its volumes guards itself, and where one of them does not it may not', async () => {
+  const scene: Scene = { nodes: 3, zones: 3, replicas: 2, profile: 'fast', feed: 'own', apart: true }
+  const quiet = await quietWorld({ driverApart: 'csi.apart.dev', objects: workloads(scene) })
+  const { world, ears, product, done } = quiet
+  const judge = judgeSafety(world, ears)
+  const pods = (world.server?.peek('pods') ?? []).filter(({ metadata }) => /^(far|both)-/.test(metadata.name))
+  assert.is(pods.length, 2)
+  for (const { metadata: { name, uid = '' } } of pods) await done(product.remove(`/api/v1/namespaces/work/pods/${name}`, { gracePeriodSeconds: 0, preconditions: { uid } }))
+  assert.equal(judge.found().map(({ what }) => what.replace(/-\S+ was freed .*/, '')), ['work/both'])
 })
 
 test('a detach that the kubelet let happen takes nothing from under anybody', async () => {

@@ -73,6 +73,24 @@ test('with the whole control plane away most of the others would have permitted 
   }
 })
 
+test('a machine that is reset by its watchdog while somebody would have permitted it was reset needlessly; cut off, or with its agent dead, it was not', async () => {
+  for (const [what, needless] of [['well', true], ['cut off', false], ['agent dead', false]] as const) {
+    const quiet = await quietWorld({ policy: { giveUp: 'watchdog' }, watchdog: { identity: 'i6300ESB timer', timeout: 10_000, fires: 'at once' } })
+    const { world, victim } = quiet
+    const judge = found(quiet)
+    await quiet.run(45_000)
+    const there = world.nodes.get(victim)
+    const agent = there?.agent()
+    if (there === undefined || agent === undefined) throw new Error('its agent runs')
+    if (what === 'cut off') world.isolate(victim)
+    there.machine.watchdog.forProcess(agent).open()
+    if (what === 'agent dead') world.killAgent(victim)
+    await quiet.run(12_000)
+    assert.is(world.truth.entries.filter((entry) => entry.what === 'watchdog resets the machine').length, 1)
+    assert.equal(judge.found().filter(({ judge: whose }) => whose === 'restraint').map(({ node }) => node), needless ? [victim] : [], what)
+  }
+})
+
 test('where nobody is asked to give up there is nothing to judge', async () => {
   const quiet = await quietWorld()
   const judge = found(quiet)

@@ -1,0 +1,84 @@
+// Is anything ordered of a machine, or freed from it, that a person has in hand and has said so: by a pause, by an annotation of its Node? And
+// is anything switched on that nobody here ever switched off? There may be hands in it. What was said a moment ago, or while the leader was
+// served badly, could not be known.
+import type { Ms } from '../../../core/model.ts'
+import type { Violation } from '../judgement.ts'
+import { isOff, seconds } from './facts.ts'
+import { look, type History, type Sight } from './sight.ts'
+
+export interface HandsJudge {
+  look(sight: Sight): void
+  found(): readonly Violation[]
+  stop(): void
+}
+
+export const newsTakes: Ms = 10_000
+
+/** With what a person keeps us off, and whether only from switching it on. */
+interface Word {
+  readonly says: string
+  readonly on?: true
+}
+
+/** Listens from now on. */
+export function judgeHands(history: History): HandsJudge {
+  const { world } = history.on
+  const since = new Map<string, Ms>()
+  const violations: Violation[] = []
+  let freed = 0
+  const stop = world.truth.listen(({ at, what, facts: { action, ip, plug } }) => {
+    if (what !== 'program runs' || (action !== 'off' && action !== 'on')) return
+    const sight = look(history)
+    for (const [node, { machine }] of world.nodes) {
+      const own = sight.switches(node).flat().find((one) => one.address === ip && one.plug === plug)
+      if (own === undefined) continue
+      const word = kept(node, sight).find((one) => one.on === undefined || (action === 'on' && machine.state() === 'off'))
+      if (word !== undefined) violations.push({ judge: 'restraint', what: `${own.name} of ${node} was ordered ${action}, and ${word.says} had stood there for ${seconds(at - stoodSince(node, word, at))}`, node, from: at })
+      const strange = action === 'on' && !wantsItOn(sight) ? whoseHands(sight, node, history.ears.lastOrder(own.address, own.plug, 'off')) : undefined
+      if (strange !== undefined) violations.push({ judge: 'restraint', what: `${own.name} of ${node} was ordered on, and ${strange}`, node, from: at })
+    }
+  })
+  return {
+    stop,
+    look(sight) {
+      const standing = new Set(!sight.leads() ? [] : [...world.nodes.keys()].flatMap((node) => words(node, sight).map(({ says }) => `${node} ${says}`)))
+      for (const key of since.keys()) if (!standing.has(key)) since.delete(key)
+      for (const key of standing) if (!since.has(key)) since.set(key, sight.now)
+      for (const { at, does, node, pod } of history.ears.acts.slice(freed)) {
+        const word = does === 'free a pod' ? words(node, sight).find((one) => one.on === undefined && at - stoodSince(node, one, at) >= newsTakes) : undefined
+        if (word !== undefined) violations.push({ judge: 'restraint', what: `${pod?.name} was freed from ${node}, and ${word.says} stood there`, node, from: at })
+      }
+      freed = history.ears.acts.length
+    },
+    found: () => violations,
+  }
+
+  function kept(node: string, sight: Sight): readonly Word[] {
+    return sight.leads() ? words(node, sight).filter((word) => sight.now - stoodSince(node, word, sight.now) >= newsTakes) : []
+  }
+
+  /** As of the latest look. */
+  function stoodSince(node: string, { says }: Word, otherwise: Ms): Ms {
+    return since.get(`${node} ${says}`) ?? otherwise
+  }
+}
+
+function words(node: string, sight: Sight): readonly Word[] {
+  const { annotations = {} } = sight.node(node)?.metadata ?? {}
+  return [
+    ...(sight.configs().some(({ metadata: { name } }) => name === 'holdfast-pause') ? [{ says: 'a pause' }] : []),
+    ...['exclude', 'maintenance'].filter((word) => annotations[`holdfast.dev/${word}`] !== undefined).map((says) => ({ says })),
+    ...(annotations['holdfast.dev/keep-off'] === undefined ? [] : [{ says: 'keep-off', on: true } as const]),
+  ]
+}
+
+/** Why it may be somebody else who has switched it off. */
+function whoseHands(sight: Sight, node: string, orderedOff: Ms | undefined): string | undefined {
+  if (orderedOff === undefined) return 'nobody here had ever ordered it off'
+  const vouched = sight.openOf(node).some(({ status }) => status?.proof?.kind === 'vouched')
+  return vouched && isOff(node, sight) ? 'it was off by a person\'s word alone' : undefined
+}
+
+function wantsItOn(sight: Sight): boolean {
+  return sight.policies().some(({ spec }) => spec?.powerOnFoundOff === true) || sight.fences().some(({ spec }) => spec.policy?.powerOnFoundOff === true)
+}
