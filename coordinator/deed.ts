@@ -6,7 +6,7 @@ import { sameFacts } from '../core/audit.ts'
 import { quarantineKey, volumesOf } from '../core/clear.ts'
 import { kindsOf, type Evidence, type Incident } from '../core/incident.ts'
 import type { Ms, NodeName, NodeRecord, Unkept, VolumeSeen } from '../core/model.ts'
-import type { Proof } from '../core/proof.ts'
+import { restsOnSilence, type Proof } from '../core/proof.ts'
 import { unfenceable } from '../core/self-fence.ts'
 import * as timeline from '../core/timeline.ts'
 import type { Log } from '../edge/log.ts'
@@ -102,7 +102,8 @@ export function doer(options: DeedOptions): (deed: Deed) => Promise<boolean> {
   async function prove(deed: Extract<Deed, { do: 'prove' }>): Promise<boolean> {
     const row = observation.row(deed.node)
     if (row === undefined || row.uid !== deed.proof.nodeUid) return false
-    const ahead = clock.wall() - clock.now()
+    const beganAt = clock.now()
+    const ahead = clock.wall() - beganAt
     const proved = timeline.proved(deed.proof, at(), (instant) => new Date(instant + ahead).toISOString())
     // The copy that the change is made from: an abort that came before this write counts, unless a part was proven already: then what was ordered is finished.
     const copy = (): Incident | undefined => observation.seen.incidents.get(deed.incident)
@@ -111,6 +112,8 @@ export function doer(options: DeedOptions): (deed: Deed) => Promise<boolean> {
     if (deed.proof.joined !== undefined && copy()?.status.proof?.joined === undefined) notKept(row, { at: clock.now(), joined: deed.incident })
     log.warn({ node: deed.node, incident: deed.incident, proof: kindsOf(deed.proof), methods: deed.proof.methods }, 'proven')
     say(deed.node, deed.incident, 'Proven', 'Prove', `${deed.node} cannot write: ${kindsOf(deed.proof)}, ${deed.proof.methods.join(', ') || deed.proof.evidence[0]?.source}`, 'Normal')
+    // It counts from when it stands there, and what was heard until then would be from before it.
+    if (restsOnSilence(deed.proof) && (row.beat?.at ?? -Infinity) > beganAt) return lapse({ do: 'lapse', node: deed.node, incident: deed.incident, evidence: 'the node was heard while its proof was being written down' })
     return true
   }
 

@@ -1,5 +1,6 @@
 // Frees the pods and volumes of a node that was proven dead, in batches that end as soon as anything speaks against it, and deletes what
 // is over to the API server.
+import { sealedSince } from '../core/acknowledge.ts'
 import type { Deed } from '../core/action.ts'
 import { isOver, volumesOf } from '../core/clear.ts'
 import type { Incident } from '../core/incident.ts'
@@ -63,7 +64,7 @@ export function freer({ api, observation, incidents, clock, log, rate, leads, ho
   function stillFenced({ node, incident, proof }: Extract<Deed, { do: 'delete' | 'detach' }>, row: Row, startedAt: Ms): boolean {
     const known = observation.seen.incidents.get(incident)
     if (known === undefined || observation.row(node) !== row || row.gone === true) return false
-    return (row.beat?.at ?? -Infinity) <= startedAt && holds(proof, known, row, startedAt)
+    return (row.beat?.at ?? -Infinity) <= startedAt && sealedSince(row, startedAt) === undefined && holds(proof, known, row, startedAt)
   }
 
   /** Whether it was doomed; that its object is gone as well is seen in the next list. */

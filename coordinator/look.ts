@@ -78,7 +78,7 @@ export function looker(options: LookOptions): (look: Look) => Promise<boolean> {
         : address === undefined ? undefined : await beats.ask(name, look.node, address, beats.nonce())
       // A witness that did not answer says nothing, neither way.
       if (word === undefined || observation.row(look.node) !== row) return false
-      const seen: WitnessSeen = { witness: name, kind, askedAt, answeredAt: clock.now(), word: word.word, proven: word.proven }
+      const seen: WitnessSeen = { witness: name, kind, askedAt, answeredAt: clock.now(), word: word.word, proven: word.proven, ...(word.boot === undefined ? {} : { boot: word.boot }) }
       observation.witnessed(look.node, [seen])
       return true
     }))

@@ -1,5 +1,6 @@
 // How an answer to a look of ours joins what was known: a Lease, the words of witnesses.
 import type { LeaseSeen, Ms, WitnessSeen } from '../core/model.ts'
+import { movesToldApart } from '../core/renewed.ts'
 
 /** Five are asked at once, and every other replica; the rest is history. */
 const wordsKept = 32
@@ -8,7 +9,7 @@ const wordsKept = 32
 export function leaseAfter(before: LeaseSeen | undefined, askedAt: Ms, readAt: Ms, renewTime: string): LeaseSeen {
   if (before === undefined) return { askedAt, readAt, renewTime, unmovedSince: readAt, moved: false }
   if (before.renewTime === renewTime) return { ...before, askedAt, readAt }
-  return { askedAt, readAt, renewTime, unmovedSince: readAt, moved: true, movedAfter: before.askedAt }
+  return { askedAt, readAt, renewTime, unmovedSince: readAt, moved: true, movedAfter: before.askedAt, moves: [...before.moves ?? [], before.askedAt].slice(-movesToldApart) }
 }
 
 /** The latest word of each witness, by when it was asked; two questions may be under way, and the first be answered last. A

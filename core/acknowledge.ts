@@ -71,6 +71,17 @@ export function spokenSince(node: NodeSeen, boot: Boot, since: Ms): string | und
   return node.lease?.moved === true && (node.lease.movedAfter ?? -Infinity) >= since ? 'kubelet has renewed its Lease after it' : undefined
 }
 
+/** What the node itself said to others, by its own seal: whoever asks may be the only one that does not hear it. */
+export function sealedSince({ witnesses }: NodeSeen, since: Ms): string | undefined {
+  const hears = witnesses.find(({ word, proven, answeredAt }) => word === 'hears' && proven && answeredAt > since)
+  return hears && `${hears.witness} has heard the node itself after it`
+}
+
+/** Who brought the seal of this very boot, on a challenge of after that. */
+export function sealBroughtBy({ witnesses }: NodeSeen, boot: Boot, since: Ms): string | undefined {
+  return witnesses.find(({ word, proven, boot: of, askedAt }) => word === 'hears' && proven && of !== undefined && sameBoot(of, boot) && askedAt > since)?.witness
+}
+
 /** What has not been looked at since, or too long ago. Undefined: everything that could speak was asked. */
 export function unasked(incident: Incident, node: NodeSeen, now: Ms, within: Ms): string | undefined {
   const silent = unread(node, now, within)

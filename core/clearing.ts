@@ -11,7 +11,7 @@ import { isPartial } from './incident.ts'
 import { seconds, shutsDown } from './judge.ts'
 import { askDevices, askNow, askPods, readLive } from './look.ts'
 import type { Ms } from './model.ts'
-import { borneOut, doubtOf, freshFor, extentOf, partsOf, restsOnSilence, saysOn, speechless, stillOff, unconfigured, type Proof } from './proof.ts'
+import { borneOut, doubtOf, freshFor, extentOf, partsOf, restsOnSilence, saidElsewhere, saysOn, speechless, stillOff, unconfigured, unheardElsewhere, type Proof } from './proof.ts'
 import { sweepWithin } from './reading.ts'
 import { gaveUpWithin } from './self-stop.ts'
 import { hold, untaint, type Situation } from './situation.ts'
@@ -41,9 +41,10 @@ function clearingBy(at: Situation, proof: Proof, provenAt: Ms): Action[] {
     return [hold(node.name, { because: 'config-invalid', detail, lifts: 'that configuration, or the machine booting' }, incident)]
   }
   const doubt = doubtOf(proof, incident, node, on.now)
-  if (doubt !== undefined) return [...doubted(at, proof, doubt), ...givenUp(at, proof, provenAt)]
+  if (doubt !== undefined) return [...doubted(at, proof, doubt, provenAt), ...givenUp(at, proof, provenAt)]
   const permitted = mayRunOn(at, proof, provenAt)
   if (permitted !== undefined) return [...askDevices(node, on.now, whileWaiting), hold(node.name, permitted, incident)]
+  if (unheardElsewhere(proof, node, on.seen.self)) return [...askDevices(node, on.now), ...late(at, proof, provenAt)]
   const outOfService = goesOutOfService(incident, proof)
   if (!hasTaint(node, quarantineKey) || (outOfService && !hasTaint(node, outOfServiceKey))) {
     // A leader that took over has read nothing itself yet, and its predecessor's word may be as old as the machine's next boot.
@@ -100,7 +101,9 @@ function askBasis(at: Situation, proof: Proof, every: Ms = 0): Action[] {
   if (proof.joined !== undefined) return partsOf(proof).flatMap((part) => askBasis(at, part, every))
   const { on, node } = at
   if (proof.kind === 'vouched' || restsOnSilence(proof)) return [...readLive(node, on.now, every), ...(every > 0 ? [] : askDevices(node, on.now, whileWaiting))]
-  return every > 0 ? [] : askNow(node, proof.methods)
+  if (every > 0) return []
+  // Nothing waits for the other paths; but what was mute may answer by now, and say on.
+  return [...askNow(node, proof.methods), ...askDevices(node, on.now, whileWaiting).filter((look) => look.do === 'askDevice' && !proof.methods.includes(look.method.name))]
 }
 
 /** What is waited for lasts seconds, and a list of a node's pods is no small question. */
@@ -114,10 +117,14 @@ function isCleared({ on, incident }: Situation, rest: Left, provenAt: Ms): boole
   return rest.batch.length === 0 && rest.waiting === 0 && rest.release.length === 0 && (nothingLeft(rest) || !patient)
 }
 
-/** Its devices tell nothing any more, and perhaps never will. With nothing left to free nothing rests on their word; else the
- *  proof lapses, so that the next level, or a person, can make another. */
+/** Another path goes on saying on: whoever has switched the machine on has one that boots in its time, and else it was never off. Or its devices
+ *  tell nothing any more, and perhaps never will; with nothing left to free nothing rests on their word. The proof lapses, so that another level,
+ *  or a person, can make the next. */
 function givenUp(at: Situation, proof: Proof, provenAt: Ms): Action[] {
   const { on, incident, node } = at
+  const elsewhere = proof.methods.length === 0 ? undefined : saidElsewhere(proof, incident, node)
+  // Also with nothing left to free: what runs nobody else would end.
+  if (elsewhere !== undefined && on.now - provenAt >= incident.policy.bootWithin) return [{ do: 'lapse', node: node.name, incident: incident.name, evidence: `${elsewhere}, and no boot is heard` }]
   const mute = speechless(proof, node, on.now)
   if (mute === undefined) return []
   const rest = left(incident, node, on.seen.self.podBudget, provenAt, on.now, extentOf(proof))
@@ -130,13 +137,16 @@ function givenUp(at: Situation, proof: Proof, provenAt: Ms): Action[] {
 }
 
 /** Out-of-service is Kubernetes' leave to detach by force, also from a machine that somebody has just switched on. */
-function doubted(at: Situation, proof: Proof, doubt: string): Action[] {
+function doubted(at: Situation, proof: Proof, doubt: string, provenAt: Ms): Action[] {
   const { on, incident, node, status } = at
   const whole = status.proof?.joined === undefined || proof.joined !== undefined
+  const elsewhere = saidElsewhere(proof, incident, node)
+  const lifts = proof.kind === 'vouched' ? 'another acknowledgement' : restsOnSilence(proof) ? 'its silence' : elsewhere === undefined ? 'off again, twice, on every method'
+    : `off read there too, as once a person has switched the machine off by it, ${seconds(Math.max(0, provenAt + incident.policy.bootWithin - on.now))} over, after which the proof lapses`
   return [
-    ...(hasOurs(node, outOfServiceKey) && (proof.kind === 'vouched' || proof.kind === 'self-fenced' || saysOn(proof, node)) ? [untaint(node, outOfServiceKey, doubt, incident)] : []),
+    ...(hasOurs(node, outOfServiceKey) && (proof.kind === 'vouched' || proof.kind === 'self-fenced' || saysOn(proof, node) || elsewhere !== undefined) ? [untaint(node, outOfServiceKey, doubt, incident)] : []),
     ...askDevices(node, on.now), ...askBasis(at, proof, whileWaiting),
-    hold(node.name, { because: 'proof-doubted', detail: `nothing more is freed${whole ? '' : ` by ${proof.kind}`}: ${doubt}`, lifts: `${proof.kind === 'vouched' ? 'another acknowledgement' : restsOnSilence(proof) ? 'its silence' : 'off again, twice, on every method'}, or a new boot` }, incident),
+    hold(node.name, { because: 'proof-doubted', detail: `nothing more is freed${whole ? '' : ` by ${proof.kind}`}: ${doubt}`, lifts: `${lifts}, or a new boot` }, incident),
   ]
 }
 

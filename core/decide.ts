@@ -19,14 +19,16 @@ import { headStart } from './head-start.ts'
 import { isDrill, isPartial, kindsOf, lapsed, lastProvenAt, type Incident } from './incident.ts'
 import { powerOrdered } from './isolation.ts'
 import { shutsDown } from './judge.ts'
-import { askPods, challenge, illness, suspicion } from './look.ts'
+import { answerAfterProof } from './lie.ts'
+import { askPods, askWhoHears, challenge, illness, suspicion } from './look.ts'
 import { sameBoot, type Boot, type Ms, type NodeSeen, type Observed } from './model.ts'
 import { incidentName } from './name.ts'
 import { declareMaintenance } from './maintenance.ts'
 import { owing } from './owed.ts'
 import { policyOf, type Policy } from './policy.ts'
-import { foundOff, recall, unconfigured, type Proof } from './proof.ts'
+import { foundOff, recall, restsOnSilence, unconfigured, type Proof } from './proof.ts'
 import { readingsOf } from './reading.ts'
+import { readRenewals, renewed } from './renewed.ts'
 import { bringBack, cutOtherwise, giveBack, repay, returning } from './restore.ts'
 import { close, hold, isAnotherMachine, laterBoot, latestBoot, situationOf, untaint, withdraw, type Situation } from './situation.ts'
 import { withCleanUp } from './clean-up.ts'
@@ -215,7 +217,7 @@ function unproven(at: Situation): Action[] {
   if (before !== undefined && (at.heard === 'new boot' || laterBoot(node, incident.boot))) return returning(at)
   // That the machine runs shows nothing of volumes that are out of its reach to be false.
   if (before !== undefined && isPartial(before.proof) && at.heard === 'old boot') return returning(at)
-  if (before !== undefined && !isPartial(before.proof) && beatsSinceProof(at)) return challenged(at)
+  if (before !== undefined && !isPartial(before.proof) && (beatsSinceProof(at) || answerAfterProof(incident, node) !== undefined)) return challenged(at)
   if (at.heard === 'new boot') return [withdraw(incident, 'a new boot is heard: the old one is dead, and frees nothing by force')]
   if (incident.abort) return [withdraw(incident, 'a person aborted it')]
   if (at.heard === 'old boot' && incident.cause !== 'by-hand') {
@@ -234,9 +236,22 @@ function proven(at: Situation, proof: Proof): Action[] {
   if (at.heard === 'new boot' || laterBoot(node, incident.boot)) return withBurial(at, returning(at))
   const since = provenAt(at) ?? on.now
   if (isPartial(proof)) return provenInPart(at, proof, since)
-  if (beatsSinceProof(at) || hasAnswered(at)) return challenged(at)
-  if (status.step === 'recovery') return withBurial(at, bringBack(at))
-  return [...clearing(at, proof, since), ...(unconfigured(proof, node) === undefined ? [] : cutOtherwise(at))]
+  // What was heard while the proof was being written down was spoken after what it rests on.
+  if (beatsSinceProof(at) || answerAfterProof(incident, node) !== undefined || (restsOnSilence(proof) && at.heard === 'old boot')) return challenged(at)
+  const doubted = renewed(at, since)
+  if (doubted !== undefined) return doubted
+  const follows = fromProof(at, proof, since)
+  const asks = [...readRenewals(at), ...askWhoHears(on, node, since, status.step === 'recovery' ? hearsayLater : hearsayEvery)]
+  return [...follows, ...asks.filter((look) => !follows.some((other) => keyOf(other) === keyOf(look)))]
+}
+
+/** So often others are asked whether they hear what was proven off: while it is cleared, and while it is only waited for. */
+const hearsayEvery: Ms = 2_000
+const hearsayLater: Ms = 10_000
+
+function fromProof(at: Situation, proof: Proof, since: Ms): Action[] {
+  if (at.status.step === 'recovery') return withBurial(at, bringBack(at))
+  return [...clearing(at, proof, since), ...(unconfigured(proof, at.node) === undefined ? [] : cutOtherwise(at))]
 }
 
 /** It never said that the machine is off: a partitioned node comes back like any other, unless a person wants it off. What it does not
@@ -251,13 +266,9 @@ function provenInPart(at: Situation, proof: Proof, since: Ms): Action[] {
 /** The fenced boot beats after the proof: what it says to a challenge issued after it shows the proof false. */
 function challenged(at: Situation): Action[] {
   const { on, incident, node } = at
-  if (hasAnswered(at)) return [{ do: 'void', node: node.name, incident: incident.name, evidence: 'the fenced boot answered a challenge issued after the proof' }]
+  const evidence = answerAfterProof(incident, node)
+  if (evidence !== undefined) return [{ do: 'void', node: node.name, incident: incident.name, evidence }]
   return [...challenge(node, on.now), hold(node.name, { because: 'proof-doubted', detail: 'the fenced boot beats after the proof', lifts: 'its answer to a challenge, or its silence' }, incident)]
-}
-
-function hasAnswered(at: Situation): boolean {
-  const answered = at.node.beat?.answered
-  return answered !== undefined && answered.issuedAt > (provenAt(at) ?? at.on.now) && sameBoot(answered.boot, at.incident.boot)
 }
 
 /** Beside what the sequence waits for: it finishes, since what is free already cannot be taken back. */

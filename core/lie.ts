@@ -1,7 +1,8 @@
 // Paths that were shown to be wrong, as NodeFences tell it: that is the fact, whoever leads now and whatever the NodeRecord says yet.
 // A proof may have been shown false: the boot that it was of has answered after it. Or an *off* was never proven, and the boot that
 // it was meant for lives on: what was switched is another machine's.
-import { given, isOf, shownFalse, type Incident } from './incident.ts'
+import { sealBroughtBy } from './acknowledge.ts'
+import { given, isOf, isPartial, lapsed, lastProvenAt, shownFalse, type Incident, type ProofRecord } from './incident.ts'
 import { isIsolation } from './isolation.ts'
 import { sameBoot, type Method, type Ms, type NodeName, type NodeSeen, type Observed, type PathAudit } from './model.ts'
 
@@ -20,14 +21,35 @@ export function liesOf(seen: Observed): ReadonlyMap<NodeName, readonly Lie[]> {
   for (const incident of seen.incidents.values()) {
     const node = seen.nodes.get(incident.nodeName)
     if (node === undefined || node.uid !== incident.nodeUid) continue
-    const own = [...falseProofs(incident), ...strayedAndAnswered(node, incident)]
+    const own = [...falseProofs(incident), ...falseNow(node, incident), ...strayedAndAnswered(node, incident)]
     if (own.length > 0) lies.set(node.name, [...lies.get(node.name) ?? [], ...own])
   }
   return lies
 }
 
+/** To us, or to others that we asked whether they hear it, since who asks may be the only one that does not. Undefined: it did not. */
+export function answerAfterProof(incident: Incident, node: NodeSeen): string | undefined {
+  const since = lastProvenAt(incident, node.firstSeen) ?? Infinity
+  const { answered } = node.beat ?? {}
+  const what = 'the fenced boot answered a challenge issued after the proof'
+  if (answered !== undefined && answered.issuedAt > since && sameBoot(answered.boot, incident.boot)) return what
+  const by = sealBroughtBy(node, incident.boot, since)
+  return by && `${what}, as ${by} brings its seal`
+}
+
+/** In the tick of the void: its NodeFence may be gone before that is written. */
+function falseNow(node: NodeSeen, incident: Incident): readonly Lie[] {
+  const { phase, proof = lapsed(incident.status)?.proof } = incident.status
+  const evidence = proof === undefined || isPartial(proof) || phase === 'Final' ? undefined : answerAfterProof(incident, node)
+  return proof === undefined || evidence === undefined ? [] : [{ methods: methodsOf(proof), at: '', evidence, astray: false }]
+}
+
+function methodsOf({ methods, digests }: ProofRecord): Lie['methods'] {
+  return methods.map((name, index) => ({ name, digest: digests?.[index] }))
+}
+
 function falseProofs({ status }: Incident): readonly Lie[] {
-  return shownFalse(status).map(({ proof, at, evidence }) => ({ methods: proof.methods.map((name, index) => ({ name, digest: proof.digests?.[index] })), at, evidence, astray: false }))
+  return shownFalse(status).map(({ proof, at, evidence }) => ({ methods: methodsOf(proof), at, evidence, astray: false }))
 }
 
 function strayedAndAnswered(node: NodeSeen, incident: Incident): readonly Lie[] {

@@ -4,9 +4,9 @@ import { keyOf, type Look, type Witness } from './action.ts'
 import type { Incident } from './incident.ts'
 import { lastBeat } from './judge.ts'
 import type { Ms, NodeSeen } from './model.ts'
-import { mayStrike } from './device.ts'
-import { isIdentified } from './path.ts'
 import { apart, readingsOf, saidOffAt } from './reading.ts'
+import { isIdentified } from './path.ts'
+import { mayStrike } from './device.ts'
 import type { Survey } from './survey.ts'
 
 /** Whose last beat is no older beats now, whatever the patience of its policy. */
@@ -91,11 +91,21 @@ function probeKubelet(on: Survey, node: NodeSeen): Look[] {
 }
 
 function askWitnesses(on: Survey, node: NodeSeen): Look[] {
-  const last = node.witnesses.length === 0 ? undefined : Math.max(...node.witnesses.map((witness) => witness.askedAt))
-  return asked(on, node, last, witnessEvery).flatMap((again) => {
-    const witnesses = chooseWitnesses(on, node)
-    return witnesses.length === 0 ? [] : [{ do: 'askWitnesses', node: node.name, witnesses, again }]
-  })
+  return asked(on, node, witnessedAt(node), witnessEvery).flatMap((again) => witnessLooks(on, node, again))
+}
+
+/** Whether others hear what was proven off, and nobody does here. */
+export function askWhoHears(on: Survey, node: NodeSeen, since: Ms, every: Ms): Look[] {
+  return due(witnessedAt(node), since, every, on.now) ? free(node, witnessLooks(on, node, false)) : []
+}
+
+function witnessLooks(on: Survey, node: NodeSeen, again: boolean): Look[] {
+  const witnesses = chooseWitnesses(on, node)
+  return witnesses.length === 0 ? [] : [{ do: 'askWitnesses', node: node.name, witnesses, again }]
+}
+
+function witnessedAt({ witnesses }: NodeSeen): Ms | undefined {
+  return witnesses.length === 0 ? undefined : Math.max(...witnesses.map(({ askedAt }) => askedAt))
 }
 
 /** Once a device says off, only what is asked after that can make found-off: it is asked at once, beside what is under way. */

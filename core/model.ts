@@ -209,6 +209,8 @@ export interface LeaseSeen {
   readonly moved: boolean
   /** When that earlier read was asked: somewhere between it and `unmovedSince` the Lease moved. */
   readonly movedAfter?: Ms
+  /** The same of its latest moves, three at most, oldest first. */
+  readonly moves?: readonly Ms[]
 }
 
 /** The kubelet port. `answered` is any byte or a TLS handshake, `open` an accepted connection on which nothing is said,
@@ -230,6 +232,8 @@ export interface WitnessSeen {
   readonly answeredAt: Ms
   readonly word: 'hears' | 'deaf'
   readonly proven: boolean
+  /** The boot that made the seal. */
+  readonly boot?: Boot
 }
 
 export type PowerState = 'on' | 'off' | 'unknown'

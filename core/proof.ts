@@ -10,7 +10,7 @@
 // watchdog must have reset it. Two are of some volumes alone, and the machine may run:
 // *isolated*, as *off*, by methods that put the volumes of some drivers out of its reach; *safe-detach*, by drivers that
 // refuse to detach what is in use. An answer that is missing, unknown or late is never off.
-import { doubtOfWord, forceEvictionKey, sourceOf, spokenSince, unasked, unread, wordOf } from './acknowledge.ts'
+import { doubtOfWord, forceEvictionKey, sealedSince, sourceOf, spokenSince, unasked, unread, wordOf } from './acknowledge.ts'
 import type { Extent } from './choice.ts'
 import { given, isOf, isPartial, proofKey, shownFalse, type Attempt, type Found, type Incident, type ProofKind, type ProofRecord } from './incident.ts'
 import { driversBehind, isIsolation, powerMethods } from './isolation.ts'
@@ -245,8 +245,31 @@ export function borneOut(proof: Proof, incident: Incident, node: NodeSeen, now: 
 /** What speaks against a proof that stands: nothing more is freed while it does. */
 export function doubtOf(proof: Proof, incident: Incident, node: NodeSeen, now: Ms): string | undefined {
   if (proof.joined !== undefined) return partsOf(proof).flatMap((part) => doubtOf(part, incident, node, now) ?? []).join('; ') || undefined
-  if (restsOnSilence(proof)) return spokenSince(node, incident.boot, node.firstSeen.get(proofKey(incident.name, incident.status.voided.length, proof)) ?? now)
-  return proof.kind === 'vouched' ? doubtOfWord(incident, node, now) : contradicted(proof, node, now)
+  if (restsOnSilence(proof)) {
+    const since = node.firstSeen.get(proofKey(incident.name, incident.status.voided.length, proof)) ?? now
+    return spokenSince(node, incident.boot, since) ?? sealedSince(node, since)
+  }
+  return proof.kind === 'vouched' ? doubtOfWord(incident, node, now) : contradicted(proof, node, now) ?? saidElsewhere(proof, incident, node)
+}
+
+/** Another path than the one that proved, which was mute then: it says on of this very machine, asked since. What cannot tell of which machine
+ *  it speaks is no word against a proof. */
+export function saidElsewhere(proof: Proof, incident: Incident, node: NodeSeen): string | undefined {
+  if (isPartial(proof) || node.twin !== undefined) return undefined
+  const provenAt = node.firstSeen.get(proofKey(incident.name, incident.status.voided.length, proof)) ?? Infinity
+  const other = powerMethods(node).find((method) => {
+    if (proof.methods.includes(method.name)) return false
+    const last = readingsOf(node, method).findLast(({ state, startedAt }) => state !== 'unknown' && startedAt >= provenAt)
+    return last?.state === 'on' && last.machine !== undefined && !isStrange(last, node)
+  })
+  return other && `${other.name} says on of this very machine`
+}
+
+/** Another path than the one that proved, which nobody has asked since this replica leads: what it told the leader before is not known here. One that
+ *  does not answer was asked. */
+export function unheardElsewhere(proof: Proof, node: NodeSeen, { ledSince = -Infinity }: Self): boolean {
+  if (proof.methods.length === 0 || isPartial(proof)) return false
+  return powerMethods(node).some((method) => !proof.methods.includes(method.name) && !readingsOf(node, method).some(({ startedAt }) => startedAt >= ledSince))
 }
 
 /** Whether what the proof rests on was read again just now: every method of the proving level, off. */

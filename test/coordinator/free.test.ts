@@ -122,6 +122,7 @@ const happenings: Record<string, (world: EdgeWorld) => void> = {
   'its device says on': (world) => world.read('on'),
   'its device does not answer': (world) => world.read('unknown'),
   'the node is heard': (world) => void world.beats.set(victim, beat({ at: world.clock.now() + 1 })),
+  'others bring its seal': (world) => world.observation.witnessed(victim, [{ witness: 'replica-1', kind: 'replica', askedAt: world.clock.now(), answeredAt: world.clock.now() + 1, word: 'hears', proven: true }]),
   'the Node is deleted': (world) => world.observation.nodeGone(victim),
   'another Node bears the name': (world) => world.observation.node(keepNode({ metadata: { name: victim, uid: 'another', resourceVersion: '9999' } })),
   'the proof is off the record': (world) => {

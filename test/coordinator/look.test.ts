@@ -131,9 +131,9 @@ test('what was asked of the Node that was there before is no word on the one tha
 
 test('each witness that answers is heard as soon as it does; one that does not says nothing, neither way', async () => {
   const on = small()
-  on.ask = async (witness) => (witness === 'node-1' ? undefined : { word: 'hears', proven: true })
+  on.ask = async (witness) => (witness === 'node-1' ? undefined : { word: 'hears', proven: true, boot: 'b' })
   assert.ok(await on.look(askWitnesses))
-  assert.equal(on.observation.row('node-2')?.witnesses.map((one) => [one.witness, one.word, one.proven]), [['replica-1', 'hears', true]])
+  assert.equal(on.observation.row('node-2')?.witnesses.map((one) => [one.witness, one.word, one.proven, one.boot]), [['replica-1', 'hears', true, 'b']])
 })
 
 test('no peer is asked about a node that answers no whispers; another replica is', async () => {

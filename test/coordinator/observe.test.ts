@@ -286,7 +286,7 @@ test('a Lease counts as unmoved since the first read that showed it so, and as m
   assert.equal(observation.row('node-2')?.lease, { askedAt: 101_900, readAt: 102_000, renewTime: 't1', unmovedSince: 100_000, moved: false })
   await clock.runFor(2_000)
   observation.leased('node-2', 103_900, 't2')
-  assert.equal(observation.row('node-2')?.lease, { askedAt: 103_900, readAt: 104_000, renewTime: 't2', unmovedSince: 104_000, moved: true, movedAfter: 101_900 })
+  assert.equal(observation.row('node-2')?.lease, { askedAt: 103_900, readAt: 104_000, renewTime: 't2', unmovedSince: 104_000, moved: true, movedAfter: 101_900, moves: [101_900] })
 })
 
 const word = (askedAt: number, answeredAt: number, said: WitnessSeen['word'], proven = false, witness = 'node-1'): WitnessSeen =>

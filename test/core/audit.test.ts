@@ -7,7 +7,7 @@ import type { NodeSeen, PathAudit } from '../../core/model.ts'
 import type { Strain, Vitals } from '../../core/vitals.ts'
 import type { WatchdogKept } from '../../core/watchdog.ts'
 import { survey } from '../../core/survey.ts'
-import { attempt, beat, boot, dead, incident, method, newBoot, node, now, policy, proofRecord, reading, record, seen, seenOrder, self, silent } from './world.ts'
+import { attempt, beat, boot, dead, incident, method, newBoot, node, now, policy, proofRecord, reading, record, seen, seenOrder, self, silent, seenProof } from './world.ts'
 
 const test = suite('audit')
 
@@ -165,6 +165,18 @@ test('a proof that was shown false marks its paths, whoever leads now, and wheth
     assert.equal(marking({ ...changes, record: { ...written.record, resourceVersion: '2' } }, shownFalse()).filter((deed) => deed.record.boot === boot), [], 'marked once')
   }
   assert.is(marking({}, shownFalse({ status: { ...shownFalse().status, phase: 'Final', outcome: 'Void' } })).length, 1, 'an incident that is over tells it too')
+})
+
+/** Proven two seconds ago, and its boot has answered. */
+const stands = (status: Partial<IncidentStatus>, answeredAt = now - 300) => marking({ beat: beat({ answered: { issuedAt: answeredAt, boot } }), firstSeen: new Map([seenProof(now - 2_000), seenProof(now - 2_000, 0, 'isolated')]) }, incident({ phase: 'Running', step: 'clear', ...status }))
+
+test('a proof whose boot has answered is false from that tick on: its paths are marked beside the void, since its NodeFence may be gone before that is written', () => {
+  const [written] = stands({ proof: proofRecord({ digests: ['d1'] }) })
+  assert.equal(written?.record.paths.map(({ state, evidence }) => [state, evidence]), [['marked', 'the fenced boot answered a challenge issued after the proof']])
+  assert.is(stands({ voided: [{ proof: proofRecord({ digests: ['d1'] }), how: 'lapsed', at: 'then', evidence: 'mute' }] }).length, 1, 'one that has lapsed too')
+  assert.equal(stands({ proof: proofRecord({ digests: ['d1'] }) }, now - 2_100), [], 'issued before it')
+  assert.equal(stands({ proof: proofRecord({ digests: ['d1'], kind: 'isolated' }) }), [], 'what is merely cut off from its storage answers')
+  assert.equal(stands({ proof: proofRecord({ digests: ['d1'] }), phase: 'Final', outcome: 'Recovered' }), [], 'an incident that is over is not judged anew')
 })
 
 test('only the paths of that proof are marked, in that configuration, of that Node', () => {

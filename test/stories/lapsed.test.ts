@@ -106,4 +106,28 @@ test('all is free when it falls silent: its word is not waited for', async () =>
   assert.equal(findings(on), [])
 })
 
+test('a path that was mute says on of a machine that another one called off: once it had the time to boot it is ordered off by that path, and proven', async () => {
+  const on = await peace({ seed: 136, power: 'bmc, then outlet', policy: { bootWithin: '60s' } })
+  const { world, victim } = on
+  const [controller, strip] = [world.devices.get(`bmc-${victim}`), [...world.devices.values()].find(({ plugs }) => plugs.has(victim))]
+  assert.ok(controller !== undefined && strip !== undefined)
+  controller.fault = { does: 'hang' }
+  strip.fault = { does: 'lie' }
+  world.server?.faults.set([{ does: 'answer', status: 500, strikes: ({ method, path, user }) => method !== 'GET' && path.includes('/pods/') && user.name.includes('coordinator') }])
+  world.isolate(victim)
+  await on.until('it is proven', async () => (await theIncident(on))?.status.proof?.level === 1, 120_000)
+  controller.fault = undefined
+  await on.until('that is doubted', async () => (await theIncident(on))?.status.holds.some(({ because }) => because === 'proof-doubted') === true, 30_000)
+  world.server?.faults.clear()
+  await on.until('the proof has lapsed', async () => steps(await theIncident(on) ?? assert.unreachable() as never).includes('proof lapsed'), 90_000)
+  assert.equal(await gone(on), [], 'nothing is freed while it runs')
+  await on.until('the workload runs elsewhere', () => workloadRuns(on, victim), 180_000)
+  const { status } = await theIncident(on) ?? assert.unreachable('there is one') as never
+  assert.equal([status.proof?.level, status.voided.map(({ how, proof }) => [how, proof.level])], [0, [['lapsed', 1]]])
+  world.heal()
+  for (const device of world.devices.values()) device.heal()
+  assert.is((await ended(on, 900_000)).status.outcome, 'Recovered')
+  assert.equal([findings(on), ourTaints(on)], [[], []])
+})
+
 test.run()

@@ -2,7 +2,9 @@
 // NodeFence that bears the false proof is all that has to be remembered.
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
+import { fencesPath } from '../../coordinator/node-fence.ts'
 import { readRecord } from '../../coordinator/node-record.ts'
+import { settled } from '../../sim/stage.ts'
 import { ended, killLeader, peace, theIncident, type Play } from './play.ts'
 
 const test = suite('marked')
@@ -28,5 +30,21 @@ for (const killed of [false, true]) {
     assert.equal(marks(on), ['bmc-off marked'])
   })
 }
+
+test('its NodeFence is deleted before the void of its proof could be written: the path is marked all the same', async () => {
+  const on = await peace({ seed: 96 })
+  const { world, victim } = on
+  const goesOn = () => world.truth.entries.some(({ what }) => what === 'machine thawed')
+  world.server?.faults.set([{ does: 'answer', status: 503, strikes: ({ method, path }) => method === 'PUT' && path.includes('/nodefences/') && goesOn() }])
+  world.hibernate(victim)
+  await on.until('it goes on', goesOn, 300_000)
+  await on.run(15_000)
+  const name = (await theIncident(on))?.name
+  assert.is((await theIncident(on))?.status.voided.length, 0)
+  world.server?.faults.clear()
+  assert.ok((await settled(world, world.api.remove(`${fencesPath}/${name}`))).ok)
+  await on.run(10_000)
+  assert.equal(marks(on), ['bmc-off marked'])
+})
 
 test.run()

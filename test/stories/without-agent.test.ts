@@ -2,8 +2,9 @@
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
 import { readRecord } from '../../coordinator/node-record.ts'
+import type { Incident } from '../../core/incident.ts'
 import { isKubeletsWord } from '../../core/model.ts'
-import { ended, findings, ourTaints, peace, transcript, workloadRuns, type Play } from './play.ts'
+import { ended, findings, ourTaints, peace, theIncident, transcript, workloadRuns, type Play } from './play.ts'
 
 const test = suite('without an agent')
 
@@ -67,6 +68,24 @@ test('its device says off of it while it runs: that is no audit of the path, and
     return read.ok && isKubeletsWord(read.record.boot) ? read.record.paths.map(({ state }) => state) : []
   })
   assert.equal(paths, ['mismatch'])
+})
+
+test('its device calls it off, and it was only cut off: once its network is back its kubelet renews its Lease, and that shows the proof false', async () => {
+  const on = await played(5)
+  await on.run(150_000)
+  const device = on.world.devices.get(`bmc-${on.victim}`)
+  if (device !== undefined) device.fault = { does: 'lie' }
+  const heal = on.world.isolate(on.victim)
+  await on.until('it is called proven', async () => (await theIncident(on))?.status.proof !== undefined, 300_000)
+  await on.run(20_000)
+  assert.is((await theIncident(on))?.status.voided.length, 0, 'nobody can know yet')
+  heal()
+  await on.until('the proof is void', async () => ((await theIncident(on))?.status.voided.length ?? 0) > 0, 60_000)
+  assert.match(transcript(await theIncident(on) as Incident), /renewed its Lease 3 times after the proof/)
+  await on.until('its path is marked', () => on.world.server?.peek('noderecords.holdfast.dev').some((object) => {
+    const read = readRecord(object)
+    return read.ok && read.record.paths.some(({ state }) => state === 'marked')
+  }) === true, 30_000)
 })
 
 test.run()
