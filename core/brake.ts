@@ -94,12 +94,12 @@ function mostWithin(sorted: readonly Ms[], window: Ms): number {
 }
 
 /** What forbids an order to this node's devices now. `fencing` are the nodes that hold a slot, `verdicts` those of every node
- *  that is not plainly alive. */
+ *  that is not plainly alive. `awaited`: another goes on by this node's own *off* alone, and the two count for one. */
 export function noOrders(
   nodes: ReadonlyMap<NodeName, NodeSeen>, node: NodeSeen, incident: Incident, storms: Storm, fencing: ReadonlySet<NodeName>,
-  verdicts: ReadonlyMap<NodeName, Verdict> = new Map(),
+  verdicts: ReadonlyMap<NodeName, Verdict> = new Map(), awaited = (): boolean => false,
 ): Brake | undefined {
-  return storms.cluster ?? storms.zones.get(node.zone) ?? storage(nodes, node, incident.policy) ?? concurrency(nodes.size, node, incident.policy, fencing)
+  return storms.cluster ?? storms.zones.get(node.zone) ?? storage(nodes, node, incident.policy) ?? concurrency(nodes.size, node, incident.policy, fencing, awaited)
     ?? controlPlane(nodes, node, incident.policy, fencing, verdicts) ?? distrusted(node, incident)
 }
 
@@ -116,10 +116,10 @@ function storage(nodes: ReadonlyMap<NodeName, NodeSeen>, node: NodeSeen, { brake
   return { because: 'storage', detail: `${without.length} of ${present.length} nodes say ${condition}, or their agents that they do not reach it, more than ${brakes.stormPercent} %`, lifts }
 }
 
-function concurrency(size: number, node: NodeSeen, policy: Policy, fencing: ReadonlySet<NodeName>): Brake | undefined {
+function concurrency(size: number, node: NodeSeen, policy: Policy, fencing: ReadonlySet<NodeName>, awaited: () => boolean): Brake | undefined {
   if (fencing.has(node.name)) return undefined
   const limit = policy.brakes.concurrency > 0 ? policy.brakes.concurrency : size < 10 ? 1 : Math.min(5, Math.floor(size / 10))
-  if (fencing.size < limit) return undefined
+  if (fencing.size < limit || awaited()) return undefined
   return {
     because: 'concurrency',
     detail: `${[...fencing].toSorted().join(', ')} ${fencing.size === 1 ? 'is' : 'are'} being fenced, ${limit} at once ${limit === 1 ? 'is' : 'are'} allowed`,

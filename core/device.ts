@@ -11,6 +11,6 @@ export function shares(node: NodeSeen, method: Method): boolean {
   return node.path.levels.some((level) => level.some((other) => reachOf(other) === reachOf(method)))
 }
 
-function reachOf({ device, reach }: Method): string {
+export function reachOf({ device, reach }: Method): string {
   return reach ?? device
 }

@@ -5,6 +5,7 @@ import { sealBroughtBy } from './acknowledge.ts'
 import { given, isOf, isPartial, lapsed, lastProvenAt, shownFalse, type Incident, type ProofRecord } from './incident.ts'
 import { isIsolation } from './isolation.ts'
 import { sameBoot, type Method, type Ms, type NodeName, type NodeSeen, type Observed, type PathAudit } from './model.ts'
+import { diesWithin } from './reading.ts'
 
 export interface Lie {
   /** Each with the digest of its configuration then, where that was written. */
@@ -55,7 +56,7 @@ function falseProofs({ status }: Incident): readonly Lie[] {
 function strayedAndAnswered(node: NodeSeen, incident: Incident): readonly Lie[] {
   const { answered } = node.beat ?? {}
   if (answered === undefined || !sameBoot(answered.boot, incident.boot)) return []
-  return strayed(node, incident).filter(({ endedAt }) => answered.issuedAt > endedAt).map(({ methods, at }) => ({
+  return strayed(node, incident).filter(({ endedAt }) => answered.issuedAt > endedAt + diesWithin).map(({ methods, at }) => ({
     methods: methods.map(({ name, digest }) => ({ name, digest })), at, astray: true,
     evidence: 'ordered off, and it said so, and the boot that was to be cut answered a challenge issued after that: it leads to another machine',
   }))
@@ -69,7 +70,7 @@ export function mayHaveStrayed(seen: Observed, now: Ms, beatsWithin: Ms): readon
     if (node?.beat === undefined || node.uid !== incident.nodeUid) continue
     const { boot, at } = node.beat
     if (now - at >= beatsWithin || !sameBoot(boot, incident.boot) || strayedAndAnswered(node, incident).length > 0) continue
-    if (strayed(node, incident).some(({ methods, endedAt }) => at > endedAt && methods.some((method) => node.record?.paths.some((path) => isUnmarked(path, method))))) nodes.add(node)
+    if (strayed(node, incident).some(({ methods, endedAt }) => at > endedAt + diesWithin && methods.some((method) => node.record?.paths.some((path) => isUnmarked(path, method))))) nodes.add(node)
   }
   return [...nodes]
 }

@@ -2,7 +2,7 @@
 // asked no sooner than its answer could matter, and never twice at once (what is under way stands in `busy`).
 import { keyOf, type Look, type Witness } from './action.ts'
 import type { Incident } from './incident.ts'
-import { lastBeat } from './judge.ts'
+import { isWithoutAgent, lastBeat } from './judge.ts'
 import type { Ms, NodeSeen } from './model.ts'
 import { apart, readingsOf, saidOffAt } from './reading.ts'
 import { isIdentified } from './path.ts'
@@ -19,14 +19,15 @@ const illProbeEvery: Ms = 5_000
 const illLeaseEvery: Ms = 10_000
 const cleanEvery: Ms = 5_000
 const challengeEvery: Ms = 1_000
+/** A proof waits for their answers, which count only some time after the first off. */
+const neighboursEvery: Ms = 300
 const witnessLimit = 5
 
 /** Everything that could speak for or against the death of a silent node, side by side. */
 export function suspicion(on: Survey, node: NodeSeen): Look[] {
   return free(node, [
     ...probeKubelet(on, node),
-    ...askWitnesses(on, node),
-    ...(due(node.lease?.readAt, lastBeat(node, on.seen.self), leaseEvery, on.now) ? [{ do: 'readLease', node: node.name } as const] : []),
+    ...askElsewhere(on, node),
     ...askDevices(node, on.now),
   ])
 }
@@ -72,18 +73,23 @@ export function askClean(node: NodeSeen, now: Ms): Look[] {
 }
 
 /** Whether the fenced boot still speaks is a question with a proven answer. */
-export function challenge(node: NodeSeen, now: Ms): Look[] {
+export function challenge(node: NodeSeen, now: Ms, every = challengeEvery): Look[] {
   const last = node.beat?.answered?.issuedAt ?? -Infinity
-  return now - last < challengeEvery ? [] : free(node, [{ do: 'challenge', node: node.name }])
+  return now - last < every ? [] : free(node, [{ do: 'challenge', node: node.name }])
 }
 
-/** On a path of unproven identity its neighbours must speak up after the first off. */
+/** On a path of unproven identity its neighbours must speak up after the first off. For one that is silent its devices may. */
 export function challengeNeighbours(on: Survey, incident: Incident, node: NodeSeen): Look[] {
   const unproven = node.path.levels.flat().filter((method) => !isIdentified(node, method, incident.boot))
   if (unproven.length === 0) return []
   return [...on.seen.nodes.values()]
-    .filter((other) => other.name !== node.name && other.beat !== undefined && unproven.some((method) => mayStrike(other, node, method)))
-    .flatMap((other) => challenge(other, on.now))
+    .filter((other) => other.name !== node.name && !isWithoutAgent(other) && unproven.some((method) => mayStrike(other, node, method)))
+    .flatMap((other) => [...(other.beat === undefined ? [] : challenge(other, on.now, neighboursEvery)), ...(on.now - (other.beat?.at ?? -Infinity) < beatsWithin ? [] : [...askElsewhere(on, other), ...askDevices(other, on.now)])])
+}
+
+/** What an agent that is silent here may say to others, and its kubelet to the API server. */
+function askElsewhere(on: Survey, node: NodeSeen): Look[] {
+  return free(node, [...askWitnesses(on, node), ...(due(node.lease?.readAt, lastBeat(node, on.seen.self), leaseEvery, on.now) ? [{ do: 'readLease', node: node.name } as const] : [])])
 }
 
 function probeKubelet(on: Survey, node: NodeSeen): Look[] {

@@ -1,12 +1,14 @@
-// What an order to one node may do to another one of the same device, where nothing proves which outlet feeds which: two cables in each
-// other's sockets. An *off* may have cut the neighbour, and an *on* may boot it.
+// What an order to one node may do to another one, where nothing proves which outlet feeds which: two cables in each
+// other's sockets. An *off* may have cut the other, and an *on* may boot it.
 import type { Brake } from './brake.ts'
 import { hasOurs, outOfServiceKey } from './clear.ts'
 import { given, isOf, type Attempt, type Incident } from './incident.ts'
+import { isWithoutAgent } from './judge.ts'
 import type { Method, Ms, NodeName, NodeSeen } from './model.ts'
-import { mayStrike } from './device.ts'
 import { isIdentified } from './path.ts'
+import { mayStrike } from './device.ts'
 import { laterBoot, type Situation } from './situation.ts'
+import { beganAt } from './struck.ts'
 
 /** What is being proven off or cleared must not boot meanwhile. */
 export function mustStayOff(at: Situation, method: Method): Brake | undefined {
@@ -20,9 +22,15 @@ export function mustStayOff(at: Situation, method: Method): Brake | undefined {
 function beingFreed(at: Situation, name: NodeName, method: Method): boolean {
   const { on } = at
   const [node, incident] = [on.seen.nodes.get(name), on.open.get(name)]
-  if (node === undefined || incident === undefined || !mayStrike(node, at.node, method)) return false
+  if (node === undefined || incident === undefined || !(mayStrike(node, at.node, method) || fellSilentWithAny(node, at, method))) return false
   const { proof, step } = incident.status
   return on.fencing.has(name) || hasOurs(node, outOfServiceKey) || (proof !== undefined && step !== 'recovery' && !laterBoot(node, incident.boot))
+}
+
+/** On whatever device: a cable may lead to another strip. */
+function fellSilentWithAny(node: NodeSeen, at: Situation, method: Method): boolean {
+  const offs = given(at.incident.status).filter((attempt) => attempt.action === 'off' && isOf(attempt, method))
+  return node.beat !== undefined && offs.some((attempt) => fellSilentWith(node, at.incident, at.node, attempt, at.on.now))
 }
 
 /** It fell silent with another's *off*, of which no proof came: then that one's *on* boots it, and an order of its own would be given,
@@ -49,16 +57,17 @@ function struckBy({ on, node }: Situation, incident: Incident, other: NodeSeen):
   return other.path.levels.flat().find((method) => {
     const own = orders.filter((attempt) => isOf(attempt, method))
     const last = own.at(-1)
-    if (last === undefined || isIdentified(other, method, boot) || !mayStrike(node, other, method)) return false
-    return own.some((attempt) => attempt.action === 'off' && fellSilentWith(node, other, attempt, on.now)) && on.now - endOf(other, last, on.now) < policy.bootWithin
+    if (last === undefined || isIdentified(other, method, boot) || (node.beat === undefined && !mayStrike(node, other, method))) return false
+    return own.some((attempt) => attempt.action === 'off' && fellSilentWith(node, incident, other, attempt, on.now)) && on.now - endOf(other, last, on.now) < policy.bootWithin
   })
 }
 
 /** It may have lost a beat before, and its last one may have been on its way. */
 const around: Ms = 2_500
 
-function fellSilentWith({ beat }: NodeSeen, other: NodeSeen, order: Attempt, now: Ms): boolean {
-  return beat !== undefined && beat.at >= (other.firstSeen.get(`began ${order.id}`) ?? now) - around && beat.at <= endOf(other, order, now) + around
+function fellSilentWith(node: NodeSeen, incident: Incident, other: NodeSeen, order: Attempt, now: Ms): boolean {
+  if (node.beat === undefined) return order.term !== incident.status.term && incident.status.phase !== 'Final' && !isWithoutAgent(node)
+  return node.beat.at >= beganAt(incident, other, order) - around && node.beat.at <= endOf(other, order, now) + around
 }
 
 function endOf(node: NodeSeen, { id }: Attempt, now: Ms): Ms {

@@ -14,12 +14,12 @@ import { doubtOfWord, forceEvictionKey, sealedSince, sourceOf, spokenSince, unas
 import type { Extent } from './choice.ts'
 import { given, isOf, isPartial, proofKey, shownFalse, type Attempt, type Found, type Incident, type ProofKind, type ProofRecord } from './incident.ts'
 import { driversBehind, isIsolation, powerMethods } from './isolation.ts'
-import { mayStrike, shares } from './device.ts'
 import { isWithoutAgent, leaseInterval } from './judge.ts'
 import type { Boot, Method, Ms, NodeName, NodeSeen, Reading, Self } from './model.ts'
 import { auditOf, heardAt, isIdentified, isStale, isStrange, strangeness, unidentified, untrusted } from './path.ts'
 import { readingsOf, twoOffs, type Pair } from './reading.ts'
 import { endedByWatchdog, revokedKey } from './self-fence.ts'
+import { neighbourDoubt } from './struck.ts'
 
 declare const made: unique symbol
 
@@ -45,10 +45,11 @@ const liveWithin: Ms = 5_000
 export type Proven = { readonly proof: Proof } | Lacking
 
 /** `astray`: what was switched may have been another machine. */
-export interface Lacking { readonly lacks: string; readonly astray?: true }
+/** `waitsFor`: whose own *off* is all that keeps it from being proven. */
+export interface Lacking { readonly lacks: string; readonly astray?: true; readonly waitsFor?: readonly NodeName[] }
 
 /** *off*, or *isolated*: the level was ordered off in this incident. */
-export function proveOff(incident: Incident, node: NodeSeen, level: number, others: readonly NodeSeen[], now: Ms): Proven {
+export function proveOff(incident: Incident, node: NodeSeen, level: number, others: readonly NodeSeen[], now: Ms, incidents: ReadonlyMap<NodeName, Incident> = new Map()): Proven {
   const methods = node.path.levels[level] ?? []
   if (methods.length === 0) return { lacks: `level ${level + 1} has no methods` }
   const isolates = isIsolation(methods)
@@ -84,9 +85,9 @@ export function proveOff(incident: Incident, node: NodeSeen, level: number, othe
     evidence.push({ source: `order ${method.name}`, word: 'off', at: order.endedAt ?? order.startedAt }, ...offs(pair))
     if (!isIdentified(node, method, incident.boot)) {
       const known = tellsAddress(pair, node, others)
-      const doubt = known ? undefined : neighbourDoubt(incident, node, method, pair.first, others)
-      if (doubt !== undefined) return { lacks: doubt, astray: true }
-      const why = known ? `the device tells the node's address ${node.address}` : 'every other heard node of the device answered after the first off'
+      const doubt = known ? undefined : neighbourDoubt(incident, node, method, pair.first, others, incidents, now)
+      if (doubt !== undefined) return { lacks: doubt.says, astray: true, waitsFor: doubt.waitsFor }
+      const why = known ? `the device tells the node's address ${node.address}` : 'every other node of the device answered after the first off, or is off as well'
       evidence.push({ source: `identity ${method.name}`, word: `unproven: ${why}`, at: now })
     }
   }
@@ -349,36 +350,10 @@ export function landsBy(node: NodeSeen, attempt: Attempt, now: Ms): Ms {
   return (node.firstSeen.get(`began ${attempt.id}`) ?? now) + attempt.within + attempt.late
 }
 
-/** A node counts as heard before an order if it beat so shortly before it: one beat may be lost. */
-const heardBefore: Ms = 2_500
-/** An order that another replica gave was seen here only when the watch brought it. */
-const seenLate: Ms = 2_500
-
-/** On a path of unproven identity the off may be a neighbour's: every other node of that device that was heard before the
- *  order must have answered a challenge issued after the first off. An order of an earlier round counts too: a neighbour that
- *  it silenced is silent still, and a new round would make that look like its own affair. */
-function neighbourDoubt(incident: Incident, node: NodeSeen, method: Method, first: Reading, others: readonly NodeSeen[]): string | undefined {
-  const orders = given(incident.status).filter((attempt) => attempt.action === 'off' && attempt.method === method.name)
-  const heard = (other: NodeSeen): boolean => orders.some((attempt) => {
-    const ours = attempt.term === incident.status.term
-    if (other.beat === undefined) return !ours && mayHaveBeaten(other)
-    return other.beat.at >= (node.firstSeen.get(`began ${attempt.id}`) ?? -Infinity) - heardBefore - (ours ? 0 : seenLate)
-  })
-  const neighbours = others.filter((other) => other.name !== node.name && other.gone !== true && mayStrike(other, node, method) && heard(other))
-  const mute = neighbours.find((other) => (other.beat?.answered?.issuedAt ?? -Infinity) < first.endedAt)
-  return mute === undefined ? undefined : `the identity of ${method.name} is unproven, and ${mute.name} ${shares(mute, method) ? 'on the same device' : 'with the same machine id'} has not answered since the first off`
-}
-
 /** A device that gives its machine the address of this node, and of no other, speaks of none of the others. */
 function tellsAddress({ first, last }: Pair, node: NodeSeen, others: readonly NodeSeen[]): boolean {
   return node.address !== '' && others.every((other) => other.name === node.name || other.address !== node.address)
     && [first, last].every(({ addresses = [] }) => addresses.includes(node.address.toLowerCase()))
-}
-
-/** A leader that began after the order never heard what the order silenced. What has an agent, and was Ready when this
- *  replica began, may have been well then. */
-function mayHaveBeaten(other: NodeSeen): boolean {
-  return !isWithoutAgent(other) && (other.ready.status === 'True' || other.ready.since > other.seenAt)
 }
 
 function makeProof(kind: ProofKind, boot: Boot, nodeUid: string, level: number, methods: readonly Method[], evidence: readonly Found[]): Proof {

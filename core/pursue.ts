@@ -2,16 +2,18 @@
 // prove what is there, order what is allowed.
 import { wordOf } from './acknowledge.ts'
 import type { Action, Look } from './action.ts'
-import { noOrders, type Brake } from './brake.ts'
+import { handsOff, noOrders, type Brake } from './brake.ts'
 import { hasTaint, quarantineKey } from './clear.ts'
 import { safeDriversOf } from './choice.ts'
+import { mayStrike } from './device.ts'
 import { dumping } from './dump.ts'
 import { evictFirst } from './evict.ts'
-import { given, isPartial, shownFalse, type IncidentStatus } from './incident.ts'
+import { othersHands } from './hands.ts'
+import { given, isDrill, isPartial, shownFalse, type IncidentStatus } from './incident.ts'
 import { isIsolation, isPowerOrder, powerOrdered, provingOrder } from './isolation.ts'
 import { lastBeat } from './judge.ts'
 import { challengeNeighbours, readLive, suspicion } from './look.ts'
-import { unkeptOf, type Ms } from './model.ts'
+import { unkeptOf, type Ms, type NodeName, type NodeSeen } from './model.ts'
 import { mayBeStruck } from './neighbour.ts'
 import { nextOrder, type Next } from './plan.ts'
 import { policyOf } from './policy.ts'
@@ -19,7 +21,9 @@ import { foundOff, join, driversOf, proveByWord, proveOff, proveSafeDetach, prov
 import { saidOffAt } from './reading.ts'
 import { cutOtherwise, giveStrayed } from './restore.ts'
 import { isFencingItself, selfFence } from './revoke.ts'
-import { hold, quarantine, type Situation } from './situation.ts'
+import { hold, quarantine, situationOf, type Situation } from './situation.ts'
+import type { Survey } from './survey.ts'
+import { isAwaited } from './unheard.ts'
 
 /** Look, prove what is there, order what is allowed. */
 export function pursue(at: Situation): Action[] {
@@ -33,7 +37,8 @@ export function pursue(at: Situation): Action[] {
   // In one write with the first order, or as soon after it as the API server takes it.
   const shut = orderedOff(status) && !hasTaint(node, quarantineKey) ? [quarantine(at)] : []
   const step = nextOrder(incident, node, on.now)
-  const back = step.next === 'verify' || step.next === 'wait' ? [] : giveStrayed(at, result)
+  if (waitsForOthers(at, step, result)) return [...looks, ...shut, ...challengeNeighbours(on, incident, node), hold(node.name, { because: 'identity-unproven', detail: result.lacks, lifts: joinedLifts }, incident)]
+  const back = step.next === 'verify' || step.next === 'wait' || goesOnWaiting(step, status, result) ? [] : giveStrayed(at, result)
   // Where its order failed, and the device says off all the same, nobody has asked them yet.
   if (back.length > 0) return [...looks, ...shut, ...challengeNeighbours(on, incident, node), ...back]
   const brake = step.next === 'spare' ? undefined : mayOrder(at, step)
@@ -41,6 +46,31 @@ export function pursue(at: Situation): Action[] {
   const spent = restartsSpent(at, step)
   if (spent !== undefined) return [...looks, ...shut, ...(status.phase === 'Error' ? [] : [{ do: 'exhaust', node: node.name, incident: incident.name, because: spent.detail } as const]), hold(node.name, spent, incident), ...cutOtherwise(at)]
   return foundOffNear(at) ? looks : [...looks, ...shut, ...order(at, step, result)]
+}
+
+/** The other feed of a level is ordered off all the same. */
+function goesOnWaiting(step: Next, { level, round }: IncidentStatus, { waitsFor = [] }: Partial<Lacking>): boolean {
+  return waitsFor.length > 0 && step.next === 'order' && step.level === level && step.round === round
+}
+
+/** What it lacks is an *off* that is to come: its own would be taken back for nothing. */
+function waitsForOthers({ on, status }: Situation, step: Next, lacking: Lacking): boolean {
+  if (step.next === 'verify' || step.next === 'wait' || goesOnWaiting(step, status, lacking)) return false
+  return lacking.waitsFor !== undefined && lacking.waitsFor.length > 0 && lacking.waitsFor.every((name) => goesOff(on, name))
+}
+
+const joinedLifts = 'its own outlet off as well, or its answer; where neither is to come, what was ordered off is switched on again'
+
+/** Whether its own order is under way, or to come as soon as others are done. */
+function goesOff(on: Survey, name: NodeName): boolean {
+  const [node, incident] = [on.seen.nodes.get(name), on.open.get(name)]
+  if (node === undefined || incident === undefined || isDrill(incident) || incident.cause === 'owed' || incident.abort || incident.status.phase === 'Error') return false
+  if (handsOff(on.seen.self, incident.policy) !== undefined || othersHands(node) !== undefined) return false
+  const there = situationOf(on, incident, node)
+  const step = nextOrder(incident, node, on.now)
+  if (step.next !== 'order') return step.next === 'verify' || step.next === 'wait'
+  const brake = restartsSpent(there, step) ?? mayOrder(there, step)
+  return brake === undefined || brake.because === 'concurrency'
 }
 
 /** The policy in force now counts as well: who allows more of them means this incident. */
@@ -72,11 +102,11 @@ const foundOffWithin: Ms = 3_000
 function tryProof(at: Situation): Proven {
   const { on, incident, node, status } = at
   const ordered = orderedOff(status)
-  const others = ordered ? [...on.seen.nodes.values()] : []
+  const others = ordered ? [...on.seen.nodes.values()].filter((other) => !isCutItself(on, other) || node.path.levels.flat().some((method) => mayStrike(other, node, method))) : []
   let lacking: Lacking = { lacks: 'nothing was ordered' }
   for (const { level, isolates } of provingOrder(node)) {
     if (shownFalse(status).some((voided) => voided.proof.level >= level) || (isolates && status.proof?.kind === 'isolated')) continue
-    const result = ordered ? proveOff(incident, node, level, others, on.now) : foundOff(incident.boot, node, level, on.now)
+    const result = ordered ? proveOff(incident, node, level, others, on.now, on.open) : foundOff(incident.boot, node, level, on.now)
     if ('proof' in result) return joinedTo(at, result.proof)
     if (level === status.level) lacking = result
   }
@@ -86,6 +116,12 @@ function tryProof(at: Situation): Proven {
   if ('proof' in byWatchdog) return byWatchdog
   const byDriver = restsOnDrivers(at) ? proveSafeDetach(incident, node, driversLeft(at), on.now) : lacking
   return 'proof' in byDriver ? joinedTo(at, byDriver.proof) : lacking
+}
+
+/** By an order of its own, which says why it is silent. */
+function isCutItself({ open }: Survey, { name }: NodeSeen): boolean {
+  const own = open.get(name)
+  return own !== undefined && given(own.status).some(({ action, result }) => action === 'off' && result === 'off')
 }
 
 /** Another of some volumes does not take the place of the one that stands: it is of other drivers'. */
@@ -161,10 +197,10 @@ function mayOrder(at: Situation, step: Next): Brake | undefined {
     return { because: 'not-dead', detail, lifts: 'evidence, or a beat' }
   }
   const dump = powerOrdered(incident, node) ? undefined : dumping(node, on.now)
-  return dump ?? noOrders(on.seen.nodes, node, incident, on.storms, on.fencing, on.verdicts) ?? (on.fencing.has(node.name) ? undefined : mayBeStruck(at))
+  return dump ?? noOrders(on.seen.nodes, node, incident, on.storms, on.fencing, on.verdicts, () => isAwaited(at)) ?? (on.fencing.has(node.name) ? undefined : mayBeStruck(at))
 }
 
-function order(at: Situation, step: Next, { lacks, astray }: Lacking): Action[] {
+function order(at: Situation, step: Next, { lacks, astray, waitsFor = [] }: Lacking): Action[] {
   const { on, incident, node, status } = at
   switch (step.next) {
     case 'order': {
@@ -177,7 +213,7 @@ function order(at: Situation, step: Next, { lacks, astray }: Lacking): Action[] 
         ...(node.busy.has(`order ${node.name} ${step.method.name}`) ? [] : [{ do: 'fence', node: node.name, incident: incident.name, method: step.method, level: step.level, round: step.round } as const]),
       ]
     }
-    case 'verify': return [...challengeNeighbours(on, incident, node), ...(astray === true ? [hold(node.name, { because: 'identity-unproven', detail: lacks, lifts: astrayLifts }, incident)] : [])]
+    case 'verify': return [...challengeNeighbours(on, incident, node), ...(astray === true ? [hold(node.name, { because: 'identity-unproven', detail: lacks, lifts: waitsFor.length > 0 ? joinedLifts : astrayLifts }, incident)] : [])]
     case 'wait': return step.overdue ? [hold(node.name, { because: 'order-may-land', detail: `${step.detail}, past its deadline`, lifts: 'the end of that program' }, incident)] : []
     case 'spare': return [hold(node.name, { because: 'power-after', detail: step.detail, lifts: 'that time over, or a beat of the node' }, incident)]
     case 'rest': return [hold(node.name, { because: 'resting', detail: `${step.detail}; no proof: ${lacks}`, lifts: 'the next round' }, incident), ...selfFence(at), ...cutOtherwise(at)]

@@ -5,6 +5,10 @@ import type { Method, Ms, NodeSeen, Reading } from './model.ts'
 /** Two readings nearer than this could be one state of the device's cache. */
 export const apart: Ms = 1_000
 
+/** So long a machine may speak on after its device has said off: its supply holds it up for a moment, and a relay may let go a moment after
+ *  its device says so. What answers within it may be what was struck. */
+export const diesWithin: Ms = 1_000
+
 /** Readings that are to be one sweep of a level lie within this span. */
 export const sweepWithin: Ms = 15_000
 

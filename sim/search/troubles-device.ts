@@ -21,7 +21,7 @@ const faults: Readonly<Record<string, readonly DeviceFault[]>> = {
   'a device forgets its outlets and calls them off': [{ does: 'forget' }],
   'a device lies': [{ does: 'lie' }],
   'a device calls its machine off whatever is so': [{ does: 'deny' }],
-  'a device says off early': [{ does: 'early', by: 3_000 }],
+  'a device says off early': [{ does: 'early', by: 3_000 }, { does: 'early', by: 400 }, { does: 'early', by: 800 }],
 }
 
 /** Which of the faults, and what it strikes: all of a device, or one outlet of it, by the name of the switch. */

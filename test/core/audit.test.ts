@@ -200,6 +200,7 @@ const afterOff = (one: NodeSeen, its: Incident) => audits(survey(seen([one], [it
 test('a boot that answers a challenge after its whole level was ordered off and said so: the path leads to another machine, and is marked', () => {
   assert.equal(afterOff(offAndAlive(undefined), orderedOff()), ['challenge'], 'a beat alone may have been long on its way')
   assert.equal(afterOff(offAndAlive(now - 7_000), orderedOff()), ['challenge'], 'issued before the end of the order')
+  assert.equal(afterOff(offAndAlive(now - 6_100), orderedOff()), ['challenge'], 'what is struck may speak for a moment after its device says off')
   assert.equal(afterOff(offAndAlive(now - 3_000), orderedOff()), ['marked mismatch'])
   assert.equal(afterOff(offAndAlive(now - 3_000), orderedOff({ phase: 'Final', outcome: 'Withdrawn' })), ['marked mismatch'], 'an incident that is over tells it too')
   assert.equal(afterOff(offAndAlive(now - 3_000), orderedOff({ attempts: [attempt(), attempt({ id: 'x', action: 'on', result: 'on' })] })), ['marked mismatch'], 'switched on since')

@@ -156,11 +156,12 @@ test('what may feed another machine is not switched on while that one is being p
     assert.not(wishedOf(astray(other, status)).includes('restore bmc-off'), what)
     assert.match(held(astray(other, status), 'concurrency'), /^node-1 is being fenced, and nothing proves that bmc-off does not switch it on/, what)
   }
-  const apart = { path: { levels: [[{ ...method, device: 'bmc-1:443' }]], faults: [] } }
+  const apart = { path: { levels: [[{ ...method, device: 'bmc-1:443' }]], faults: [] }, beat: beat({ at: now - 60_000 }) }
   for (const [what, other, status] of [
     ['cleared', {}, { phase: 'Running', step: 'recovery', proof }], ['withdrawn', {}, { phase: 'Done', step: 'recovery' }], ['not yet ordered off', {}, { phase: 'Running' }],
-    ['on another device', apart, { phase: 'Running', step: 'clear', proof }], ['in a new boot', { beat: beat({ boot: newBoot }) }, { phase: 'Running', step: 'clear', proof }],
+    ['on another device, and silent before', apart, { phase: 'Running', step: 'clear', proof }], ['in a new boot', { beat: beat({ boot: newBoot }) }, { phase: 'Running', step: 'clear', proof }],
   ] as const) assert.ok(wishedOf(astray(other, status)).includes('restore bmc-off'), what)
+  assert.not(wishedOf(astray({ ...apart, beat: beat({ at: now - 36_500 }) }, { phase: 'Running', step: 'clear', proof })).includes('restore bmc-off'), 'on another device, and silent since the order')
   const heard = { beat: beat(), taints: [quarantine] }
   const back = seen([...astray({}, { phase: 'Running', step: 'clear', proof }, heard).nodes.values()], [incident({ ...spent, phase: 'Done', step: 'recovery' }), ...astray({}, { phase: 'Running', step: 'clear', proof }).incidents.values()].toReversed())
   assert.not(wishedOf(back).includes('restore bmc-off'), 'nor where it was withdrawn')
@@ -179,12 +180,16 @@ test('what fell silent with a neighbour\'s off of which no proof came is not ord
     return seen([node({ ...target, ...own }), neighbour, ...['node-3', 'node-4', 'node-5', 'node-6'].map((name) => node({ name }))], [incident(opened.status, { policy: wide }), beside])
   }
   assert.equal(fencesOf(observed(given)), [])
+  assert.equal(fencesOf(observed(given, {}, { path: { levels: [[{ ...method, device: 'bmc-9:443' }]], faults: [] } })), [], 'on whatever device')
   assert.match(held(observed(given), 'concurrency', [wide]), /^node-1 is being fenced by bmc-off, and that may be what silenced node-2/)
   assert.match(held(observed({ ...given, phase: 'Final' }), 'concurrency', [wide]), /^node-1 was ordered off by bmc-off, and that may be what silenced node-2/)
+  const broughtLate = (term: number) => observed({ ...fenced, attempts: [attempt({ id: 'z', term })] }, { firstSeen: new Map(seenOrder(now - 20_000, now - 19_000, 'z')) })
+  assert.match(held(broughtLate(2), 'concurrency', [wide]), /^node-1 is being fenced by bmc-off, and that may be what silenced node-2/, 'another leader gave it, nobody knows when')
+  assert.equal(fencesOf(broughtLate(3)), ['fence bmc-off'], 'of its own this replica knows it')
   for (const [what, one] of [
     ['proven since', observed({ ...given, proof: proofRecord({ nodeUid: 'uid-node-1' }) })], ['its own node has booted', observed(given, { beat: beat({ boot: newBoot }) })],
     ['silent long before', observed(given, {}, { beat: beat({ at: now - 50_000 }) })], ['heard after it', observed(given, {}, { beat: beat({ at: now - 40_000 }) })],
-    ['time enough to boot', observed(given, {}, {}, { policy: { ...wide, bootWithin: 11_000 } })], ['another device', observed(given, {}, { path: { levels: [[{ ...method, device: 'bmc-9:443' }]], faults: [] } })],
+    ['time enough to boot', observed(given, {}, {}, { policy: { ...wide, bootWithin: 11_000 } })],
     ['identity proven', observed(given, { record: record({ nodeUid: 'uid-node-1' }) })],
   ] as const) assert.equal(fencesOf(one), ['fence bmc-off'], what)
 })

@@ -135,12 +135,13 @@ test('a challenge and a question whether the node is clean keep their pace', () 
   assert.equal(askClean(clean(4_999), now), [])
 })
 
-test('neighbours are challenged where a path\'s identity is unproven, and only those of its device that beat', () => {
+test('neighbours are challenged where a path\'s identity is unproven, and only those of its device; of one that is silent the devices are asked', () => {
   const elsewhere = { path: { levels: [[{ ...method, device: 'bmc-9:443' }]], faults: [] } }
   const nodes = [node({ name: 'node-1' }), node({ name: 'node-3' }), node({ name: 'node-4', ...elsewhere }), node({ name: 'node-5', beat: undefined })]
-  const challenged = (target: NodeSeen) => challengeNeighbours(on([target, ...nodes]), incident(), target).map((look) => look.node)
-  assert.equal(challenged(node({ record: record({ paths: record().paths.map((one) => ({ ...one, identity: 'unproven' })) }) })), ['node-1', 'node-3'])
-  assert.equal(challenged(node()), [])
+  const asked = (target: NodeSeen) => challengeNeighbours(on([target, ...nodes]), incident(), target).map((look) => `${look.do} ${look.node}`)
+  const unproven = node({ record: record({ paths: record().paths.map((one) => ({ ...one, identity: 'unproven' })) }) })
+  assert.equal(asked(unproven), ['challenge node-1', 'challenge node-3', 'askWitnesses node-5', 'readLease node-5', 'askDevice node-5'])
+  assert.equal(asked(node()), [])
 })
 
 // All programs together.

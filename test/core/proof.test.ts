@@ -213,11 +213,18 @@ test('identity unproven and no other node on the device: proven, and the proof s
 })
 
 test('identity unproven and every neighbour answered after the first off: proven', () => {
-  proves(off(unproven, [attempt()], [neighbour({ beat: answered(now - 2_000) })]), 'off')
+  proves(off(unproven, [attempt()], [neighbour({ beat: answered(now - 1_000) })]), 'off')
 })
 
-test('a node of another device is no neighbour', () => {
-  proves(off(unproven, [attempt()], [neighbour({ path: { levels: [[{ ...method, device: 'bmc-3:443' }]], faults: [] } })]), 'off')
+test('a neighbour that was struck may speak for a moment after its device says off: what it answers then tells nothing', () => {
+  for (const after of [20, 400, 999]) lacks(off(unproven, [attempt()], [neighbour({ beat: answered(now - 2_300 + after) })]), /node-3/)
+})
+
+const apart = (heardAt: number): Proven => off(unproven, [attempt()], [neighbour({ path: { levels: [[{ ...method, device: 'bmc-3:443' }]], faults: [] }, beat: beat({ at: heardAt }) })])
+test('a node of another device need not answer, only beat on', () => {
+  proves(apart(now - 200), 'off')
+  proves(apart(now - 30_000), 'off')
+  lacks(apart(now - 5_500), /node-3 has not beaten since the first off/)
 })
 
 const inCloud = (device: string): Partial<NodeSeen> => ({ path: { levels: [[{ ...method, device, reach: 'aws' }]], faults: [] } })
@@ -226,9 +233,9 @@ const tellingAddresses = (...addresses: string[]): Partial<NodeSeen> => ({ readi
 test('two nodes of a cloud whose instances were exchanged: what could be struck is more than the one instance', () => {
   const silenced = neighbour({ ...inCloud('aws i-2'), beat: beat({ at: now - 5_500 }) })
   lacks(off({ ...unproven, ...inCloud('aws i-3') }, [attempt()], [silenced]), /node-3/)
-  proves(off({ ...unproven, ...inCloud('aws i-3') }, [attempt()], [{ ...silenced, beat: answered(now - 2_000) }]), 'off')
-  // A strip at the same site is no part of the cloud.
-  proves(off({ ...unproven, ...inCloud('aws i-3') }, [attempt()], [{ ...silenced, path: { levels: [[feedA]], faults: [] } }]), 'off')
+  proves(off({ ...unproven, ...inCloud('aws i-3') }, [attempt()], [{ ...silenced, beat: answered(now - 1_000) }]), 'off')
+  // A strip at the same site is no part of the cloud: its nodes are not asked.
+  proves(off({ ...unproven, ...inCloud('aws i-3') }, [attempt()], [{ ...silenced, beat: beat(), path: { levels: [[feedA]], faults: [] } }]), 'off')
 })
 
 test('a device that tells the node\'s own address strikes no neighbour, and the proof says so', () => {
@@ -264,12 +271,16 @@ test('two Nodes with one machine id: what tells it proves neither\'s identity, a
   const own = [neighbour({ machine: 'machine-2', path: { levels: [[{ ...method, device: 'bmc-3:443' }]], faults: [] }, beat: beat({ at: now - 5_500 }) })]
   proves(off({}, [attempt()], own), 'off')
   lacks(off({ twin: 'node-3' }, [attempt()], own), /unproven, and node-3 with the same machine id has not answered/)
-  proves(off({ twin: 'node-3' }, [attempt()], [{ ...own[0] as NodeSeen, beat: answered(now - 2_000) }]), 'off')
+  proves(off({ twin: 'node-3' }, [attempt()], [{ ...own[0] as NodeSeen, beat: answered(now - 1_000) }]), 'off')
   lacks(found({ twin: 'node-3' }), /identity of bmc-off is not proven: nothing proves that bmc-off leads to this machine: node-3 bears the same machine id/)
 })
 
-test('a neighbour silent since long before the order was not silenced by it', () => {
-  proves(off(unproven, [attempt()], [neighbour({ beat: beat({ at: now - 30_000 }) })]), 'off')
+const unspoken = (changes: Partial<NodeSeen>) => neighbour({ readings: [now - 3_400, now - 2_000].map((began) => reading('off', began, began + 100, { machine: undefined as never })), ...changes })
+
+test('a neighbour silent since long before the order was not silenced by it, and is waited for until it reads off as well', () => {
+  const before = { beat: beat({ at: now - 30_000 }) }
+  lacks(off(unproven, [attempt()], [neighbour(before)]), /node-3 on the same device was silent before the order/)
+  proves(off(unproven, [attempt()], [unspoken(before)]), 'off')
 })
 
 const mute: [string, NodeSeen][] = [
@@ -287,9 +298,10 @@ test('a neighbour that the first round silenced still counts in the second', () 
   lacks(off({ ...unproven, firstSeen }, orders, [silenced], { round: 2 }), /node-3/)
 })
 
-test('two nodes that fell silent together do not hold each other back', () => {
-  const together = neighbour({ beat: beat({ at: now - 9_500 }) })
-  proves(off(unproven, [attempt()], [together]), 'off')
+test('two nodes that fell silent together are proven once both read off, and neither before', () => {
+  const together = { beat: beat({ at: now - 9_500 }) }
+  lacks(off(unproven, [attempt()], [neighbour(together)]), /node-3/)
+  proves(off(unproven, [attempt()], [unspoken(together)]), 'off')
 })
 
 test('of an order that an earlier leader gave less is known: the neighbour gets the benefit of the doubt for longer', () => {
@@ -303,9 +315,9 @@ test('a leader that began after the order takes a neighbour it never heard for o
   const lost = { status: 'Unknown', postedAt: -Infinity, bootId: 'boot-1' } as const
   lacks(off(unproven, earlier, [neighbour(unheard)]), /node-3/)
   lacks(off(unproven, earlier, [neighbour({ ...unheard, ready: { ...lost, since: now - 5_000 } })]), /node-3/)
-  proves(off(unproven, earlier, [neighbour({ ...unheard, ready: { ...lost, since: now - 20_000 } })]), 'off')
+  lacks(off(unproven, earlier, [neighbour({ ...unheard, ready: { ...lost, since: now - 20_000 } })]), /node-3/)
   proves(off(unproven, earlier, [neighbour({ ...unheard, record: undefined as never })]), 'off')
-  proves(off(unproven, [attempt()], [neighbour(unheard)]), 'off')
+  lacks(off(unproven, [attempt()], [neighbour(unheard)]), /silent before the order/)
 })
 
 const telling = (machine: string | undefined) => (orderedOff.readings ?? []).map((one) => ({ ...one, machine: machine as never }))
