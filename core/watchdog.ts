@@ -72,11 +72,14 @@ export function distrusted({ state, identity, timeout, panic, machine }: Omit<Wa
   return identity === softdog && panic <= 0 ? 'its watchdog is the kernel\'s own (softdog), which a panic ends, and kernel.panic is not above 0' : undefined
 }
 
-/** From the last check of an agent that fed it. That one may have been stopped between its look at the clock and its word to the device: so
- *  long the device waits for it, and then once more. */
+/** From the last check of an agent that fed it. That one may have been stopped between its look at the clock and its word to the device, and as
+ *  it ends its kernel feeds the device once more: each may come when the device has all but fired, and then it counts down anew. */
 export function resetsWithin({ identity, timeout }: WatchdogSeen): Ms {
-  return timeout + timeout * (measured.has(identity) ? 1 : 2)
+  return feedsAfterCheck * timeout * (measured.has(identity) ? 1 : 2)
 }
+
+/** Its own, the one that was on its way, and its kernel's. */
+const feedsAfterCheck = 3
 
 /** Two clocks count the same span, and neither is exact. */
 const margin = (span: Ms): Ms => 5_000 + Math.ceil(span / 50)
@@ -110,7 +113,9 @@ export function watchdogKept({ record, members }: { readonly record?: NodeRecord
   // Also where nobody is wanted now, or a replica that has just begun to lead does not know yet: no number is given out twice in a boot.
   if (members === undefined) return { ...kept, memberships: list }
   if ((last !== undefined && sameNames(last, members)) || list.length >= mostMemberships) return { ...kept, memberships: list }
-  return { ...kept, memberships: [...list, { epoch: Math.max(last?.epoch ?? 0, epoch) + 1, agents: members.agents, replicas: members.replicas }] }
+  // Of a record that somebody has deleted: the node may have been told of others that it had not confirmed yet.
+  const told = before === undefined && epoch > 0 ? epoch + mostMemberships - 1 : epoch
+  return { ...kept, memberships: [...list, { epoch: Math.max(last?.epoch ?? 0, told) + 1, agents: members.agents, replicas: members.replicas }] }
 }
 
 const nothing: WatchdogSaid = { state: 'unarmed', identity: '', timeout: 0, panic: 0, machine: 'unknown', epoch: 0 }

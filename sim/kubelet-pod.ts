@@ -121,7 +121,7 @@ export function startPodWorker(ground: PodGround, first: PodObject, atStart: boo
       void patchStatus({ containerStatuses: [containerStatus({ waiting: { reason: 'CrashLoopBackOff' } }, false)], conditions: conditions(false) })
       // As real kubelets: at once, then 10 s, doubled to five minutes; forgotten after ten good minutes.
       pause = clock.now() - began > 600_000 ? 0 : pause
-      await wait(Math.max(pause, 500))
+      await rest(Math.max(pause, 500))
       pause = Math.min(Math.max(10_000, pause * 2), 300_000)
     }
   }
@@ -274,6 +274,12 @@ export function startPodWorker(ground: PodGround, first: PodObject, atStart: boo
       const untilLook = (calledOverAt ?? Infinity) - clock.now()
       await wait(untilLook > 0 ? Math.min(60_000, untilLook) : 60_000)
     }
+  }
+
+  /** What is told of the pod meanwhile, its own status first of all, makes it no shorter; that it is to end does. */
+  async function rest(span: Ms): Promise<void> {
+    const end = clock.now() + span
+    while (!ending() && clock.now() < end) await wait(end - clock.now())
   }
 
   function wait(span: Ms): Promise<void> {

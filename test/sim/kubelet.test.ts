@@ -206,6 +206,25 @@ test('an agent that is killed is started again by its kubelet, unless it is to s
   assert.ok(await when(() => starts === 5, 6 * minute))
 })
 
+test('an agent that is killed again and again is kept waiting, 10 s and then twice as long each time', async () => {
+  const startedAt: number[] = []
+  const { world, pass, when } = await settledWorld(10, { startAgent: (host) => {
+    startedAt.push(host.clock.now())
+    return { stop: async () => undefined }
+  } })
+  const first = startedAt.length
+  const waits: number[] = []
+  for (const count of [1, 2, 3]) {
+    const killedAt = world.clock.now()
+    world.killAgent('node-1', false)
+    assert.ok(await when(() => startedAt.length === first + count, minute))
+    waits.push(world.clock.now() - killedAt)
+    await pass(1_000)
+  }
+  const least = [0, 10_000, 20_000]
+  assert.ok(waits.every((wait, index) => wait >= (least[index] ?? 0) && wait < (least[index] ?? 0) + 3_000), waits.join())
+})
+
 test('the same volume is staged once on a node', async () => {
   const { world, nodeOf } = await settledWorld(11)
   const machine = world.nodes.get(nodeOf('db'))?.machine

@@ -56,6 +56,18 @@ test('a node that is cut off is reset by its own watchdog, and only then its pod
   }
 })
 
+test('an agent that ends just before its watchdog fires has its kernel feed it once more, and that is waited for too', async () => {
+  const on = await armed(139, { identity: 'iTCO_wdt', timeout: 30_000, fires: 'at twice its time-out' })
+  on.world.isolate(on.victim)
+  await on.until('it is fed no more', () => happened(on, 'log').some(({ message, who }) => message === 'the watchdog is fed no more: this machine resets' && String(who).startsWith(on.victim)), 60_000)
+  await on.run(57_000)
+  assert.is(resets(on), 0)
+  on.world.killAgent(on.victim)
+  await isProven(on)
+  await on.run(60_000)
+  assert.equal([workloadRuns(on, on.victim), findings(on)], [true, []])
+})
+
 test('a leader that dies while it is waited for costs the wait once more, and nothing else', async () => {
   const on = await armed(131)
   on.world.isolate(on.victim)
@@ -70,7 +82,8 @@ test('a leader that dies while it is waited for costs the wait once more, and no
 })
 
 test('while nobody needs it no machine is reset, whatever becomes of agents and leaders', async () => {
-  const on = await armed(132)
+  // An agent that crashes again within ten minutes is kept waiting by its kubelet: 10 s, then 20.
+  const on = await armed(132, { ...dog, timeout: 60_000 })
   for (let turn = 0; turn < 3; turn += 1) {
     killLeader(on)
     on.world.restartAgent(on.victim)
