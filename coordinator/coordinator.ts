@@ -23,6 +23,7 @@ import { fencesPath } from './node-fence.ts'
 import { readRecord, recordsPath } from './node-record.ts'
 import { createObservation } from './observe.ts'
 import { podRate } from './pod-rate.ts'
+import { recordRate } from './record-write.ts'
 import { keepPolicies } from './policies.ts'
 import { pruner } from './pruning.ts'
 import { policiesPath } from './holdfast-policy.ts'
@@ -144,6 +145,7 @@ export async function startCoordinator(host: CoordinatorHost, settings: Coordina
   const runner = fenceRunner({ programs: host.programs, clock, secrets: fences.secrets, log })
   const rate = podRate(clock)
   const audits = auditRate(clock)
+  const recordsRate = recordRate(clock)
   const holds = holdKeeper({ clock, log, observation, incidents, recorder, leads })
   const selfStop = selfStopTeller({ observation, beats, now: clock.now, log })
   let wanted: readonly Action[] = []
@@ -151,7 +153,7 @@ export async function startCoordinator(host: CoordinatorHost, settings: Coordina
   loop = runLoop({
     clock, log, observation, policies: policies.inForce, drained: beats.drained,
     look: looker({ api: endingApi, beats, fences, runner, audits, host, observation, log, stopping: stopping.signal }),
-    deed: doer({ api, host, observation, incidents, fences, runner, recorder, rate, log, replica: identity, leads, signal: () => leadership.signal }),
+    deed: doer({ api, host, observation, incidents, fences, runner, recorder, rate, records: recordsRate, log, replica: identity, leads, signal: () => leadership.signal }),
     holds: holds.now, refresh,
     decided: (span, actions) => {
       wanted = actions
@@ -199,6 +201,7 @@ export async function startCoordinator(host: CoordinatorHost, settings: Coordina
     self.replicas = beats.replicas()
     self.podBudget = rate.available()
     self.auditBudget = audits.available()
+    self.recordBudget = recordsRate.available()
     if (paused === undefined) delete self.pause
     else self.pause = paused
     if (term === undefined) return

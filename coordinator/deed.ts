@@ -2,10 +2,9 @@
 // still lead at this instant, is this the incident as we know it, and, where something is freed, was what the proof rests on
 // read just now. Recording comes before touching: no record, no deed.
 import type { Deed } from '../core/action.ts'
-import { sameFacts } from '../core/audit.ts'
 import { quarantineKey, volumesOf } from '../core/clear.ts'
 import { kindsOf, type Evidence, type Incident } from '../core/incident.ts'
-import type { Ms, NodeName, NodeRecord, Unkept, VolumeSeen } from '../core/model.ts'
+import type { Ms, NodeName, VolumeSeen } from '../core/model.ts'
 import { restsOnSilence, type Proof } from '../core/proof.ts'
 import { unfenceable } from '../core/self-fence.ts'
 import * as timeline from '../core/timeline.ts'
@@ -20,10 +19,12 @@ import { freer } from './free.ts'
 import type { CoordinatorHost } from './host.ts'
 import type { IncidentWriter } from './incident.ts'
 import { keepNode, maintenanceOver, maintenanceReason, maintenanceType, paths } from './kubernetes.ts'
-import { readRecord, recordBody, recordsPath } from './node-record.ts'
+import { readRecord, recordsPath } from './node-record.ts'
 import type { Observation, Row } from './observe.ts'
 import { orderer } from './order.ts'
+import type { Allowance } from './allowance.ts'
 import type { PodRate } from './pod-rate.ts'
+import { notKept, recordWriter } from './record-write.ts'
 import { tainter } from './taint.ts'
 
 export interface DeedOptions {
@@ -35,6 +36,7 @@ export interface DeedOptions {
   readonly runner: Pick<FenceRunner, 'runMethod'>
   readonly recorder: Recorder
   readonly rate: PodRate
+  readonly records: Allowance
   readonly log: Log
   readonly replica: string
   leads(): number | undefined
@@ -46,7 +48,7 @@ const writeDeadline: Ms = 4_000
 
 /** The answer is false when a deed came to nothing: not written, not allowed any more, or nobody knows. */
 export function doer(options: DeedOptions): (deed: Deed) => Promise<boolean> {
-  const { api, observation, incidents, fences, runner, recorder, rate, log, replica, leads } = options
+  const { api, observation, incidents, fences, runner, recorder, rate, records, log, replica, leads } = options
   const { clock } = options.host
   const at = (): string => new Date(clock.wall()).toISOString()
   const how = () => ({ deadline: writeDeadline, signal: options.signal() })
@@ -55,6 +57,7 @@ export function doer(options: DeedOptions): (deed: Deed) => Promise<boolean> {
   const { taint, untaint } = tainter(means)
   const evict = evictor({ ...means, rate })
   const { free, detach, bury } = freer({ ...means, rate })
+  const record = recordWriter({ api, observation, clock, log, rate: records, how, say: (node, note) => say(node, undefined, 'RecordRefused', 'Record', note, 'Warning') })
 
   return async (deed) => {
     // The core goes on with the last copy that could be read, and its facts may be over.
@@ -81,7 +84,7 @@ export function doer(options: DeedOptions): (deed: Deed) => Promise<boolean> {
       case 'exhaust': return exhaust(deed)
       case 'close': return close(deed)
       case 'declare': return declare(deed)
-      case 'record': return record(deed.node, deed.record)
+      case 'record': return leads() !== undefined && record(deed.node, deed.record)
     }
   }
 
@@ -109,7 +112,7 @@ export function doer(options: DeedOptions): (deed: Deed) => Promise<boolean> {
     const copy = (): Incident | undefined => observation.seen.incidents.get(deed.incident)
     const change: timeline.Change = (status) => (copy()?.abort === true && status.proof === undefined ? status : timeline.volumesSeen(row.volumes, at(), concern(deed.incident, row, deed.proof))(proved(status)))
     if (!await incidents.change(deed.incident, change) || copy()?.status.proof === undefined) return false
-    if (deed.proof.joined !== undefined && copy()?.status.proof?.joined === undefined) notKept(row, { at: clock.now(), joined: deed.incident })
+    if (deed.proof.joined !== undefined && copy()?.status.proof?.joined === undefined) notKept(row, { at: clock.now(), joined: deed.incident }, log)
     log.warn({ node: deed.node, incident: deed.incident, proof: kindsOf(deed.proof), methods: deed.proof.methods }, 'proven')
     say(deed.node, deed.incident, 'Proven', 'Prove', `${deed.node} cannot write: ${kindsOf(deed.proof)}, ${deed.proof.methods.join(', ') || deed.proof.evidence[0]?.source}`, 'Normal')
     // It counts from when it stands there, and what was heard until then would be from before it.
@@ -197,27 +200,6 @@ export function doer(options: DeedOptions): (deed: Deed) => Promise<boolean> {
     if (answer.ok) observation.node(keepNode(answer.value), 'live')
     else log.info({ node, kind: answer.error.kind, message: answer.error.message }, 'its condition could not be written')
     return answer.ok
-  }
-
-  async function record(node: NodeName, facts: Omit<NodeRecord, 'resourceVersion'>): Promise<boolean> {
-    if (leads() === undefined) return false
-    const version = observation.row(node)?.record?.resourceVersion
-    const body = recordBody(node, facts, clock.wall(), version)
-    const answer = version === undefined
-      ? await api.create<KubeObject>(recordsPath, body, how())
-      : await api.replace<KubeObject>(`${recordsPath}/${node}`, body, how())
-    const current = answer.ok ? answer : await api.get<KubeObject>(`${recordsPath}/${node}`, how())
-    const read = current.ok ? readRecord(current.value) : undefined
-    if (read?.ok !== true) return answer.ok
-    observation.record(node, read.record, 'live')
-    const row = observation.row(node)
-    if (answer.ok && row !== undefined && !sameFacts(read.record, facts)) notKept(row, { at: clock.now(), record: { wanted: facts, version: read.record.resourceVersion } })
-    return answer.ok
-  }
-
-  function notKept(row: Row, unkept: Unkept): void {
-    row.unkept = { ...row.unkept, ...unkept }
-    log.warn({ node: row.name, kind: unkept.record === undefined ? 'NodeFence' : 'NodeRecord' }, 'the API server did not keep all that was written: its kinds are older than this coordinator')
   }
 
   /** On the Node, also when the incident outlived it. */

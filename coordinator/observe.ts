@@ -102,7 +102,7 @@ export function createObservation(clock: Clock, replica: string, beats: Pick<Bea
   const aheads = { nodes: ahead(clock), incidents: ahead(clock), records: ahead(clock) }
   let highestTerm = 0
   const self: Changing<Self> = {
-    replica, freshAt: -Infinity, apiAnsweredAt: -Infinity, awakeSince: clock.now(), replicas: [], podBudget: 0, auditBudget: 0, safeDrivers: [],
+    replica, freshAt: -Infinity, apiAnsweredAt: -Infinity, awakeSince: clock.now(), replicas: [], podBudget: 0, auditBudget: 0, recordBudget: 0, safeDrivers: [],
   }
 
   return {

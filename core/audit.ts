@@ -6,15 +6,16 @@ import { drilled, drillsOf } from './drill.ts'
 import { isWithoutAgent, kubeletsLastWord, unknownFor } from './judge.ts'
 import { beatsWithin, challenge } from './look.ts'
 import { liesOf, mayHaveStrayed, type Lie } from './lie.ts'
-import { isKubeletsWord, kubeletsBootKey, sameBoot, unkeptOf, type BeatSeen, type Boot, type Drill, type GateKept, type Method, type Ms, type NodeName, type NodeRecord, type NodeSeen, type Observed, type PathAudit, type Reading } from './model.ts'
-import { sameMachine } from './machine-id.ts'
+import { isKubeletsWord, kubeletsBootKey, sameBoot, unkeptOf, type BeatSeen, type Boot, type Drill, type GateKept, type Method, type Ms, type NodeName, type NodeSeen, type Observed, type PathAudit, type Reading } from './model.ts'
 import { auditOf } from './path.ts'
 import { readingsOf } from './reading.ts'
+import { isTooSoon, rests, sameFacts, sameStrains } from './record-write.ts'
+import { sameMachine } from './machine-id.ts'
 import { latestBoot } from './situation.ts'
 import { openOf, type Survey } from './survey.ts'
 import { isGuarded } from './unclean.ts'
 import { strainsOf, type Strain } from './vitals.ts'
-import { sameWatchdog, watchdogKept } from './watchdog.ts'
+import { sameDevice, sameMemberships, watchdogKept } from './watchdog.ts'
 
 /** An audit that did not verify a path is repeated so often. */
 const auditAgain: Ms = 15_000
@@ -45,15 +46,18 @@ export function audits(on: Survey): (Look | RecordDeed)[] {
   const drills = drillsOf(on.seen)
   const challenges = mayHaveStrayed(on.seen, on.now, beatsWithin).flatMap((node) => challenge(node, on.now))
   const turnAt = turnNow(on)
-  const free = { devices: Math.min(auditsAtOnce - on.running.devices, on.seen.self.auditBudget), probes: probesAtOnce - on.running.probes, records: recordsAtOnce - on.running.records }
+  const free = { devices: Math.min(auditsAtOnce - on.running.devices, on.seen.self.auditBudget), probes: probesAtOnce - on.running.probes, records: recordsAtOnce - on.running.records, later: on.seen.self.recordBudget }
   const marks = markings(on, lies).slice(0, Math.max(0, free.records))
   for (const node of on.seen.nodes.values()) {
     // What a device says counts as an audit only of a boot that is beating.
     const life = lifeOf(node, on.now)
     if (life === undefined || node.gone === true) continue
     const proven = drills.get(node.name) ?? none
-    const stands = audited(node, life, proven) && !outgrown(node, on.now) && gateStands(node, life, on.now)
-      && strainsStand(node, life) && sameWatchdog(node.record?.watchdog, watchdogKept(node, life))
+    const watchdog = watchdogKept(node, life)
+    const sound = audited(node, life, proven) && !outgrown(node, on.now) && gateStands(node, life, on.now) && sameDevice(node.record?.watchdog, watchdog)
+    // What nobody waits for.
+    const told = strainsStand(node, life) && sameMemberships(node.record?.watchdog, watchdog)
+    const stands = sound && (told || free.later <= 0 || isTooSoon(node, on.now))
     // In a turn most nodes are still to be asked, and most ticks may begin no program.
     if ((stands && (free.devices <= 0 || keptUp(node, turnAt))) || inIncident(on.open, node, life)) continue
     const probeDue = duePort(node, life, on.now)
@@ -68,14 +72,17 @@ export function audits(on: Survey): (Look | RecordDeed)[] {
     }
     // Of a boot that is to be quarantined first the record must not say yet that it is known.
     if (on.unclean.has(node) && isGuarded(node, on.policies)) continue
-    const told = asked ? confirmed(node, life) : node
-    if (told === undefined) {
+    const lived = asked ? confirmed(node, life) : node
+    if (lived === undefined) {
       if (node.beat !== undefined) challenges.push(...challenge(node, on.now))
       else if (leases.length < leasesAtOnce) leases.push(...leaseAgain(node, on.now))
       continue
     }
     const writing = node.busy.has(`record ${node.name}`) || marks.some((mark) => mark.node === node.name)
-    if (asked && records.length + marks.length < free.records && !writing) records.push(...auditRecord(told, life, lies.get(node.name) ?? [], proven, on.now))
+    if (!asked || records.length + marks.length >= free.records || writing) continue
+    const wanted = auditRecord(lived, life, lies.get(node.name) ?? [], proven, on.now)
+    records.push(...wanted)
+    if (sound) free.later -= wanted.length
   }
   return [...probes.map(lookOf), ...devices.map(lookOf), ...challenges, ...leases, ...marks, ...records]
 }
@@ -115,7 +122,8 @@ function markings(on: Survey, lies: ReadonlyMap<NodeName, readonly Lie[]>): Reco
     if (node?.record === undefined || node.record.nodeUid !== node.uid || node.busy.has(`record ${name}`)) return []
     const { resourceVersion: _, ...record } = node.record
     const paths = record.paths.map((path) => (path.state === 'marked' ? path : marked(path, own)))
-    return paths.every((path, index) => path === record.paths[index]) ? [] : [{ do: 'record', node: name, record: { ...record, paths } }]
+    const wanted = { ...record, paths }
+    return paths.every((path, index) => path === record.paths[index]) || rests(node, wanted, on.now) ? [] : [{ do: 'record', node: name, record: wanted }]
   })
 }
 
@@ -292,11 +300,6 @@ function strainsStand(node: NodeSeen, life: Life): boolean {
   return node.record === undefined || sameStrains(node.record.strains, strainsKept(node, life))
 }
 
-/** That nothing is strained is no news where nothing was told: a new version does not write every record of a cluster for it. */
-function sameStrains(one: readonly Strain[] = [], other: readonly Strain[] = []): boolean {
-  return one.join() === other.join()
-}
-
 /** A device said off, which is a word against its path only of a boot that lived on: the machine may have lost its power since its
  *  last beat, or while that was on its way. */
 function mayHaveDied(node: NodeSeen, { boot, answered }: Life): boolean {
@@ -319,7 +322,7 @@ function auditRecord(node: NodeSeen, life: Life, lies: readonly Lie[], drills: r
   const record = { nodeUid: node.uid, boot: life.boot, machine: node.machine, paths, ...port, ...(gate === undefined ? {} : { gate }), ...(strains === undefined ? {} : { strains }), ...(watchdog === undefined ? {} : { watchdog }) }
   const { record: unkept } = unkeptOf(node, now)
   const stands = node.record !== undefined && (sameFacts(node.record, record) || (unkept?.version === node.record.resourceVersion && sameFacts(unkept.wanted, record)))
-  return stands ? [] : [{ do: 'record', node: node.name, record }]
+  return stands || rests(node, record, now) ? [] : [{ do: 'record', node: node.name, record }]
 }
 
 /** A mark is of no boot; what was verified is of its own alone. */
@@ -355,15 +358,4 @@ function identityOf(node: NodeSeen, method: Method, last: Reading | undefined, d
   if (machine === undefined || node.machine === '') return drill === undefined ? 'unproven' : 'proven'
   if (!sameMachine(machine, node.machine)) return 'mismatch'
   return node.twin === undefined ? 'proven' : 'unproven'
-}
-
-/** Records without their times: one is written only when a fact changes. */
-export function sameFacts(one: Omit<NodeRecord, 'resourceVersion'>, other: Omit<NodeRecord, 'resourceVersion'>): boolean {
-  return one.nodeUid === other.nodeUid && (one.gate === undefined || one.gate === other.gate) && sameStrains(one.strains, other.strains) && sameWatchdog(one.watchdog, other.watchdog) && one.boot === other.boot && one.machine === other.machine
-    && one.probe?.boot === other.probe?.boot && one.probe?.answered === other.probe?.answered
-    && one.paths.length === other.paths.length && one.paths.every((path, index) => samePath(path, other.paths[index]))
-}
-
-function samePath(one: PathAudit, other: PathAudit | undefined): boolean {
-  return one.method === other?.method && one.digest === other.digest && one.boot === other.boot && one.state === other.state && one.identity === other.identity && one.drill?.at === other.drill?.at
 }

@@ -2,6 +2,7 @@
 // plain data. Instants are this replica's own monotonic clock; wall time stands only in records, as text, for people.
 import type { Incident } from './incident.ts'
 import type { BootEnd, CleanReport, GateState, Goodbye, PermitState, Pressure, StorageWord } from './beat.ts'
+import type { RecordWrite } from './record-write.ts'
 import type { Strain, Vitals } from './vitals.ts'
 import type { NodeBoot } from './beat.ts'
 import type { Membership, WatchdogKept, WatchdogSaid } from './watchdog.ts'
@@ -55,6 +56,8 @@ export interface Self {
   readonly podBudget: number
   /** Fence programs that audits may begin now. */
   readonly auditBudget: number
+  /** NodeRecords that may be written now for what nobody waits for. */
+  readonly recordBudget: number
   /** When this replica, leading, began the audit's present or latest turn: each path that was not asked since is asked. */
   readonly turnAt?: Ms
   /** CSI drivers that say of themselves that they refuse to detach what is in use. */
@@ -101,6 +104,8 @@ export interface NodeSeen {
   /** A crash kernel's word from its address: the first one since it last beat. */
   readonly dump?: { readonly since: Ms }
   readonly record?: NodeRecord
+  /** When this process wrote it last, and whether that was refused. */
+  readonly recordWrite?: RecordWrite | undefined
   /** What this process wrote of it, and the API server did not keep as it was: one whose kinds are older drops the fields that it does not know. */
   readonly unkept?: Unkept | undefined
   /** Whom this replica would name to it as members, where its watchdog is wanted. */

@@ -125,7 +125,16 @@ function sameNames(one: Omit<Membership, 'epoch'>, other: Omit<Membership, 'epoc
 }
 
 export function sameWatchdog(one: WatchdogKept | undefined, other: WatchdogKept | undefined): boolean {
+  return sameDevice(one, other) && sameMemberships(one, other)
+}
+
+/** What it is, and whether it is armed: whoever lets go of it waits for that to be on record. */
+export function sameDevice(one: WatchdogKept | undefined, other: WatchdogKept | undefined): boolean {
   if (one === undefined || other === undefined) return one === other
   return one.boot === other.boot && one.state === other.state && one.identity === other.identity && one.timeout === other.timeout && one.panic === other.panic && one.machine === other.machine
-    && one.epoch === other.epoch && one.memberships.map(({ epoch }) => epoch).join() === other.memberships.map(({ epoch }) => epoch).join()
+}
+
+/** Whose word its node goes by. */
+export function sameMemberships(one: WatchdogKept | undefined, other: WatchdogKept | undefined): boolean {
+  return one?.epoch === other?.epoch && one?.memberships.map(({ epoch }) => epoch).join() === other?.memberships.map(({ epoch }) => epoch).join()
 }

@@ -208,6 +208,7 @@ function cluster(): Scene {
   self.replicas = ['replica-1', 'replica-2']
   self.podBudget = 150
   self.auditBudget = 30
+  self.recordBudget = 60
   for (let index = 0; index < nodes; index += 1) {
     const name = `node-${index}`
     observation.path(name, { levels: [[methodOf(name)]], faults: [] })

@@ -22,7 +22,7 @@ function tick({ clock, observation, beats }: EdgeWorld): void {
   beats.set(victim, { boot, since: now - 60_000, at: now, kubelet: 'ok', gate: 'open', gateSince: now - 60_000, vitals: { disk: 97 } })
   observation.probed(victim, { askedAt: now - 900, answeredAt: now - 800, word: 'answered' })
   observation.read(victim, { method: 'bmc-off', state: 'on', startedAt: now - 900, endedAt: now - 800, evidence: 'on', digest: 'd1', machine: 'machine-2' })
-  Object.assign(observation.seen.self, { freshAt: now, apiAnsweredAt: now, term: 3 })
+  Object.assign(observation.seen.self, { freshAt: now, apiAnsweredAt: now, term: 3, recordBudget: 60 })
 }
 
 async function ticks(world: EdgeWorld, many: number): Promise<number> {

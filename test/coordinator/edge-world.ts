@@ -12,6 +12,7 @@ import { fencesPath, incidentBody, readIncident, statusBody } from '../../coordi
 import { readRecord, recordBody } from '../../coordinator/node-record.ts'
 import { createObservation, type Observation } from '../../coordinator/observe.ts'
 import { podRate } from '../../coordinator/pod-rate.ts'
+import { recordRate } from '../../coordinator/record-write.ts'
 import type { ApiRequest } from '../../coordinator/transport.ts'
 import type { Deed } from '../../core/action.ts'
 import type { Incident, IncidentStatus } from '../../core/incident.ts'
@@ -111,8 +112,9 @@ export function edgeWorld(): EdgeWorld {
   const signal = (): AbortSignal => world.lease.signal
   const incidents = incidentWriter({ api, observation, log, leads, signal })
   const rate = podRate(clock)
+  const records = recordRate(clock)
   const deed = doer({
-    api, host: { clock }, observation, incidents, rate, log, replica: 'replica-0', leads, signal,
+    api, host: { clock }, observation, incidents, rate, records, log, replica: 'replica-0', leads, signal,
     fences: { method: (_node, wanted) => (wanted.digest === configured.digest ? { ...configured, ...wanted } : undefined) },
     recorder: { say: (occasion) => said.push(occasion), close: async () => undefined },
     runner: {

@@ -94,7 +94,7 @@ const policies: fc.Arbitrary<Policy> = fc.record({
 }, { requiredKeys: [] }).map((changes) => ({ ...policy, ...changes }))
 
 const selves: fc.Arbitrary<Self> = fc.record({
-  freshAt: fc.constantFrom(now - 500, now - 500, now - 11_000), awakeSince: fc.constantFrom(0, 0, 0, now - 500, now - 2_000), podBudget: fc.constantFrom(150, 150, 1, 0), auditBudget: fc.constantFrom(30, 30, 1, 0),
+  freshAt: fc.constantFrom(now - 500, now - 500, now - 11_000), awakeSince: fc.constantFrom(0, 0, 0, now - 500, now - 2_000), podBudget: fc.constantFrom(150, 150, 1, 0), auditBudget: fc.constantFrom(30, 30, 1, 0), recordBudget: fc.constantFrom(60, 60, 1, 0),
   pause: fc.constantFrom(undefined, undefined, undefined, { reason: 'x', by: 'y' }), replicas: fc.constantFrom(['replica-1'], []),
 }, { requiredKeys: [] }).map(({ pause, ...rest }) => self({ ...rest, ...(pause === undefined ? {} : { pause }) }))
 

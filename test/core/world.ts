@@ -35,7 +35,7 @@ export function node(changes: Partial<NodeSeen> = {}): NodeSeen {
 }
 
 export function self(changes: Partial<Self> = {}): Self {
-  return { replica: 'replica-0', term: 3, ledSince: 1_000, freshAt: now - 500, apiAnsweredAt: now - 500, awakeSince: 0, replicas: ['replica-1'], podBudget: 150, auditBudget: 30, safeDrivers: [], ...changes }
+  return { replica: 'replica-0', term: 3, ledSince: 1_000, freshAt: now - 500, apiAnsweredAt: now - 500, awakeSince: 0, replicas: ['replica-1'], podBudget: 150, auditBudget: 30, recordBudget: 60, safeDrivers: [], ...changes }
 }
 
 export function seen(nodes: readonly NodeSeen[], incidents: readonly Incident[] = [], own: Self = self()): Observed {
