@@ -5,7 +5,8 @@ import type { Clock } from '../edge/clock.ts'
 import type { Log } from '../edge/log.ts'
 import type { Api, CallOptions } from './api.ts'
 import type { IncidentWriter } from './incident.ts'
-import type { Observation, Row } from './observe.ts'
+import type { Observation } from './observe.ts'
+import type { Row } from './row.ts'
 
 export interface DeedMeans {
   readonly api: Api

@@ -20,11 +20,12 @@ import type { CoordinatorHost } from './host.ts'
 import type { IncidentWriter } from './incident.ts'
 import { keepNode, maintenanceOver, maintenanceReason, maintenanceType, paths } from './kubernetes.ts'
 import { readRecord, recordsPath } from './node-record.ts'
-import type { Observation, Row } from './observe.ts'
+import type { Observation } from './observe.ts'
 import { orderer } from './order.ts'
 import type { Allowance } from './allowance.ts'
 import type { PodRate } from './pod-rate.ts'
 import { notKept, recordWriter } from './record-write.ts'
+import type { Row } from './row.ts'
 import { tainter } from './taint.ts'
 
 export interface DeedOptions {

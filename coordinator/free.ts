@@ -12,7 +12,7 @@ import { paths } from './kubernetes.ts'
 import { holds } from './on-record.ts'
 import type { PodRate } from './pod-rate.ts'
 import { releaser } from './release.ts'
-import type { Row } from './observe.ts'
+import type { Row } from './row.ts'
 
 export interface Freer {
   free(deed: Extract<Deed, { do: 'delete' }>): Promise<boolean>

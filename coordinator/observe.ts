@@ -5,9 +5,7 @@
 // Answers to our own reads and writes run ahead of the watch, which goes on bringing older copies for a moment; and an answer
 // may be longer on its way than the watch. So the newer version counts. Not for ever: a server that has gone back in time
 // (restored from a copy) and insists is believed by the reflectors after a minute, and then here.
-import { cloudShutdownKey, forceEvictionKey } from '../core/acknowledge.ts'
-import { evictedKey, evictionKey, fencedKey, goneKey, kubeletsBootKey, terminatingKey, type EvictionSeen, type FencePath, type Ms, type NodeName, type NodeRecord, type NodeSeen, type Observed, type PodsSeen, type ProbeSeen, type Reading, type Self, type VolumeSeen, type WitnessSeen } from '../core/model.ts'
-import { outOfServiceKey } from '../core/clear.ts'
+import { evictedKey, fencedKey, goneKey, terminatingKey, type EvictionSeen, type FencePath, type Ms, type NodeName, type NodeRecord, type Observed, type PodsSeen, type ProbeSeen, type Reading, type Self, type VolumeSeen, type WitnessSeen } from '../core/model.ts'
 import { given, isDrill, proofKeys, type Incident } from '../core/incident.ts'
 import { machineKey } from '../core/machine-id.ts'
 import { speechlessSince } from '../core/proof.ts'
@@ -16,28 +14,13 @@ import type { Beats } from './beats.ts'
 import { keepNode, type KeptAttachment, type KeptNode } from './kubernetes.ts'
 import { leaseAfter, wordsAfter } from './observe-words.ts'
 import { compareVersions } from './reflector-store.ts'
+import { Row, type Elsewhere } from './row.ts'
 import type { Clock } from '../edge/clock.ts'
 
 /** Readings kept of each method: enough for two offs and what was before. */
 const readingsKept = 6
 /** A watch that is further behind than this is no watch any more. */
 const watchCatchesUp: Ms = 90_000
-
-/** One for all the nodes that use none. */
-const noVolumes: ReadonlySet<string> = new Set()
-
-type Changing<T> = { -readonly [Key in keyof T]: T[Key] }
-
-export interface Row extends Changing<NodeSeen> {
-  kubeletPort: number
-  heartbeat: string
-  busy: Set<string>
-  firstSeen: Map<string, Ms>
-  readings: Reading[]
-  witnesses: WitnessSeen[]
-  volumes: VolumeSeen[]
-  evictions?: Map<string, EvictionSeen>
-}
 
 export interface UnreadableFence {
   readonly name: string
@@ -49,7 +32,7 @@ export interface UnreadableFence {
 export type From = 'watch' | 'live'
 
 export interface Observation {
-  readonly seen: Omit<Observed, 'self'> & { readonly self: Changing<Self> }
+  readonly seen: Omit<Observed, 'self'> & { readonly self: { -readonly [Key in keyof Self]: Self[Key] } }
   row(node: NodeName): Row | undefined
   node(kept: KeptNode, from?: From): void
   nodeGone(name: NodeName): void
@@ -101,12 +84,15 @@ export function createObservation(clock: Clock, replica: string, beats: Pick<Bea
   const auditedAt = new Map<NodeName, Ms>()
   const aheads = { nodes: ahead(clock), incidents: ahead(clock), records: ahead(clock) }
   let highestTerm = 0
-  const self: Changing<Self> = {
+  const elsewhere: Elsewhere = { heard: (name) => beats.heard(name), auditedUntil }
+  const self: Observation['seen']['self'] = {
     replica, freshAt: -Infinity, apiAnsweredAt: -Infinity, awakeSince: clock.now(), replicas: [], podBudget: 0, auditBudget: 0, recordBudget: 0, safeDrivers: [],
   }
 
+  const seen: Observation['seen'] = { self, nodes: rows, incidents }
+
   return {
-    seen: { self, nodes: rows, incidents },
+    seen,
     row: (node) => rows.get(node),
     node(kept, from = 'watch') {
       const { name, uid, resourceVersion = '' } = kept.metadata
@@ -115,7 +101,7 @@ export function createObservation(clock: Clock, replica: string, beats: Pick<Bea
       const known = before !== undefined && before.uid === uid && before.resourceVersion !== ''
       const row = known ? before : newRow(kept, before)
       const former = before === undefined || before.gone === true ? '' : before.machine
-      refresh(row, kept, clock.now())
+      row.refresh(kept, clock.now())
       rows.set(name, row)
       if (row !== before || row.machine !== former) pairUp(name, former, row.machine)
       if (row !== before) for (const incident of ofNode(name)) noticeAttempts(incident)
@@ -147,9 +133,7 @@ export function createObservation(clock: Clock, replica: string, beats: Pick<Bea
       else records.set(name, record)
       if (record !== undefined) noteAudit(name, Math.max(...record.paths.map(({ at }) => clock.now() - (clock.wall() - (Date.parse(at) || 0)))))
       const row = rows.get(name)
-      if (row === undefined) return
-      if (record === undefined) delete row.record
-      else row.record = record
+      if (row !== undefined) row.record = record
     },
     incident(incident, from = 'watch') {
       const { name, nodeName, resourceVersion } = incident
@@ -213,16 +197,14 @@ export function createObservation(clock: Clock, replica: string, beats: Pick<Bea
     listed(node, pods) {
       const row = rows.get(node)
       if (row === undefined) return
-      if (pods === undefined) delete row.pods
-      else {
-        row.pods = pods
-        noticeTerminating(row, pods)
-        forgetEvictions(row, pods)
-      }
+      row.pods = pods
+      if (pods === undefined) return
+      noticeTerminating(row, pods)
+      forgetEvictions(row, pods)
     },
-    evicted(node, uid, seen) {
+    evicted(node, uid, answer) {
       const row = rows.get(node)
-      if (row !== undefined) (row.evictions ??= new Map()).set(uid, seen)
+      if (row !== undefined) (row.evictions ??= new Map()).set(uid, answer)
     },
     read(node, reading) {
       const row = rows.get(node)
@@ -253,23 +235,20 @@ export function createObservation(clock: Clock, replica: string, beats: Pick<Bea
    *  may land all the same, and is counted on this row. */
   function goneRow({ nodeName, nodeUid, machine }: Incident): Row {
     const row = newRow(keepNode({ metadata: { name: nodeName, uid: nodeUid } }), undefined)
-    return Object.assign(row, { machine, gone: true, firstSeen: new Map([[goneKey, clock.now()]]) })
+    row.machine = machine
+    row.gone = true
+    row.firstSeen.set(goneKey, clock.now())
+    return row
   }
 
   /** `before`: another Node of this name. What is under way goes by the name, and goes on. */
   function newRow(kept: KeptNode, before: Row | undefined): Row {
-    const name = kept.metadata.name
-    const now = clock.now()
-    const record = records.get(name)
-    return {
-      name, uid: kept.metadata.uid ?? '', machine: '', bootId: '', address: '', kubeletPort: 0, heartbeat: kept.ready.heartbeat, zone: '', controlPlane: false,
-      labels: {}, annotations: {}, taints: [], inUse: noVolumes, resourceVersion: '', ready: { status: 'Unknown', postedAt: -Infinity, since: now, bootId: kept.bootId },
-      get beat() { return beats.heard(name) },
-      get auditedUntil() { return auditedUntil(name) },
-      seenAt: now, witnesses: [], readings: [], path: paths.get(name) ?? { levels: [], faults: [] },
-      volumes: [...(volumes.get(name)?.values() ?? [])], busy: before?.busy ?? new Set(), firstSeen: new Map(),
-      ...(record === undefined ? {} : { record }),
-    }
+    const { name } = kept.metadata
+    const row = new Row(kept, clock.now(), elsewhere, before?.busy)
+    row.path = paths.get(name) ?? row.path
+    row.volumes = [...(volumes.get(name)?.values() ?? [])]
+    row.record = records.get(name)
+    return row
   }
 
   /** Of each Node that bears the machine's id, one other that does. */
@@ -289,9 +268,7 @@ export function createObservation(clock: Clock, replica: string, beats: Pick<Bea
 
   function showTwin(name: NodeName, twin: NodeName | undefined): void {
     const row = rows.get(name)
-    if (row === undefined) return
-    if (twin === undefined) delete row.twin
-    else row.twin = twin
+    if (row !== undefined) row.twin = twin
   }
 
   function showVolumes(node: NodeName): void {
@@ -309,9 +286,10 @@ export function createObservation(clock: Clock, replica: string, beats: Pick<Bea
     if (row === undefined) return
     const now = clock.now()
     const { acknowledge: word } = incident
-    // Two wall times on it become instants of ours as soon as they are seen: a person's, and when it was fenced, perhaps days ago.
+    // Wall times on it become instants of ours as soon as they are seen: a person's, and when it was fenced, perhaps days ago.
     const instantOf = (key: string): Ms | undefined => {
-      const wall = word !== undefined && key === `expires ${incident.name} ${word.until}` ? word.until : key === fencedKey(incident.name) ? fencedAt(incident) : undefined
+      const wall = word !== undefined && key === `expires ${incident.name} ${word.until}` ? word.until
+        : key === fencedKey(incident.name) ? fencedAt(incident) : undefined
       return wall === undefined ? undefined : now + Date.parse(wall) - clock.wall()
     }
     for (const key of timesOf(incident)) {
@@ -350,7 +328,7 @@ function forgetEvictions(row: Row, { items }: PodsSeen): void {
   if (row.evictions === undefined) return
   const there = new Set(items.map(({ uid }) => uid))
   for (const uid of row.evictions.keys()) if (!there.has(uid)) row.evictions.delete(uid)
-  if (row.evictions.size === 0) delete row.evictions
+  if (row.evictions.size === 0) row.evictions = undefined
 }
 
 /** What is counted from when it was first seen: each order, its end, each proof, what a person said. */
@@ -385,36 +363,4 @@ function ahead(clock: Clock): Ahead {
     },
     forget: (key) => void liveAt.delete(key),
   }
-}
-
-function refresh(row: Row, kept: KeptNode, now: Ms): void {
-  const labels = kept.metadata.labels ?? {}
-  row.resourceVersion = kept.metadata.resourceVersion ?? ''
-  row.machine = kept.machine
-  if (kept.bootId !== row.bootId) row.firstSeen.set(kubeletsBootKey, now)
-  row.bootId = kept.bootId
-  row.address = kept.address
-  row.kubeletPort = kept.kubeletPort
-  row.labels = labels
-  row.annotations = kept.metadata.annotations ?? {}
-  row.zone = labels['topology.kubernetes.io/zone'] ?? ''
-  row.controlPlane = labels['node-role.kubernetes.io/control-plane'] !== undefined
-  row.taints = kept.taints
-  row.conditions = kept.conditions === undefined ? undefined : new Set(kept.conditions)
-  row.maintenance = kept.maintenance
-  row.inUse = kept.inUse.length === 0 ? noVolumes : new Set(kept.inUse)
-  delete row.gone
-  row.firstSeen.delete(goneKey)
-  const posted = kept.ready.heartbeat !== row.heartbeat
-  row.heartbeat = kept.ready.heartbeat
-  const since = kept.ready.status === row.ready.status ? row.ready.since : now
-  row.ready = posted
-    ? { status: kept.ready.status, postedAt: now, since, bootId: kept.bootId }
-    : { ...row.ready, status: kept.ready.status, since }
-  const said = row.taints.some(({ key }) => key === forceEvictionKey || key === cloudShutdownKey)
-  if (!said) row.firstSeen.delete(evictionKey)
-  else if (!row.firstSeen.has(evictionKey)) row.firstSeen.set(evictionKey, now)
-  const out = row.taints.some((taint) => taint.key === outOfServiceKey)
-  if (out) row.firstSeen.delete(`gone ${outOfServiceKey}`)
-  else if (!row.firstSeen.has(`gone ${outOfServiceKey}`)) row.firstSeen.set(`gone ${outOfServiceKey}`, now)
 }

@@ -2,7 +2,7 @@
 import type { Incident, ProofRecord } from '../core/incident.ts'
 import type { Ms } from '../core/model.ts'
 import { borneOut, partsOf, recall, type Proof } from '../core/proof.ts'
-import type { Row } from './observe.ts'
+import type { Row } from './row.ts'
 
 /** The proof once more, before the call leaves: of this node, on this record, and still what the devices say. */
 export function holds(proof: Proof | undefined, incident: Incident, row: Row, since?: Ms): boolean {

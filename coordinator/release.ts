@@ -5,7 +5,8 @@ import type { Incident } from '../core/incident.ts'
 import type { PodSeen } from '../core/model.ts'
 import type { Api, CallOptions, KubeObject } from './api.ts'
 import { attachmentOf, keepNode, paths } from './kubernetes.ts'
-import type { Observation, Row } from './observe.ts'
+import type { Observation } from './observe.ts'
+import type { Row } from './row.ts'
 
 export interface Releaser {
   /** It is terminating, and stays so: its owner has replaced it, and only its kubelet ends it. */

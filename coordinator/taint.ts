@@ -7,7 +7,7 @@ import type { KubeObject } from './api.ts'
 import type { DeedMeans } from './deed-means.ts'
 import { keepNode, paths } from './kubernetes.ts'
 import { holds } from './on-record.ts'
-import type { Row } from './observe.ts'
+import type { Row } from './row.ts'
 
 export interface Tainter {
   taint(deed: Extract<Deed, { do: 'taint' }>): Promise<boolean>

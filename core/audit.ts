@@ -6,7 +6,7 @@ import { drilled, drillsOf } from './drill.ts'
 import { isWithoutAgent, kubeletsLastWord, unknownFor } from './judge.ts'
 import { beatsWithin, challenge } from './look.ts'
 import { liesOf, mayHaveStrayed, type Lie } from './lie.ts'
-import { isKubeletsWord, kubeletsBootKey, sameBoot, unkeptOf, type BeatSeen, type Boot, type Drill, type GateKept, type Method, type Ms, type NodeName, type NodeSeen, type Observed, type PathAudit, type Reading } from './model.ts'
+import { isKubeletsWord, kubeletsBootKey, sameBoot, seenAs, unkeptOf, type BeatSeen, type Boot, type Drill, type GateKept, type Method, type Ms, type NodeName, type NodeSeen, type Observed, type PathAudit, type Reading } from './model.ts'
 import { auditOf } from './path.ts'
 import { readingsOf } from './reading.ts'
 import { isTooSoon, rests, sameFacts, sameStrains } from './record-write.ts'
@@ -106,7 +106,7 @@ function confirmed(node: NodeSeen, life: Life): NodeSeen | undefined {
   const livedAt = (lease?.moved === true ? lease.movedAfter : undefined) ?? -Infinity
   const readings = node.readings.filter(({ endedAt }) => endedAt <= livedAt)
   const known = node.path.levels.flat().every(({ name, digest }) => readings.some((reading) => reading.method === name && reading.digest === digest && reading.startedAt >= life.since))
-  return known && (probe === undefined || probe.word === 'answered' || probe.answeredAt <= livedAt) ? { ...node, readings } : undefined
+  return known && (probe === undefined || probe.word === 'answered' || probe.answeredAt <= livedAt) ? seenAs(node, { readings }) : undefined
 }
 
 function leaseAgain(node: NodeSeen, now: Ms): Look[] {

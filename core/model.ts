@@ -74,7 +74,7 @@ export interface NodeSeen {
   /** systemUUID. */
   readonly machine: string
   /** Another Node that bears the same one, as boards with a default and cloned machines do: what tells it tells neither. */
-  readonly twin?: NodeName
+  readonly twin?: NodeName | undefined
   /** nodeInfo.bootID, the kernel's id alone. */
   readonly bootId: string
   readonly address: string
@@ -86,24 +86,24 @@ export interface NodeSeen {
   readonly taints: readonly Taint[]
   readonly resourceVersion: string
   /** Object gone from the API while an incident is open. A leader that began after that knows the node by its incident alone. */
-  readonly gone?: boolean
+  readonly gone?: boolean | undefined
   readonly ready: ReadySeen
   /** Its other conditions that are True, as it last said. Undefined: none is. */
   readonly conditions?: ReadonlySet<string> | undefined
   /** Who says by MaintenanceInProgress that it is being worked on. */
   readonly maintenance?: 'ours' | 'others' | undefined
   /** When the Node object was last asked for live: what it says of boot, Ready and taints is from then or later. */
-  readonly readAt?: Ms
+  readonly readAt?: Ms | undefined
   /** The agent's word, as this replica itself heard it. Undefined: never heard by this replica. */
   readonly beat?: BeatSeen | undefined
   /** When this replica first saw the node. */
   readonly seenAt: Ms
-  readonly lease?: LeaseSeen
-  readonly probe?: ProbeSeen
+  readonly lease?: LeaseSeen | undefined
+  readonly probe?: ProbeSeen | undefined
   readonly witnesses: readonly WitnessSeen[]
   /** A crash kernel's word from its address: the first one since it last beat. */
-  readonly dump?: { readonly since: Ms }
-  readonly record?: NodeRecord
+  readonly dump?: { readonly since: Ms } | undefined
+  readonly record?: NodeRecord | undefined
   /** When this process wrote it last, and whether that was refused. */
   readonly recordWrite?: RecordWrite | undefined
   /** What this process wrote of it, and the API server did not keep as it was: one whose kinds are older drops the fields that it does not know. */
@@ -116,9 +116,9 @@ export interface NodeSeen {
   readonly readings: readonly Reading[]
   /** Methods configured for the node, level by level, those that isolate first; with the faults that keep a path out. */
   readonly path: FencePath
-  readonly pods?: PodsSeen
+  readonly pods?: PodsSeen | undefined
   /** What became of the evictions that were asked for, by the pod's uid, this process's own. */
-  readonly evictions?: ReadonlyMap<string, EvictionSeen>
+  readonly evictions?: ReadonlyMap<string, EvictionSeen> | undefined
   readonly volumes: readonly VolumeSeen[]
   /** Names of the VolumeAttachments whose volumes kubelet last said it uses (`status.volumesInUse`). */
   readonly inUse: ReadonlySet<string>
@@ -126,6 +126,11 @@ export interface NodeSeen {
   readonly busy: ReadonlySet<string>
   /** Times since when something local was first seen, by key, for records written by an earlier leader. */
   readonly firstSeen: ReadonlyMap<string, Ms>
+}
+
+/** A row of a replica tells some fields by asking elsewhere, and a copy made by spreading has none of those: so each copy is made here. */
+export function seenAs(node: NodeSeen, changes: Partial<NodeSeen>): NodeSeen {
+  return { ...node, beat: node.beat, auditedUntil: node.auditedUntil, ...changes }
 }
 
 /** Of `firstSeen`: when the boot that its kubelet tells of was first seen here. */
@@ -177,7 +182,7 @@ export interface BeatSeen {
   readonly lapse?: { readonly from: Ms; readonly to: Ms }
   readonly kubelet: 'ok' | 'ill' | 'unknown'
   /** Undefined: its agent is of before there was a gate. */
-  readonly gate?: GateState
+  readonly gate?: GateState | undefined
   /** When that became another one. */
   readonly gateSince?: Ms
   /** Undefined: its agent cannot give up. */
@@ -185,15 +190,15 @@ export interface BeatSeen {
   readonly runtime?: 'ok' | 'ill' | 'unknown'
   readonly pressure?: Pressure
   readonly storage?: StorageWord
-  readonly vitals?: Vitals
+  readonly vitals?: Vitals | undefined
   /** Undefined: its agent has told of none in this boot. */
   readonly watchdog?: WatchdogSaid
   /** As a member of other nodes: what its agent permits no more, each with when it first said so. */
-  readonly revokes?: readonly (NodeBoot & { readonly at: Ms })[]
+  readonly revokes?: readonly (NodeBoot & { readonly at: Ms })[] | undefined
   /** How the boot before this one ended, as its agent tells. */
   readonly before?: BootEnd
   readonly clean?: CleanSeen
-  readonly goodbye?: { readonly at: Ms; readonly why: Goodbye }
+  readonly goodbye?: { readonly at: Ms; readonly why: Goodbye } | undefined
   /** The latest challenge that was answered: when it was issued, and the boot that sealed the answer. */
   readonly answered?: { readonly issuedAt: Ms; readonly boot: Boot }
 }

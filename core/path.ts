@@ -5,11 +5,17 @@ import { sameMachine } from './machine-id.ts'
 import { kubeletsBootKey, sameBoot, type Boot, type Method, type Ms, type NodeSeen, type PathAudit, type Reading } from './model.ts'
 import { readingsOf } from './reading.ts'
 
+/** Asked of five thousand nodes at a tick, so it leaves nothing behind. */
 export function auditOf(node: NodeSeen, method: Method, boot: Boot): PathAudit | undefined {
-  const audit = node.record?.paths.find((path) => path.method === method.name && path.digest === method.digest && sameBoot(path.boot, boot))
-  // A twin that came after the audit takes away what it proved.
-  return audit?.identity === 'proven' && node.twin !== undefined ? { ...audit, identity: 'unproven' } : audit
+  for (const path of node.record?.paths ?? none) {
+    if (path.method !== method.name || path.digest !== method.digest || !sameBoot(path.boot, boot)) continue
+    // A twin that came after the audit takes away what it proved.
+    return path.identity === 'proven' && node.twin !== undefined ? { ...path, identity: 'unproven' } : path
+  }
+  return undefined
 }
+
+const none: readonly PathAudit[] = []
 
 /** What its audits said was too old already when the node was last heard: since then none can have been made. */
 export function isStale(node: NodeSeen): boolean {

@@ -16,7 +16,8 @@ import type { Survey } from './survey.ts'
 export function isUnclean({ beat, record, uid }: NodeSeen): boolean {
   // Of five thousand nodes at each tick: what the beat says goes before what would have to be fetched.
   if (beat === undefined || beat.gate === undefined || beat.before === 'shut down') return false
-  return record !== undefined && record.nodeUid === uid && !isKubeletsWord(record.boot) && !sameBoot(record.boot, beat.boot)
+  // And what is true of nearly none goes before what is true of all.
+  return record !== undefined && !sameBoot(record.boot, beat.boot) && record.nodeUid === uid && !isKubeletsWord(record.boot)
 }
 
 /** Whether its owner wants more of us than to watch. A pause is over some day, and then the boot is still what it was. */

@@ -101,7 +101,7 @@ export function mostSince({ agents, replicas }: Membership, since: (member: { re
 const mostMemberships = 3
 
 /** What is to stand on record: what its agent says, and each membership before any node is told of it. */
-export function watchdogKept({ record, members }: { readonly record?: NodeRecord; readonly members?: Omit<Membership, 'epoch'> | undefined }, { boot, watchdog: said }: Pick<BeatSeen, 'boot' | 'watchdog'>): WatchdogKept | undefined {
+export function watchdogKept({ record, members }: { readonly record?: NodeRecord | undefined; readonly members?: Omit<Membership, 'epoch'> | undefined }, { boot, watchdog: said }: Pick<BeatSeen, 'boot' | 'watchdog'>): WatchdogKept | undefined {
   const before = record?.watchdog !== undefined && sameBoot(record.watchdog.boot, boot) ? record.watchdog : undefined
   if (said === undefined && before === undefined && members === undefined) return undefined
   const { state, identity, timeout, panic, machine, epoch } = said ?? before ?? nothing

@@ -19,7 +19,7 @@ function tool(name: string, program: string, input: string[]): string[] {
 function tidy(): string[] {
   return folders.flatMap((folder) => globSync(`${folder}/**/*.ts`)).flatMap((file) => {
     const text = readFileSync(file, 'utf8')
-    return [...wall(file, text), ...words(file, text), ...names(file), ...(file.endsWith('.test.ts') ? greens(file, text) : [])]
+    return [...wall(file, text), ...copies(file, text), ...words(file, text), ...names(file), ...(file.endsWith('.test.ts') ? greens(file, text) : [])]
   })
 }
 
@@ -29,6 +29,12 @@ function wall(file: string, text: string): string[] {
   const imports = [...text.matchAll(/from '([^']+)'/g)].map((match) => match[1] ?? '').filter((source) => !/^\.\/[a-z-]+\.ts$/.test(source))
   const asks = [...text.matchAll(/\b(Date\.now|new Date\(\)|Math\.random|process\.|setTimeout|setInterval|setImmediate|performance\.|fetch\(|async |await |Promise)/g)].map((match) => match[1])
   return [...imports.map((source) => `wall: ${file} imports ${source}`), ...asks.map((word) => `wall: ${file} uses ${word}`)]
+}
+
+/** A node that was copied so would look as if no agent had ever been heard on it. */
+function copies(file: string, text: string): string[] {
+  if (!/^(core|coordinator)\//.test(file) || file === 'core/model.ts') return []
+  return [...text.matchAll(/\{ \.\.\.(node|row)\b(?![.[(?])/g)].map((match) => `copies: ${file} has ${match[0]}: a node is copied by seenAs`)
 }
 
 function words(file: string, text: string): string[] {
