@@ -2,13 +2,14 @@
 // for each beat; whatever is worth a decision is told through `changed`. It judges nothing.
 import { tolerating, type Acceptance } from '../core/acceptance.ts'
 import type { AgentWord, Answer, Beat, BootEnd, Check, CleanReport, Hello, NodeBoot, ReplicaWord, RevokesWord, Witness } from '../core/beat.ts'
-import { checkFrames, frameOf, framesOf, mostPods, mostRevoked, readAgentWord } from '../core/frame.ts'
+import { checkFrames, frameOf, framesOf, mostPods, mostRevoked, permitAgain, readAgentWord } from '../core/frame.ts'
 import type { BeatSeen, Boot, Ms, NodeName, PodsSeen } from '../core/model.ts'
 import { permitSpan, type MemberSays } from '../core/self-stop.ts'
 import { sealHolds } from '../edge/link-seal.ts'
 import type { Link, LinkEars } from '../edge/link.ts'
 import type { Api } from './api.ts'
 import { createDoor } from './beats-door.ts'
+import { sinceFirst, takeBeat, type BeatChange, type Changing } from './beats-heard.ts'
 import { questions } from './beats-questions.ts'
 import { createReviews, type Caller } from './beats-review.ts'
 import type { CoordinatorHost } from './host.ts'
@@ -30,9 +31,6 @@ export interface BeatsOptions {
   /** Resolves when what the machine has received by now was handed out. The simulated world has its own. */
   drained?(): Promise<void>
 }
-
-/** `boot`: the first beat of a boot; `back`: the first beat after a goodbye. */
-export type BeatChange = 'boot' | 'back' | 'watchdog' | 'revokes' | 'kubelet' | 'gate' | 'permit' | 'health' | 'report' | 'goodbye' | 'answer'
 
 export interface Beats {
   /** For `host.listen`: agents and other replicas come in here. */
@@ -111,8 +109,6 @@ const relaySpan: Ms = 700
 /** A beat so recent makes a bare "hears" when the node does not answer a relayed challenge in time. */
 const recentBeat: Ms = 2_000
 const mostQuestions = 5_000
-/** Shorter gaps between two beats are the network's; no profile suspects sooner. */
-const lapseFrom: Ms = 1_500
 /** Reasons with a number in them change with every tick. */
 const reasonEvery: Ms = 5_000
 /** So many uids fit a frame, and no node runs more pods. */
@@ -120,8 +116,6 @@ const mostTolerating = 500
 /** A link without a beat for so long belongs to nobody. */
 const silentLinkEnds: Ms = 60_000
 const sweepEvery: Ms = 10_000
-
-type Changing<T> = { -readonly [K in keyof T]: T[K] }
 
 /** All that is kept of a node. It survives the link. */
 interface Row {
@@ -136,6 +130,8 @@ interface Row {
 /** A welcomed link. */
 interface Line {
   readonly link: Link
+  /** The address at its other end. */
+  readonly from: string
   readonly boot: Boot
   readonly before: BootEnd | undefined
   untilPermit: number
@@ -158,6 +154,9 @@ export function serveBeats(options: BeatsOptions): Beats {
   const door = createDoor({ host, reviews, agent: welcome, replica: (link, name) => peers.accepted(link, name) })
   let leads = false
   let addresses: readonly string[] = []
+  /** As frames, until one of the two changes. */
+  const permits = new Map<MemberSays, Uint8Array>()
+  let linked = 0
   let asked = 0
   let closed = false
   let cancelSweep = clock.after(sweepEvery, sweep)
@@ -170,10 +169,14 @@ export function serveBeats(options: BeatsOptions): Beats {
       return row === undefined ? undefined : { ...row.facts, linked: row.line !== undefined }
     },
     nodes: () => rows.keys(),
-    linked: () => [...rows.values()].filter((row) => row.line !== undefined).length,
-    setLeading(now) { leads = now },
+    linked: () => linked,
+    setLeading(now) {
+      leads = now
+      permits.clear()
+    },
     setReplicas(all) {
       addresses = [...all]
+      permits.clear()
       peers.setAddresses(all)
     },
     replicas: () => peers.names(),
@@ -248,15 +251,17 @@ export function serveBeats(options: BeatsOptions): Beats {
     const { node } = caller
     const key = Buffer.from(host.secret(32)).toString('base64url')
     const before = rows.get(node)
-    const line: Line = { link, boot: hello.boot, before: hello.before, untilPermit: 1, heardAt: clock.now(), said: new Map(), boots: [] }
+    const from = hostOf(link.remote).replace(/^\[|\]$/g, '').toLowerCase()
+    const line: Line = { link, from, boot: hello.boot, before: hello.before, untilPermit: 1, heardAt: clock.now(), said: new Map(), boots: [] }
     const whisperAddress = hello.whisperPort === 0 ? {} : { whisperAddress: `${hostOf(link.remote)}:${hello.whisperPort}` }
     const facts = {
       nodeUid: caller.nodeUid, pod: caller.pod, podUid: caller.podUid, agent: hello.agent, boot: hello.boot, machine: hello.machine,
       uptime: hello.uptime, helloAt: clock.now(), remote: link.remote, ...whisperAddress,
     }
     const replaced = before?.line
+    if (replaced === undefined) linked += 1
     // An agent that begins anew permits as if it had been told nothing; one that has not says so again.
-    if (before?.seen !== undefined) delete before.seen.revokes
+    if (before?.seen !== undefined) before.seen.revokes = undefined
     const row: Row = Object.assign(before ?? { seen: undefined }, { line, facts, keys: [key, ...(before?.keys.slice(0, 1) ?? [])] })
     rows.set(node, row)
     link.send(frameOf({ say: 'welcome', node, replica, key, gates: true }))
@@ -268,6 +273,7 @@ export function serveBeats(options: BeatsOptions): Beats {
   function farewell(node: NodeName, row: Row, line: Line, reason: string): void {
     if (row.line !== line) return
     row.line = undefined
+    linked -= 1
     log.info({ node, reason }, 'agent link ended')
   }
 
@@ -304,41 +310,20 @@ export function serveBeats(options: BeatsOptions): Beats {
     }
   }
 
-  function beat(node: NodeName, row: Row, line: Line, { count, kubelet, gate, permit, runtime, pressure, storage, vitals }: Beat): void {
-    const health = { ...(runtime === undefined ? {} : { runtime }), ...(pressure === undefined ? {} : { pressure }), ...(storage === undefined ? {} : { storage }), ...(vitals === undefined ? {} : { vitals }) }
-    const now = clock.now()
-    const { seen } = row
-    const from = hostOf(line.link.remote).replace(/^\[|\]$/g, '').toLowerCase()
-    line.heardAt = now
-    if (seen === undefined || seen.boot !== line.boot) {
-      const { before } = line
-      row.seen = { boot: line.boot, since: now, at: now, from, kubelet, ...(gate === undefined ? {} : { gate, gateSince: now }), ...(permit === undefined ? {} : { permit }), ...health, ...(before === undefined ? {} : { before }) }
-      changed(node, 'boot')
-    } else {
-      if (now - seen.at >= lapseFrom && seen.goodbye === undefined) seen.lapse = { from: seen.at, to: now }
-      seen.at = now
-      seen.from = from
-      const other = seen.runtime !== runtime || seen.storage !== storage
-      Object.assign(seen, health)
-      // A look that came to nothing leaves none: an old one must not be taken for the latest.
-      if (vitals === undefined) delete seen.vitals
-      if (other) changed(node, 'health')
-      if (seen.kubelet !== kubelet) tell(node, seen, { kubelet }, 'kubelet')
-      if (seen.gate !== gate) {
-        if (gate === undefined) delete seen.gate
-        else Object.assign(seen, { gate, gateSince: now })
-        changed(node, 'gate')
-      }
-      if (permit !== undefined && seen.permit !== permit) tell(node, seen, { permit }, 'permit')
-      if (seen.goodbye !== undefined) {
-        delete seen.goodbye
-        changed(node, 'back')
-      }
-    }
+  function beat(node: NodeName, row: Row, line: Line, word: Beat): void {
+    line.heardAt = clock.now()
+    takeBeat(row, line, word, line.heardAt, node, changed)
     line.untilPermit -= 1
     if (line.untilPermit > 0) return
     line.untilPermit = permitEvery
-    line.link.send(frameOf({ say: 'permit', count, leads, span: permitSpan, replicas: addresses, says: row.permits?.boot === line.boot ? row.permits.says : 'unknown' }), 'public')
+    line.link.send(permitAgain(permitOf(row.permits?.boot === line.boot ? row.permits.says : 'unknown'), word.count), 'public')
+  }
+
+  /** Thousands are told the same. */
+  function permitOf(says: MemberSays): Uint8Array {
+    const known = permits.get(says) ?? frameOf({ say: 'permit', count: 0, leads, span: permitSpan, replicas: addresses, says })
+    permits.set(says, known)
+    return known
   }
 
   /** What is said before the first beat of its boot is of no boot that was heard: the agent beats first. */
@@ -419,12 +404,6 @@ export function serveBeats(options: BeatsOptions): Beats {
     for (const { line } of rows.values()) if (line !== undefined && now - line.heardAt > silentLinkEnds) line.link.close('no beat for a minute')
     cancelSweep = clock.after(sweepEvery, sweep)
   }
-}
-
-/** What a member permits no more, each with when it first said so. */
-function sinceFirst({ revokes = [] }: BeatSeen, boots: readonly NodeBoot[], now: Ms): NonNullable<BeatSeen['revokes']> {
-  const known = new Map(revokes.map(({ node, boot, at }) => [`${node} ${boot}`, at]))
-  return boots.map((one) => ({ ...one, at: known.get(`${one.node} ${one.boot}`) ?? now }))
 }
 
 function hostOf(address: string): string {

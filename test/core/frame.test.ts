@@ -3,7 +3,7 @@ import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
 import type { AgentWord, CleanReport, PeerWord, ReplicaWord } from '../../core/beat.ts'
 import {
-  checkFrames, frameLimit, frameOf, framesOf, memberFrame, mostLeftovers, mostPanic, mostPods, mostReplicas, podsAFrame, readAgentWord, readFirstWord, readMemberAnswer, readMemberQuestion, readPeerWord, readReplicaWord,
+  checkFrames, frameLimit, frameOf, framesOf, memberFrame, mostLeftovers, mostPanic, mostPods, mostReplicas, permitAgain, podsAFrame, readAgentWord, readFirstWord, readMemberAnswer, readMemberQuestion, readPeerWord, readReplicaWord,
   readWhisper, readWhisperAnswer, whisperOf,
 } from '../../core/frame.ts'
 
@@ -144,6 +144,14 @@ test('a beat is a few bytes, whatever it tells, and a share that is none tells n
     const other = readAgentWord(full.with(at, share))
     assert.equal('word' in other && [other.word.say === 'beat' && other.word.pressure, 'storage' in other.word && other.word.storage], [undefined, 'reached'], `${at} ${share}`)
   }
+})
+
+test('a permit that is said again differs in its count alone, and leaves the one before as it was', () => {
+  fc.assert(fc.property(fc.record({ say: say('permit'), count, leads: fc.boolean(), span: count, replicas: fc.array(address, { maxLength: mostReplicas }), says: memberSays }), count, (permit, next) => {
+    const frame = frameOf(permit)
+    assert.equal(permitAgain(frame, next), frameOf({ ...permit, count: next }))
+    assert.equal(frame, frameOf(permit))
+  }))
 })
 
 test('fields and bytes that a later version adds are passed over', () => {
