@@ -7,7 +7,8 @@
 // sockets are drained first, and every silence begins anew, because it was ours.
 //
 // Most ticks find nothing new. What no instant hangs on (audits, the word on each gate and permit) is looked over after an event,
-// and once a second; the ticks between are calm. Over thousands of nodes that is half of what a tick costs.
+// and once a second; the ticks between are calm. Over thousands of nodes that is half of what a tick costs. And where no incident is
+// open and the last decision wanted nothing, a calm tick decides only if a silence has become long enough to mean more since then.
 //
 // That a silence has become long enough to mean more is no event, and neither is it one that a second word of a device counts
 // from now on: so a tick is set for that very instant.
@@ -82,6 +83,8 @@ export function runLoop(options: LoopOptions): Loop {
   let turning = false
   /** Something happened since the last turn. */
   let woken = true
+  /** The last decision, and whether it left anything to be seen to at the next tick. */
+  let decided = { at: -Infinity, left: true }
   /** The last turn that was not calm, and how many audits could be begun then. */
   let lookedOver = { at: -Infinity, budget: 0 }
 
@@ -123,11 +126,12 @@ export function runLoop(options: LoopOptions): Loop {
     if (stopped) return
     lastAt = clock.now()
     arm(lastAt + tickEvery)
+    const second = secondWords.some((at) => at <= lastAt)
     if (secondWords.length > 0) secondWords = secondWords.filter((at) => at > lastAt)
     for (const at of secondWords) wake(at)
-    if (observation.seen.self.term !== undefined) wake(ripensAt(observation.seen, lastAt) + grain)
+    const ripe = ripened()
     try {
-      act()
+      act(ripe || second)
       fault = ''
     } catch (error) {
       // A fault of ours in one decision: the next one is made of other facts. It must not end the process, because the next
@@ -138,13 +142,24 @@ export function runLoop(options: LoopOptions): Loop {
     }
   }
 
-  function act(): void {
+  /** Whether a silence has come to mean more since the last decision. Sets a tick for when the next one does. */
+  function ripened(): boolean {
+    if (observation.seen.self.term === undefined) return false
+    const next = ripensAt(observation.seen, decided.at)
+    wake((next > lastAt ? next : ripensAt(observation.seen, lastAt)) + grain)
+    return next <= lastAt
+  }
+
+  function act(due: boolean): void {
     options.refresh()
-    const { self } = observation.seen
+    const { self, incidents } = observation.seen
     self.calm = !woken && lastAt - lookedOver.at < lookOverEvery && self.auditBudget === lookedOver.budget
+    if (self.calm && !due && !decided.left) return
     if (!self.calm) lookedOver = { at: lastAt, budget: self.auditBudget }
     woken = false
+    decided = { at: lastAt, left: true }
     const actions = (options.decide ?? decide)(observation.seen, clock.now(), options.policies())
+    decided.left = actions.length > 0 || [...incidents.values()].some(({ status }) => status.phase !== 'Final')
     options.decided(clock.now() - lastAt, actions)
     forgetPaces()
     for (const action of actions) begin(action)

