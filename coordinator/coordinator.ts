@@ -57,6 +57,8 @@ export interface Coordinator {
   /** Every watch has been read once. */
   ready(): boolean
   freshAt(): Ms
+  /** Something is under way whose end is waited for. */
+  hurries(): boolean
   /** What the core wanted last, for people. */
   wanted(): readonly Action[]
   /** Deletes what need not be kept, if this replica leads; the answer is how much that was. */
@@ -177,7 +179,7 @@ export async function startCoordinator(host: CoordinatorHost, settings: Coordina
   return {
     address: listener.address, seen: observation.seen, beats, leads, policies: policies.inForce, holds: holds.standing,
     ready, prune: pruner({ api: endingApi, clock, log, observation, leads, ready }),
-    freshAt, wanted: () => wanted, auditAll: turns.begin, audited: turns.last,
+    freshAt, hurries: () => loop?.hurries() === true, wanted: () => wanted, auditAll: turns.begin, audited: turns.last,
     async stop() {
       loop?.stop()
       fences.stop()

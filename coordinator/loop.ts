@@ -24,6 +24,8 @@ import type { Observation } from './observe.ts'
 
 export interface Loop {
   wake(): void
+  /** Something is under way that is over within the hundreds of milliseconds, and what follows from it waits. Programs take their time. */
+  hurries(): boolean
   stop(): void
 }
 
@@ -81,6 +83,8 @@ export function runLoop(options: LoopOptions): Loop {
   let cancel = clock.after(0, () => void turn())
   let stopped = false
   let turning = false
+  /** Looks and deeds under way, other than programs that only ask. */
+  let hurried = 0
   /** Something happened since the last turn. */
   let woken = true
   /** The last decision, and whether it left anything to be seen to at the next tick. */
@@ -90,6 +94,7 @@ export function runLoop(options: LoopOptions): Loop {
 
   return {
     wake: () => happened(),
+    hurries: () => hurried > 0,
     stop() {
       stopped = true
       cancel()
@@ -175,6 +180,8 @@ export function runLoop(options: LoopOptions): Loop {
     const began = clock.now()
     if (busy.has(key) || began < (paces.get(paceKey)?.until ?? -Infinity)) return
     busy.add(key)
+    const hurry = action.do === 'askDevice' ? 0 : 1
+    hurried += hurry
     if (isLook(action)) paces.set(paceKey, { until: began + lookEvery, failures: paces.get(paceKey)?.failures ?? 0 })
     const work = isLook(action) ? options.look(action) : options.deed(action)
     void work
@@ -184,6 +191,7 @@ export function runLoop(options: LoopOptions): Loop {
       })
       .then((answer) => {
         busy.delete(key)
+        hurried -= hurry
         const well = answer !== false
         if (action.do === 'askDevice' && well) secondWord(clock.now() + apart + grain)
         if (pace(action, paceKey, began, well)) happened()

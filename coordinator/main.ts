@@ -14,12 +14,15 @@ import { serveHealth } from './health.ts'
 import { clusterTransport } from './kubeconfig.ts'
 import { machineHost, type MachineHost } from './machine-host.ts'
 import { measures } from './measures.ts'
+import { keepNaps } from './naps.ts'
 import { createPage } from './page.ts'
 import { readSettings, type ReplicaSettings } from './settings.ts'
 
 /** Who is asked to end and does not within this span is ended. */
 const stopWithin = 20_000
 const shortestPeriod = 60_000
+/** With fewer links to read, naps spare little, and every answer is to be as fast as it can. */
+const napsFrom = 1_000
 /** Programs that are ended at once. */
 const endWithin = 2_000
 
@@ -80,7 +83,8 @@ async function run(settings: ReplicaSettings): Promise<void> {
   // At an hour at which nobody waits for the API server; only the replica that leads does anything.
   const pruning = schedule('17 3 * * *', () => void started.prune(), { unref: true })
   const turns = schedule(settings.auditAt, () => void started.auditAll(period(turns.getNextRun(), clock.wall())), { unref: true })
-  ends.push(() => started.stop(), () => page.close(), () => void pruning.destroy(), () => void turns.destroy())
+  const awake = keepNaps({ now: clock.now, wanted: () => started.beats.linked() >= napsFrom && !started.hurries() })
+  ends.push(() => started.stop(), () => awake(), () => page.close(), () => void pruning.destroy(), () => void turns.destroy())
   log.info({ beats: started.address, http: health.address, server: transport.server }, 'replica runs')
 }
 

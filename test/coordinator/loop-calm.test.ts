@@ -2,14 +2,15 @@ import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
 import type { HoldAction } from '../../core/action.ts'
 import type { Incident } from '../../core/incident.ts'
-import type { BeatSeen } from '../../core/model.ts'
+import type { BeatSeen, Method } from '../../core/model.ts'
 import { defaultPolicy } from '../../core/policy.ts'
 import { freshStatus } from '../../core/timeline.ts'
-import { hand, listPods } from './loop-hand.ts'
+import { close, hand, listPods, times } from './loop-hand.ts'
 
 const test = suite('loop-calm')
 
 const boot = '0f0e0d0c-0b0a-4908-8706-050403020100/7'
+const method: Method = { name: 'bmc', agent: 'redfish', device: 'bmc-1', digest: 'd', orderWithin: 20_000, statusWithin: 10_000, late: 60_000 }
 const hold: HoldAction = { do: 'hold', node: 'node-1', because: 'blind', detail: '', lifts: '' }
 const incident: Incident = {
   name: 'node-1-abc-1', uid: 'uid', resourceVersion: '1', nodeName: 'node-1', nodeUid: 'node-1', boot, machine: '', cause: 'silence', policy: { ...defaultPolicy, name: 'all' }, abort: false, status: freshStatus(1),
@@ -79,6 +80,25 @@ test('where nothing happens it looks over all once a second; after an event, or 
   calm()
   await on.clock.runFor(1_000)
   assert.ok(calm().filter((one) => !one).length >= 4, 'each answer is an event')
+})
+
+test('it hurries while a look or a deed is under way, whatever becomes of it, and not for a program that only asks', async () => {
+  const on = hand()
+  on.does = async () => {
+    await on.clock.wait(1_000)
+    throw new Error('it failed')
+  }
+  for (const [action, hurries] of [[listPods, true], [close, true], [{ do: 'askDevice', node: 'node-1', method, purpose: 'incident' }, false]] as const) {
+    on.wanted = [action]
+    on.loop.wake()
+    await on.clock.runFor(300)
+    on.wanted = []
+    assert.is(times(on, action.do).length, 1, action.do)
+    assert.is(on.loop.hurries(), hurries, action.do)
+    await on.clock.runFor(1_000)
+    assert.is(on.loop.hurries(), false, action.do)
+  }
+  on.loop.stop()
 })
 
 test.run()
