@@ -78,9 +78,9 @@ export function startAgent(host: AgentHost, settings: AgentSettings): Agent {
   const kubelet = watchKubelet(host, stopping.signal)
   const health = watchHealth(host, settings.storage ?? [], stopping.signal)
   const gate = settings.gate === undefined ? undefined : keepGate({ host, exemptNamespaces, known })
-  const cleanliness = watchCleanliness(host, settings.kubeletRoot, (report) => {
+  const cleanliness = watchCleanliness(host, settings.kubeletRoot, (report, list) => {
     gate?.found(report)
-    links.say({ say: 'clean', report })
+    links.say({ say: 'clean', report, ...(list === undefined ? {} : { list }) })
   })
   const witness = createWitness(host)
   const member = createMember(() => ownName, (word) => links.say(word))
@@ -172,7 +172,9 @@ export function startAgent(host: AgentHost, settings: AgentSettings): Agent {
   /** The first beat follows the welcome at once; a report counts only after it. */
   function greet(line: Line): void {
     line.send(beat())
-    line.send({ say: 'clean', report: cleanliness.report() })
+    const report = cleanliness.report()
+    // What was found clean was so by a list of that moment: it says nothing of what was freed since, and whoever must know asks.
+    if (report.state !== 'clean') line.send({ say: 'clean', report })
     ownName = line.node
     for (const word of [...selfStop?.words() ?? [], ...member.words()]) line.send(word)
   }
@@ -225,10 +227,10 @@ export function startAgent(host: AgentHost, settings: AgentSettings): Agent {
   }
 
   /** A list too long to be kept is none: what is said of it would accuse the pods that are missing. */
-  function check(line: Line, { pods, more, stop, cleanUp }: Check): void {
+  function check(line: Line, { pods, more, stop, cleanUp, list }: Check): void {
     const all = [...line.pods, ...pods].slice(0, mostPods + 1)
     line.pods = more === true ? all : []
-    if (more !== true && all.length <= mostPods) cleanliness.check(all, line.leads ? { ...(stop === undefined ? {} : { stop }), ...(cleanUp === undefined ? {} : { cleanUp }) } : {})
+    if (more !== true && all.length <= mostPods) cleanliness.check(all, line.leads ? { ...(stop === undefined ? {} : { stop }), ...(cleanUp === undefined ? {} : { cleanUp }) } : {}, list)
   }
 
   /** Until all of it is there the list before stands. */

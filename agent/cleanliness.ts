@@ -9,12 +9,14 @@ import { cleaner } from './clean-up.ts'
 import type { AgentHost } from './host.ts'
 import { stopStrangers } from './strangers.ts'
 
+type Wish = Pick<Check, 'stop' | 'cleanUp'>
+
 export interface Cleanliness {
   report(): CleanReport
   /** One look without a list of what belongs: whether anything is older than this boot. */
   alone(bootedAt: number): Promise<CleanReport>
   /** Looks at once, and tells in any case. `stop`: whatever runs of other pods is stopped first. `cleanUp`: what is left over is ended in its time. */
-  check(pods: readonly string[], wish?: Pick<Check, 'stop' | 'cleanUp'>): void
+  check(pods: readonly string[], wish?: Wish, list?: string): void
   stop(): void
 }
 
@@ -28,7 +30,7 @@ const readWithin: Ms = 3_000
 const runtimeWithin: Ms = 2_000
 
 export function watchCleanliness(
-  host: Pick<AgentHost, 'clock' | 'log' | 'read' | 'podFolders' | 'containers' | 'stopContainer' | 'endLeftover' | 'bareStagings' | 'mountTables' | 'loopDevices' | 'stagedVolume'>, kubeletRoot: string, told: (report: CleanReport) => void,
+  host: Pick<AgentHost, 'clock' | 'log' | 'read' | 'podFolders' | 'containers' | 'stopContainer' | 'endLeftover' | 'bareStagings' | 'mountTables' | 'loopDevices' | 'stagedVolume'>, kubeletRoot: string, told: (report: CleanReport, list: string | undefined) => void,
 ): Cleanliness {
   const { clock, log } = host
   let latest: CleanReport = { state: 'unknown', reason: 'no list of the pods that belong here was received' }
@@ -40,15 +42,15 @@ export function watchCleanliness(
   return {
     report: () => latest,
     alone: (bootedAt) => withDeadline(clock, readWithin, late, () => tables().then((found) => bootReport(found, bootedAt)).catch(unreadable)),
-    check(pods, wish = {}) {
+    check(pods, wish = {}, list = undefined) {
       round.abort()
       round = new AbortController()
-      void watch(new Set(pods), wish, round.signal)
+      void watch(new Set(pods), wish, list, round.signal)
     },
     stop: () => round.abort(),
   }
 
-  async function watch(belonging: ReadonlySet<string>, { stop, cleanUp }: Pick<Check, 'stop' | 'cleanUp'>, signal: AbortSignal): Promise<void> {
+  async function watch(belonging: ReadonlySet<string>, { stop, cleanUp }: Wish, list: string | undefined, signal: AbortSignal): Promise<void> {
     const began = clock.now()
     const before = clock.wall() - newsTakes
     let cleanSince: Ms | undefined
@@ -57,7 +59,7 @@ export function watchCleanliness(
       if (signal.aborted) return
       const report = await look(belonging)
       if (signal.aborted) return
-      tell(report, first)
+      tell(report, list, first)
       // Not waited for: a report must not hang with a mount.
       if (cleanUp === true) void tables().then((found) => cleaning.turn(found, belonging, began)).catch(() => undefined) // it is tried again
       const now = clock.now()
@@ -67,13 +69,13 @@ export function watchCleanliness(
     }
   }
 
-  function tell(report: CleanReport, asked: boolean): void {
+  function tell(report: CleanReport, list: string | undefined, asked: boolean): void {
     const text = JSON.stringify(report)
     latest = report
     if (!asked && text === said) return
     if (text !== said) log.info({ report }, 'clean report changed')
     said = text
-    told(report)
+    told(report, list)
   }
 
   /** A disk that hangs must not pile up readers: the next look waits for the one that never came back. */

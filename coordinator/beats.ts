@@ -1,7 +1,7 @@
 // The beats server: every agent's open link to this replica, and what was heard over it. Its hot path is one number written
 // for each beat; whatever is worth a decision is told through `changed`. It judges nothing.
 import { tolerating, type Acceptance } from '../core/acceptance.ts'
-import type { AgentWord, Answer, Beat, BootEnd, Check, CleanReport, Hello, NodeBoot, ReplicaWord, RevokesWord, Witness } from '../core/beat.ts'
+import type { AgentWord, Answer, Beat, BootEnd, Check, CleanWord, Hello, NodeBoot, ReplicaWord, RevokesWord, Witness } from '../core/beat.ts'
 import { checkFrames, frameOf, framesOf, mostPods, mostRevoked, permitAgain, readAgentWord } from '../core/frame.ts'
 import type { BeatSeen, Boot, Ms, NodeName, PodsSeen } from '../core/model.ts'
 import { permitSpan, type MemberSays } from '../core/self-stop.ts'
@@ -56,8 +56,8 @@ export interface Beats {
   /** A nonce for `ask`. */
   nonce(): string
   /** Asks for a clean report at once. `podUids` are all pods that belong on the node, by the name of their folder there
-   *  (of a static pod: its config hash). False: no link, or more pods than can be told, which then stands as the report. */
-  check(node: NodeName, podUids: readonly string[], wish?: Pick<Check, 'stop' | 'cleanUp'>): boolean
+   *  (of a static pod: its config hash), as they were listed `asOf`. False: no link, or more pods than can be told, which then stands as the report. */
+  check(node: NodeName, podUids: readonly string[], wish?: Pick<Check, 'stop' | 'cleanUp'>, asOf?: Ms): boolean
   /** Tells the node's gate, unless its link was told the same; a reason alone that changes is told now and then. */
   gate(node: NodeName, word: Acceptance, pods: PodsSeen | undefined): void
   /** What permits of this boot say from now on; `unknown` before. */
@@ -136,6 +136,8 @@ interface Line {
   readonly before: BootEnd | undefined
   untilPermit: number
   heardAt: Ms
+  /** The latest list of pods that its agent was told. */
+  listed?: { readonly list: string; readonly asOf: Ms }
   /** What its gate was told last. */
   gate?: { readonly at: Ms; readonly accepted: boolean; readonly reason: string; readonly tolerating: string }
   readonly said: Map<string, string>
@@ -189,11 +191,13 @@ export function serveBeats(options: BeatsOptions): Beats {
       return { word, proven: word === 'hears' && boot !== undefined, ...(boot === undefined ? {} : { boot }) }
     },
     nonce: newNonce,
-    check(node, podUids, wish = {}) {
+    check(node, podUids, wish = {}, asOf = clock.now()) {
       const line = rows.get(node)?.line
       if (line === undefined) return false
       if (podUids.length > mostPods) return untold(node, `${podUids.length} pods are bound to it, and its agent can be told of ${mostPods} at most`)
-      for (const frame of checkFrames(podUids, wish)) line.link.send(frame)
+      const list = newNonce()
+      line.listed = { list, asOf }
+      for (const frame of checkFrames(podUids, { ...wish, list })) line.link.send(frame)
       return true
     },
     gate(node, { accepted, reason }, pods) {
@@ -290,7 +294,7 @@ export function serveBeats(options: BeatsOptions): Beats {
       case 'beat':
         return beat(node, row, line, word)
       case 'clean':
-        return report(node, row, word.report)
+        return report(node, row, line, word)
       case 'goodbye':
         return row.seen === undefined ? undefined : tell(node, row.seen, { goodbye: { at: clock.now(), why: word.why } }, 'goodbye')
       case 'answer':
@@ -331,8 +335,10 @@ export function serveBeats(options: BeatsOptions): Beats {
     return row.seen !== undefined && row.seen.boot === row.line?.boot
   }
 
-  function report(node: NodeName, row: Row, clean: CleanReport): void {
-    if (ofItsBoot(row)) tell(node, row.seen, { clean: { at: clock.now(), report: clean } }, 'report')
+  /** An agent tells every replica, and answers the list of one. */
+  function report(node: NodeName, row: Row, { listed }: Line, { report: said, list }: CleanWord): void {
+    const asOf = list === undefined ? {} : { asOf: listed?.list === list ? listed.asOf : -Infinity }
+    if (ofItsBoot(row)) tell(node, row.seen, { clean: { at: clock.now(), ...asOf, report: said } }, 'report')
   }
 
   /** Until all of it is there the list before stands. What is cut off counts as permitted still. */

@@ -141,11 +141,12 @@ export function looker(options: LookOptions): (look: Look) => Promise<boolean> {
 
   /** The pods that belong are told first; without them, or with those of a while ago, the agent could not say what is left over. */
   async function askClean({ node, stop, cleanUp }: Extract<Look, { do: 'askClean' }>): Promise<boolean> {
+    const askedAt = options.host.clock.now()
     const bound = await listPods(node)
     if (bound === undefined) return false
     const doomed = doomedOn(node)
     const belong = bound.filter((pod) => !(doomed.has(pod.uid) && isOver(pod)))
-    return beats.check(node, belong.map((pod) => pod.folder ?? pod.uid), { ...(stop === undefined ? {} : { stop }), ...(cleanUp === undefined ? {} : { cleanUp }) })
+    return beats.check(node, belong.map((pod) => pod.folder ?? pod.uid), { ...(stop === undefined ? {} : { stop }), ...(cleanUp === undefined ? {} : { cleanUp }) }, askedAt)
   }
 
   /** What was to be freed of the boot that is heard: whoever led may have been killed between dooming a pod and deleting it. Its

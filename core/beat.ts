@@ -30,13 +30,20 @@ export interface Leftover {
 export type AgentWord =
   | Hello
   | Beat
-  | { readonly say: 'clean'; readonly report: CleanReport }
+  | CleanWord
   | { readonly say: 'goodbye'; readonly why: Goodbye }
   | Answer
   | Witness
   /** Said again when anything of it changes. */
   | WatchdogWord
   | RevokesWord
+
+/** `list`: which one it answers. Undefined: its agent is of before lists had names, or nobody has told it one. */
+export interface CleanWord {
+  readonly say: 'clean'
+  readonly report: CleanReport
+  readonly list?: string
+}
 
 /** A member's: these boots it permits no more. The answer to a leader's `revoked`. */
 export interface RevokesWord extends BootList {
@@ -163,6 +170,8 @@ export interface Check {
   /** What is left over of other pods is to be ended. Said by those that lead. */
   readonly cleanUp?: true
   readonly pods: readonly string[]
+  /** The whole list's name, by which its answer is told from that of another: no two bear one. */
+  readonly list?: string
   /** The list goes on in the next one. */
   readonly more?: true
 }

@@ -3,7 +3,7 @@
 // a frame is a word, or a word this version does not know (ignored, so that neighbours of the next minor version can
 // speak), or garbage with the reason. Bytes and fields beyond the known ones are ignored for the same reason.
 import type {
-  AgentWord, Answer, BootEnd, Check, CleanReport, GateWord, Goodbye, Leftover, MemberAnswer, MemberQuestion, NodeBoot, NodeKey, PeerWord, Refused,
+  AgentWord, Answer, BootEnd, Check, CleanReport, CleanWord, GateWord, Goodbye, Leftover, MemberAnswer, MemberQuestion, NodeBoot, NodeKey, PeerWord, Refused,
   ReplicaWord, RevokedWord, RevokesWord, SelfStopWord, WatchdogWord, Welcome, Whisper, WhisperAnswer, Witness,
 } from './beat.ts'
 import { beatFrame, beatKind, longestAddress, memberWords, mostReplicas, permitFrame, permitKind, readBeat, readPermit } from './frame-bytes.ts'
@@ -48,7 +48,7 @@ function inParts<T extends NodeBoot | NodeKey>(all: readonly T[]): readonly (rea
 
 /** As many frames as the list takes, one after the other on one link. A name that kubelet gives no folder is left out: nothing
  *  on the node bears it, and whoever may annotate a pod could make a frame that no link carries. */
-export function checkFrames(pods: readonly string[], wish: Pick<Check, 'stop' | 'cleanUp'> = {}): readonly Uint8Array[] {
+export function checkFrames(pods: readonly string[], wish: Pick<Check, 'stop' | 'cleanUp' | 'list'> = {}): readonly Uint8Array[] {
   const known = pods.filter((pod) => podFolder.test(pod))
   const frames: Uint8Array[] = []
   for (let at = 0; at === 0 || at < known.length; at += podsAFrame) {
@@ -118,7 +118,7 @@ function agentWord(say: string, fields: Fields): AgentWord | undefined {
         ...maybeOneOf(fields, 'before', bootEnds),
       }
     case 'clean':
-      return { say, report: cleanReport(fields) }
+      return { say, report: cleanReport(fields), ...maybeText(fields, 'list') } satisfies CleanWord
     case 'goodbye':
       return { say, why: oneOf(fields, 'why', goodbyes) }
     case 'answer':
@@ -283,7 +283,7 @@ function nodeBoot(fields: Fields): NodeBoot {
 
 function check(fields: Fields): Check {
   const pods = list(fields, 'pods', podsAFrame).map((pod) => (typeof pod === 'string' && pod.length <= 64 ? pod : wrong(fields, 'pods', 'uids', '')))
-  return { say: 'check', pods, ...(fields.of['more'] === true ? { more: true } : {}), ...(fields.of['stop'] === true ? { stop: true } : {}), ...(fields.of['cleanUp'] === true ? { cleanUp: true } : {}) }
+  return { say: 'check', pods, ...(fields.of['more'] === true ? { more: true } : {}), ...(fields.of['stop'] === true ? { stop: true } : {}), ...(fields.of['cleanUp'] === true ? { cleanUp: true } : {}), ...maybeText(fields, 'list') }
 }
 
 function refused(fields: Fields): Refused {

@@ -205,6 +205,8 @@ export interface BeatSeen {
 
 export interface CleanSeen {
   readonly at: Ms
+  /** When the pods were listed by which it was judged; -Infinity of a list that is not the latest told here. Undefined: its agent does not say which it answers. */
+  readonly asOf?: Ms
   readonly report: CleanReport
 }
 

@@ -14,6 +14,7 @@ import { incidentName } from './name.ts'
 import { policyOf } from './policy.ts'
 import { isStrange } from './path.ts'
 import { readingsOf } from './reading.ts'
+import { asOf } from './return.ts'
 import { sameMachine } from './machine-id.ts'
 import { hold, isAnotherMachine } from './situation.ts'
 import type { Survey } from './survey.ts'
@@ -96,7 +97,7 @@ function begin(on: Survey, node: NodeSeen): Action[] {
 export function mayBeInUse(node: NodeSeen, { method, boot, since }: Owed): Brake | undefined {
   const { beat } = node
   if (method.isolates === undefined || beat === undefined || !sameBoot(boot, beat.boot)) return undefined
-  if (beat.clean?.report.state === 'clean' && beat.clean.at > since) return undefined
+  if (beat.clean?.report.state === 'clean' && asOf(beat.clean) > since) return undefined
   return { because: 'still-cut', detail: `${method.name} was ordered off, and what was freed by that may be in use still on ${node.name}: it stays so`, lifts: 'a clean report of its agent, or its next boot' }
 }
 

@@ -7,7 +7,7 @@ import type { Brake } from './brake.ts'
 import { given, lastProvenAt, type Incident } from './incident.ts'
 import { foreignTaint, hasTaint, outOfServiceKey } from './clear.ts'
 import { isWithoutAgent, seconds } from './judge.ts'
-import { sameBoot, type BeatSeen, type Ms, type NodeSeen } from './model.ts'
+import { sameBoot, type BeatSeen, type CleanSeen, type Ms, type NodeSeen } from './model.ts'
 
 /** Controllers act on their caches for so long after a taint is gone. */
 const cachesOutlive: Ms = 30_000
@@ -68,7 +68,7 @@ function controllers(incident: Incident | undefined, node: NodeSeen, now: Ms): B
 /** Undefined: its agent has found nothing left over since anything was cut or freed. */
 export function lacksClean(incident: Incident | undefined, node: NodeSeen, beat: BeatSeen): Brake | undefined {
   const { clean } = beat
-  if (clean === undefined || clean.at < worldStoodStill(incident, node, beat) || clean.report.state === 'unknown') {
+  if (clean === undefined || asOf(clean) < worldStoodStill(incident, node, beat) || clean.report.state === 'unknown') {
     const why = clean?.report.state === 'unknown' ? `: ${clean.report.reason}` : ''
     return { because: 'waiting-for-clean', detail: `${node.name} cannot tell yet whether it is clean${why}`, lifts: 'a clean report of its agent' }
   }
@@ -77,6 +77,11 @@ export function lacksClean(incident: Incident | undefined, node: NodeSeen, beat:
     return { because: 'waiting-for-clean', detail: `${found.length} left over on ${node.name}: ${found.slice(0, 3).map((one) => `${one.kind} ${one.path}${one.fault === undefined ? '' : ` (${one.fault})`}`).join('; ')}`, lifts: 'a clean report of its agent' }
   }
   return undefined
+}
+
+/** What was freed after that it may call its own. */
+export function asOf(clean: CleanSeen): Ms {
+  return clean.asOf ?? clean.at
 }
 
 /** Whether out-of-service may have stood: it goes with a proof, and a proof that was shown false had it too. */

@@ -3,6 +3,7 @@
 import type { Action, Look } from './action.ts'
 import { lastProvenAt, shownFalse } from './incident.ts'
 import { askClean } from './look.ts'
+import { asOf } from './return.ts'
 import type { Situation } from './situation.ts'
 
 /** Its agent ends that before anything else is waited for, and goes on being told until it is clean. */
@@ -12,7 +13,7 @@ export function withStop({ on, incident, node, status, heard }: Situation, actio
   // What was said or asked before it was cut off, or before the proof was shown false, is of another time.
   const since = (isolated ? undefined : node.beat?.answered?.issuedAt) ?? lastProvenAt(incident, node.firstSeen) ?? on.now
   const clean = node.beat?.clean
-  if (clean?.report.state === 'clean' && clean.at > since) return [...actions]
+  if (clean?.report.state === 'clean' && asOf(clean) > since) return [...actions]
   const asked = node.pods !== undefined && node.pods.askedAt >= since
   const asks: Look[] = asked || node.busy.has(`askClean ${node.name}`) ? askClean(node, on.now) : [{ do: 'askClean', node: node.name }]
   const stop = asks.map((ask): Look => (ask.do === 'askClean' ? { ...ask, stop: true } : ask))

@@ -239,6 +239,16 @@ test('a check is answered at once, each time, and a change is told without being
   assert.equal(replica.beats.heard('node-1')?.clean?.report, { state: 'clean' })
 })
 
+test('its report is of the list that it answers, to whoever told it that one, and to nobody else', async () => {
+  const world = beatsWorld()
+  const [leader, other] = [world.replica('replica-a'), world.replica('replica-b')]
+  world.agent('node-1')
+  await world.clock.runFor(5_000)
+  leader.beats.check('node-1', [], {}, 4_321)
+  await world.clock.runFor(100)
+  assert.equal([leader, other].map(({ beats }) => beats.heard('node-1')?.clean?.asOf), [4_321, -Infinity])
+})
+
 test('five thousand pods are told whole, however many frames that takes, and the node is clean', async () => {
   const world = beatsWorld()
   const replica = world.replica('replica-a')

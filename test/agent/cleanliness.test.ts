@@ -18,7 +18,7 @@ function slow(): { clock: VirtualClock; told: string[]; cleanliness: Cleanliness
       await clock.wait(1_000)
       return ['new']
     },
-  }, '/var/lib/kubelet', (report) => told.push(report.state))
+  }, '/var/lib/kubelet', (report, list) => told.push(`${report.state} by ${list}`))
   return { clock, told, cleanliness }
 }
 
@@ -26,11 +26,11 @@ test('a reading under way for an older list of pods answers no newer question', 
   const { clock, told, cleanliness } = slow()
   cleanliness.check([])
   await clock.runFor(500)
-  cleanliness.check(['new'])
+  cleanliness.check(['new'], {}, 'list-2')
   await clock.runFor(600)
   assert.equal(told, [], 'the reading for the older list is over, and tells nothing')
   await clock.runFor(1_500)
-  assert.equal(told, ['clean'])
+  assert.equal(told, ['clean by list-2'])
 })
 
 test('after the stop nothing is told of what was still being read', async () => {

@@ -171,8 +171,40 @@ test('a check reaches the agent with the pods that belong, and is refused where 
   const one = await puppet(world, replica.address)
   assert.ok(replica.beats.check('node-1', ['a', 'b']))
   await world.clock.runFor(10)
-  assert.equal(one.heard.at(-1), { say: 'check', pods: ['a', 'b'] })
+  const last = one.heard.at(-1)
+  assert.equal(last, { say: 'check', pods: ['a', 'b'], list: last?.say === 'check' ? last.list : '' })
   assert.not.ok(replica.beats.check('node-2', []))
+})
+
+test('a report is of the list that it answers: of the latest that was told here, and of none that was told before, elsewhere or on another link', async () => {
+  const world = beatsWorld()
+  const replica = world.replica('replica-a')
+  let one = await puppet(world, replica.address)
+  const dial = async (): Promise<void> => {
+    one = await puppet(world, replica.address)
+    one.say({ say: 'beat', count: 1, kubelet: 'ok' })
+    await world.clock.runFor(10)
+  }
+  const told = async (asOf: number): Promise<string> => {
+    replica.beats.check('node-1', [], {}, asOf)
+    await world.clock.runFor(10)
+    const last = one.heard.at(-1)
+    return last?.say === 'check' ? last.list ?? '' : ''
+  }
+  const clean = async (list?: string): Promise<number | undefined> => {
+    one.say({ say: 'clean', report: { state: 'clean' }, ...(list === undefined ? {} : { list }) })
+    await world.clock.runFor(10)
+    return replica.beats.heard('node-1')?.clean?.asOf
+  }
+  await dial()
+  const first = await told(3)
+  assert.is(await clean(first), 3)
+  const second = await told(7)
+  assert.is.not(first, second)
+  assert.equal([await clean(first), await clean('another replica\'s'), await clean(second)], [-Infinity, -Infinity, 7])
+  assert.is(await clean(), undefined, 'an agent of the version before does not say')
+  await dial()
+  assert.is(await clean(second), -Infinity)
 })
 
 test('more pods than an agent can be told of are the reason that stands as its report', async () => {

@@ -19,6 +19,7 @@ interface Small {
   readonly observation: Observation
   readonly gets: string[]
   readonly checked: (readonly string[])[]
+  readonly checkedAsOf: (number | undefined)[]
   readonly asked: string[]
   readonly runs: MethodRun[]
   answer: (path: string, nth: number) => Promise<Answer<unknown>> | Answer<unknown>
@@ -41,7 +42,7 @@ function small(): Small {
   const observation = createObservation(clock, 'replica-0', { heard: () => world.beat, forget: () => undefined })
   let version = 0
   const world: Omit<Small, 'look'> = {
-    clock, observation, gets: [], checked: [], asked: [], runs: [], whisperAddress: '10.0.0.2:7000', budget: 1, end: {}, beat: undefined,
+    clock, observation, gets: [], checked: [], checkedAsOf: [], asked: [], runs: [], whisperAddress: '10.0.0.2:7000', budget: 1, end: {}, beat: undefined,
     answer: () => refused, probe: async () => 'answered', ask: async () => ({ word: 'deaf', proven: false }),
     node(uid = 'uid-1', address = '10.0.0.2') {
       version += 1
@@ -53,7 +54,11 @@ function small(): Small {
     ask: (witness) => { world.asked.push(`agent ${witness}`); return world.ask(witness) },
     askReplica: (replica) => { world.asked.push(`replica ${replica}`); return world.ask(replica) },
     challenge: async () => ({ issuedAt: clock.now(), boot: 'b' }),
-    check: (_, folders) => { world.checked.push(folders); return true },
+    check: (_, folders, __, asOf) => {
+      world.checked.push(folders)
+      world.checkedAsOf.push(asOf)
+      return true
+    },
     nonce: () => 'n',
   }
   const look = looker({
@@ -233,6 +238,19 @@ test('the agent is told which pods belong by the names of their folders: of a st
   })
   assert.ok(await on.look({ do: 'askClean', node: 'node-2' }))
   assert.equal(on.checked, [['uid-web', 'hash-1']])
+})
+
+test('its list is as old as the question for it: what was freed while it was on its way it calls the node\'s own', async () => {
+  const on = small()
+  const askedAt = on.clock.now()
+  on.answer = async () => {
+    await on.clock.wait(300)
+    return pods(['web-0'])
+  }
+  const done = on.look({ do: 'askClean', node: 'node-2' })
+  await on.clock.runFor(1_000)
+  assert.ok(await done)
+  assert.equal([on.checked, on.checkedAsOf], [[['uid-web-0']], [askedAt]])
 })
 
 /** web-0 was freed and doomed, web-1 recorded and then not touched, and what stands beside them was never to be freed. */

@@ -43,7 +43,7 @@ const agentWord: fc.Arbitrary<AgentWord> = fc.oneof(
     runtime: fc.constantFrom('ok' as const, 'ill' as const, 'unknown' as const), storage: fc.constantFrom('reached' as const, 'unreached' as const, 'unknown' as const),
     pressure: fc.record({ cpu: fc.nat(100), memory: fc.nat(100), io: fc.nat(100) }), vitals,
   }, { requiredKeys: ['say', 'count', 'kubelet'] }),
-  fc.record({ say: say('clean'), report }),
+  fc.record({ say: say('clean'), report, list: text }, { requiredKeys: ['say', 'report'] }),
   fc.record({ say: say('watchdog'), state: fc.constantFrom('armed' as const, 'unarmed' as const), identity: text, timeout: fc.nat(86_400_000), panic: fc.integer({ min: -mostPanic, max: mostPanic }), machine: fc.constantFrom('real' as const, 'virtual' as const, 'unknown' as const), epoch: whole, why: text, disarm: whole }, { requiredKeys: ['say', 'state', 'identity', 'timeout', 'panic', 'machine', 'epoch'] }),
   fc.record({ say: say('revokes'), boots: fc.array(fc.record({ node: text, boot: text }), { maxLength: 5 }) }),
   fc.record({ say: say('goodbye'), why: fc.constantFrom('restart' as const, 'reboot' as const, 'shutdown' as const) }),
@@ -61,7 +61,7 @@ const replicaWord: fc.Arbitrary<ReplicaWord> = fc.oneof(
   fc.record({ say: say('disarm'), boot: text, disarm: whole }),
   fc.record({ say: say('challenge'), nonce: text }),
   fc.record({ say: say('ask'), id: whole, node: text, address: text, nonce: text }),
-  fc.record({ say: say('check'), pods: fc.array(text, { maxLength: 5 }) }),
+  fc.record({ say: say('check'), pods: fc.array(text, { maxLength: 5 }), list: text }, { requiredKeys: ['say', 'pods'] }),
 )
 
 const peerWord: fc.Arbitrary<PeerWord> = fc.oneof(
@@ -226,7 +226,7 @@ for (const [what, node, of] of [
 
 test('a list of pods longer than a frame holds comes in parts, each but the last saying that more follow', () => {
   const longest = Array.from({ length: mostPods }, (_, index) => String(index).padStart(60, '0'))
-  const read = checkFrames(longest).map((frame) => {
+  const read = checkFrames(longest, { list: 'list-1' }).map((frame) => {
     assert.ok(frame.length <= frameLimit)
     const one = readReplicaWord(frame)
     if (!('word' in one) || one.word.say !== 'check') throw new Error(JSON.stringify(one))
@@ -234,6 +234,7 @@ test('a list of pods longer than a frame holds comes in parts, each but the last
   })
   assert.equal(read.flatMap(({ pods }) => pods), longest)
   assert.equal(read.map(({ more }) => more === true), read.map((_, index) => index < read.length - 1))
+  assert.equal(read.map(({ list }) => list), read.map((_, index) => (index < read.length - 1 ? undefined : 'list-1')))
   assert.equal(checkFrames([]).map(readReplicaWord), [{ word: { say: 'check', pods: [] } }])
   assert.is(checkFrames(longest.slice(0, podsAFrame)).length, 1)
 })

@@ -117,6 +117,10 @@ test('a clean report from before the proof says nothing of what was freed since'
   waitsFor('waiting-for-clean', /cannot tell/, { ...same, beat: beat({ clean: { at: now - 60_500, report: { state: 'clean' } } }) }, voided)
 })
 
+test('an answer to a list of before the proof says nothing of what was freed since, however late it comes', () => {
+  waitsFor('waiting-for-clean', /cannot tell/, { ...same, beat: beat({ clean: { at: now - 2_000, asOf: now - 60_500, report: { state: 'clean' } } }) }, voided)
+})
+
 test('a clean report from before out-of-service was removed says nothing of pods freed until then', () => {
   waitsFor('waiting-for-clean', /cannot tell/, { ...same, beat: beat({ clean: { at: now - 31_500, report: { state: 'clean' } } }) }, voided)
 })

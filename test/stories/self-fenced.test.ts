@@ -160,4 +160,23 @@ test('a watchdog that is wrongly wired and never fires: the node has stopped wha
   assert.equal(findings(on), [])
 })
 
+test('what its agent said of it before it was cut off lets no node back: what was freed since may be left over', async () => {
+  const on = await armed(140, { ...dog, fires: 'never' }, policy, true)
+  const heal = on.world.isolate(on.victim)
+  await on.until('it is taken for ended', async () => await proof(on) === 'self-fenced', 300_000)
+  // Out-of-service is gone for long enough.
+  await on.run(40_000)
+  const node = on.world.nodes.get(on.victim)
+  if (node === undefined) throw new Error('it is a node')
+  node.faults.unmount = 'hangs'
+  heal()
+  await on.until('the proof is void', async () => (await theIncident(on))?.status.voided.length === 1, 60_000)
+  await on.run(20_000)
+  const left = () => [...node.machine.mounts.values()].filter(({ path }) => on.pods.some((uid) => path.includes(`/pods/${uid}/`))).length
+  assert.equal([left() > 0, ourTaints(on)], [true, [`${on.victim} holdfast.dev/quarantine`]])
+  node.faults.unmount = 'well'
+  await on.until('it is let back', () => ourTaints(on).length === 0, 120_000)
+  assert.equal([left(), findings(on)], [0, []])
+})
+
 test.run()
