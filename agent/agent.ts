@@ -5,6 +5,7 @@ import type { ColdWord } from '../core/cold-start.ts'
 import { mostPods, mostReplicas, mostRevoked } from '../core/frame.ts'
 import type { Boot, Ms } from '../core/model.ts'
 import type { MemberSays } from '../core/self-stop.ts'
+import { withDeadline } from '../edge/clock.ts'
 import { sealOf } from '../edge/link-seal.ts'
 import { markBoot, type BootMark } from './boot-mark.ts'
 import { watchCleanliness } from './cleanliness.ts'
@@ -55,6 +56,8 @@ export interface LinkState {
 
 const beatEvery: Ms = 1_000
 const machineAgainAfter: Ms = 2_000
+/** What is looked for are names in folders that no pod mounts anything over. */
+const placesWithin: Ms = 500
 /** A permit for an older beat has run out. */
 const beatsKept = 32
 
@@ -163,9 +166,10 @@ export function startAgent(host: AgentHost, settings: AgentSettings): Agent {
   async function hello(): Promise<Hello | undefined> {
     const token = (await host.read('token'))?.trim()
     if (machine === undefined || token === undefined || token === '') return undefined
+    const places = await withDeadline(clock, placesWithin, undefined, () => host.places())
     return {
       say: 'hello', version: 1, token, agent: settings.version, boot: machine.boot, uptime: Math.max(0, Math.round(machine.uptime(clock.now()))),
-      machine: machine.id, whisperPort: whispers?.port ?? 0, ...(mark?.before === undefined ? {} : { before: mark.before }),
+      machine: machine.id, whisperPort: whispers?.port ?? 0, ...(mark?.before === undefined ? {} : { before: mark.before }), ...(places === undefined ? {} : { places }),
     }
   }
 

@@ -1,5 +1,5 @@
 // All that an agent gets from outside itself: the machine it runs on, or a simulated one.
-import type { StorageWord } from '../core/beat.ts'
+import type { Places, StorageWord } from '../core/beat.ts'
 import type { CleanUpStep } from '../core/clean-up.ts'
 import type { Ms } from '../core/model.ts'
 import type { ContainerSeen, LoopDevice, MountTable } from '../core/mounts.ts'
@@ -42,6 +42,8 @@ export interface AgentHost {
   stagedVolume(stagingPath: string): Promise<string | undefined>
   /** GET on loopback with a deadline: the kubelet's healthz. */
   kubeletHealth(span: Ms): Promise<'ok' | 'ill' | 'unknown'>
+  /** Where kubelet and the runtime are found. Never a call that could touch a mount of a pod. */
+  places(): Promise<Places>
   /** Whether the runtime answers the least of questions. */
   runtimeHealth(span: Ms): Promise<'ok' | 'ill' | 'unknown'>
   /** `tcp://host:port` lets us in, or the path is mounted and its file system answers a child. */

@@ -60,6 +60,10 @@ export function machineHost(settings: AgentEnvironment, log: Log, byName = resol
     mountTables: () => readMountTables(proc),
     loopDevices: () => readLoopDevices(settings.sys),
     stagedVolume: async (path) => (isStaged(path) ? readFile(join(dirname(path), 'vol_data.json'), 'utf8').catch(() => undefined) : undefined),
+    async places() {
+      const [kubelet, runtime, gate] = await Promise.all([firstOf([settings.podsFolder]), firstOf(settings.runtimeSockets), firstOf([settings.nriSocket])])
+      return { kubelet: kubelet === undefined ? '' : settings.kubeletRoot, runtime: asTheHost(runtime), gate: asTheHost(gate) }
+    },
     async runtimeHealth(span) {
       const socket = await firstOf(settings.runtimeSockets)
       return socket === undefined ? 'unknown' : await askRuntime((within) => connectUnix(socket, within), clock, span) === undefined ? 'ok' : 'ill'
@@ -83,6 +87,11 @@ export function machineHost(settings: AgentEnvironment, log: Log, byName = resol
     const table = readMounts(await readFile(files.mounts, 'utf8').catch(() => ''))
     return 'mounts' in table ? new Set(table.mounts.map(({ path }) => path)) : undefined
   }
+}
+
+/** The host's own folders are mounted below /host. */
+function asTheHost(path = ''): string {
+  return path.replace(/^\/host(?=\/)/, '')
 }
 
 /** Whether anybody accepts a connection there. */

@@ -10,6 +10,7 @@ import type { Cluster, DaemonSet } from './cluster.ts'
 import { agoOf, auditAge } from './audit-age.ts'
 import { claim, few, valueOf, type Checked } from './claim.ts'
 import { fenceFaults } from './fence-maps.ts'
+import { guardNames } from './guards.ts'
 import type { Paint } from './paint.ts'
 
 export interface Category {
@@ -25,10 +26,10 @@ const firstTurnWithin = 3 * 3_600_000
 /** `moves`: whether the coordinator's Lease was seen to move. */
 export function check(cluster: Cluster, moves: boolean, wall: number): readonly Category[] {
   return [
-    { name: 'kubernetes', checks: [apiAnswers(cluster), versionKnown(cluster), kindsInstalled(cluster)] },
+    { name: 'kubernetes', checks: [apiAnswers(cluster), versionKnown(cluster), kindsInstalled(cluster), guardsStand(cluster)] },
     { name: 'coordinator', checks: [leads(cluster, moves), notPaused(cluster)] },
     { name: 'policies', checks: [policiesValid(cluster), nodesSelected(cluster), policiesAct(cluster)] },
-    { name: 'agents', checks: [agentsRun(cluster), agentsHeard(cluster), gatesAsked(cluster), watchdogsArmed(cluster)] },
+    { name: 'agents', checks: [agentsRun(cluster), agentsHeard(cluster), placesFound(cluster), gatesAsked(cluster), watchdogsArmed(cluster)] },
     { name: 'fence paths', checks: [pathsValid(cluster), pathsConfigured(cluster), pathsVerified(cluster), auditsCurrent(cluster, wall), identityProven(cluster), portsHeard(cluster)] },
     { name: 'taints', checks: [taintsOwned(cluster)] },
     { name: 'incidents', checks: [fencesReadable(cluster)] },
@@ -73,6 +74,13 @@ function versionKnown({ version }: Cluster): Checked {
 function kindsInstalled({ kinds }: Cluster): Checked {
   const missing = kinds.ok || kinds.kind !== 'notFound' ? ourKinds.filter((kind) => !valueOf(kinds, []).includes(kind)) : ourKinds
   return claim('kinds-installed', 'the kinds of Holdfast are installed', kinds.ok || kinds.kind === 'notFound' ? [] : [kinds], () => (missing.length === 0 ? undefined : `not served: ${missing.join(', ')}`))
+}
+
+function guardsStand({ guards, denying }: Cluster): Checked {
+  return claim('guards-stand', 'its admission policies stand', [guards, denying], () => {
+    const missing = guardNames.filter((name) => !valueOf(guards, []).includes(name) || !valueOf(denying, []).includes(name))
+    return missing.length === 0 ? undefined : `not there, or without a binding that denies: ${few(missing)}`
+  }, 'warning')
 }
 
 function leads({ lease }: Cluster, moves: boolean): Checked {
@@ -162,6 +170,24 @@ function gatesAsked(cluster: Cluster): Checked {
   return claim('gates-asked', 'every container runtime asks the gate of its node, where one is wanted', [cluster.nodes, cluster.records], () => {
     const absent = recorded(cluster).filter(({ record }) => record?.gate === 'absent').map(({ name }) => name)
     return absent.length === 0 ? undefined : `not on ${few(absent)}: taints alone hold pods there`
+  }, 'warning')
+}
+
+/** Whose socket it is, by where it is. */
+const runtimes: Readonly<Record<string, string>> = {
+  '/run/containerd/containerd.sock': 'containerd', '/run/k3s/containerd/containerd.sock': 'containerd of k3s or RKE2', '/run/crio/crio.sock': 'CRI-O',
+}
+
+function placesFound(cluster: Cluster): Checked {
+  const { nodes, records } = cluster
+  const told = recorded(cluster).flatMap(({ name, record }) => (record?.places === undefined ? [] : [{ name, gate: record.gate, places: record.places }]))
+  const found = [...Map.groupBy(told.filter(({ places }) => places.runtime !== ''), ({ places }) => places.runtime)].map(([socket, of]) => `${runtimes[socket] ?? socket} on ${of.length}`)
+  return claim('places-found', `every agent finds kubelet and the container runtime of its node${found.length === 0 ? '' : `: ${found.join(', ')}`}`, [nodes, records], () => {
+    const lacking = told.flatMap(({ name, gate, places }) => {
+      const without = [...(places.kubelet === '' ? ['kubelet\'s folder'] : []), ...(places.runtime === '' ? ['a socket of the runtime'] : []), ...(places.gate === '' && gate !== 'off' ? ['the socket of NRI'] : [])]
+      return without.length === 0 ? [] : [`${name} (${without.join(', ')})`]
+    })
+    return lacking.length === 0 ? undefined : `not there: ${few(lacking)}`
   }, 'warning')
 }
 

@@ -15,6 +15,7 @@ import type { Incident } from '../core/incident.ts'
 import type { NodeRecord } from '../core/model.ts'
 import type { Policy } from '../core/policy.ts'
 import type { Clock } from '../edge/clock.ts'
+import { bindingsPath, denyingOf, guardOf, guardsPath } from './guards.ts'
 
 export type Part<T> = { readonly ok: true; readonly value: T } | { readonly ok: false; readonly because: string; readonly kind: ApiError['kind'] }
 
@@ -41,9 +42,12 @@ export interface Parts {
   readonly longhorn: Part<string | undefined>
   /** Deployments in which Stork watches over nodes and pods. */
   readonly storks: Part<readonly string[]>
+  /** Admission policies that bear our label, and those that a binding has deny. */
+  readonly guards: Part<readonly string[]>
+  readonly denying: Part<readonly string[]>
 }
 
-export const partNames = ['version', 'kinds', 'nodes', 'incidents', 'records', 'policies', 'lease', 'pause', 'fenceMaps', 'agents', 'daemonSets', 'longhorn', 'storks'] as const satisfies readonly (keyof Parts)[]
+export const partNames = ['version', 'kinds', 'nodes', 'incidents', 'records', 'policies', 'lease', 'pause', 'fenceMaps', 'agents', 'daemonSets', 'longhorn', 'storks', 'guards', 'denying'] as const satisfies readonly (keyof Parts)[]
 
 export interface UnreadableFence {
   readonly name: string
@@ -84,7 +88,7 @@ const pageSize = 500
 const mostPages = 60
 
 export async function readCluster(api: Api, namespace: string): Promise<Cluster> {
-  const [version, kinds, nodes, incidents, records, policies, lease, pause, fenceMaps, agents, daemonSets, settings, deployments] = await Promise.all([
+  const [version, kinds, nodes, incidents, records, policies, lease, pause, fenceMaps, agents, daemonSets, settings, deployments, guards, denying] = await Promise.all([
     one(api, '/version', (found: { gitVersion?: string }) => found.gitVersion ?? ''),
     one(api, `/apis/${apiVersion}`, (found: { resources?: { name: string }[] }) => (found.resources ?? []).map(({ name }) => name).filter((name) => !name.includes('/'))),
     all(api, paths.nodes, keepNode),
@@ -98,9 +102,11 @@ export async function readCluster(api: Api, namespace: string): Promise<Cluster>
     all(api, '/apis/apps/v1/daemonsets', daemonSetOf),
     all(api, '/apis/longhorn.io/v1beta2/settings', longhornPolicyOf),
     all(api, '/apis/apps/v1/deployments', storkOf),
+    all(api, guardsPath, guardOf),
+    all(api, bindingsPath, denyingOf),
   ])
   return {
-    version, kinds, nodes: defined(nodes), policies: defined(policies), lease, pause, fenceMaps: defined(fenceMaps), agents: defined(agents), daemonSets: defined(daemonSets), storks: defined(deployments),
+    version, kinds, nodes: defined(nodes), policies: defined(policies), lease, pause, fenceMaps: defined(fenceMaps), agents: defined(agents), daemonSets: defined(daemonSets), storks: defined(deployments), guards: orNone(guards), denying: orNone(defined(denying)),
     longhorn: settings.ok ? { ok: true, value: settings.value.find((policy) => policy !== undefined) } : settings.kind === 'notFound' ? { ok: true, value: undefined } : settings,
     incidents: incidents.ok ? { ok: true, value: incidents.value.flatMap((read) => ('incident' in read ? read.incident : [])) } : incidents,
     unreadable: incidents.ok ? incidents.value.flatMap((read) => ('incident' in read ? [] : read)) : [],
@@ -142,6 +148,11 @@ async function all<T>(api: Api, path: string, read: (object: KubeObject) => T): 
 
 function part<T>(error: ApiError): Part<T> {
   return { ok: false, because: error.message, kind: error.kind }
+}
+
+/** An API server that does not know the kind has none of them. */
+function orNone<T>(read: Part<readonly T[]>): Part<readonly T[]> {
+  return read.ok || read.kind !== 'notFound' ? read : { ok: true, value: [] }
 }
 
 /** What cannot be read at all is another version's; it is left out of what is shown. */

@@ -1,5 +1,5 @@
 // What a beat makes of what is known of its node. Most beats change a number, and nothing else; whatever is worth a decision is told.
-import type { Beat, BootEnd, NodeBoot } from '../core/beat.ts'
+import type { Beat, BootEnd, NodeBoot, Places } from '../core/beat.ts'
 import type { BeatSeen, Boot, Ms, NodeName } from '../core/model.ts'
 
 /** `boot`: the first beat of a boot; `back`: the first beat after a goodbye. */
@@ -12,6 +12,7 @@ interface Greeted {
   readonly boot: Boot
   readonly from: string
   readonly before: BootEnd | undefined
+  readonly places: Places | undefined
 }
 
 /** Shorter gaps between two beats are the network's; no profile suspects sooner. */
@@ -20,10 +21,10 @@ const lapseFrom: Ms = 1_500
 export function takeBeat(row: { seen: Changing<BeatSeen> | undefined }, link: Greeted, beat: Beat, now: Ms, node: NodeName, changed: (node: NodeName, what: BeatChange) => void): void {
   const { seen } = row
   if (seen !== undefined && seen.boot === link.boot) return goesOn(seen, link, beat, now, node, changed)
-  const { boot, from, before } = link
+  const { boot, from, before, places } = link
   const { kubelet, gate, permit, runtime, pressure, storage, vitals } = beat
   const health = { ...(runtime === undefined ? {} : { runtime }), ...(pressure === undefined ? {} : { pressure }), ...(storage === undefined ? {} : { storage }), ...(vitals === undefined ? {} : { vitals }) }
-  row.seen = { boot, since: now, at: now, from, kubelet, ...(gate === undefined ? {} : { gate, gateSince: now }), ...(permit === undefined ? {} : { permit }), ...health, ...(before === undefined ? {} : { before }) }
+  row.seen = { boot, since: now, at: now, from, kubelet, ...(gate === undefined ? {} : { gate, gateSince: now }), ...(permit === undefined ? {} : { permit }), ...health, ...(before === undefined ? {} : { before }), ...(places === undefined ? {} : { places }) }
   changed(node, 'boot')
 }
 

@@ -1,7 +1,7 @@
 // The beats server: every agent's open link to this replica, and what was heard over it. Its hot path is one number written
 // for each beat; whatever is worth a decision is told through `changed`. It judges nothing.
 import { tolerating, type Acceptance } from '../core/acceptance.ts'
-import type { AgentWord, Answer, Beat, BootEnd, Check, CleanWord, Hello, NodeBoot, ReplicaWord, RevokesWord, Witness } from '../core/beat.ts'
+import type { AgentWord, Answer, Beat, BootEnd, Check, CleanWord, Hello, NodeBoot, Places, ReplicaWord, RevokesWord, Witness } from '../core/beat.ts'
 import { checkFrames, frameOf, framesOf, mostPods, mostRevoked, permitAgain, readAgentWord } from '../core/frame.ts'
 import type { BeatSeen, Boot, Ms, NodeName, PodsSeen } from '../core/model.ts'
 import { permitSpan, type MemberSays } from '../core/self-stop.ts'
@@ -134,6 +134,7 @@ interface Line {
   readonly from: string
   readonly boot: Boot
   readonly before: BootEnd | undefined
+  readonly places: Places | undefined
   untilPermit: number
   heardAt: Ms
   /** The latest list of pods that its agent was told. */
@@ -256,7 +257,7 @@ export function serveBeats(options: BeatsOptions): Beats {
     const key = Buffer.from(host.secret(32)).toString('base64url')
     const before = rows.get(node)
     const from = hostOf(link.remote).replace(/^\[|\]$/g, '').toLowerCase()
-    const line: Line = { link, from, boot: hello.boot, before: hello.before, untilPermit: 1, heardAt: clock.now(), said: new Map(), boots: [] }
+    const line: Line = { link, from, boot: hello.boot, before: hello.before, places: hello.places, untilPermit: 1, heardAt: clock.now(), said: new Map(), boots: [] }
     const whisperAddress = hello.whisperPort === 0 ? {} : { whisperAddress: `${hostOf(link.remote)}:${hello.whisperPort}` }
     const facts = {
       nodeUid: caller.nodeUid, pod: caller.pod, podUid: caller.podUid, agent: hello.agent, boot: hello.boot, machine: hello.machine,

@@ -2,6 +2,7 @@
 // the leader alone and only when a fact changes; it is all spec, so that one write carries it whole.
 import * as v from 'valibot'
 import type { Drill, GateKept, NodeRecord, PathAudit } from '../core/model.ts'
+import type { Places } from '../core/beat.ts'
 import { mostPanic } from '../core/frame.ts'
 import type { Strain } from '../core/vitals.ts'
 import type { Membership, WatchdogKept } from '../core/watchdog.ts'
@@ -81,6 +82,12 @@ const spec = v.pipe(
     gate: v.exactOptional(word('Whether the container runtime asks the gate of the node before it starts a pod.', {
       asks: 'it does', absent: 'it does not, though the gate is wanted: taints alone hold there', off: 'no gate is wanted there',
     } satisfies Record<GateKept, string>)),
+    places: v.exactOptional(v.pipe(
+      v.object({
+        kubelet: text('Kubelet\'s folder.', 256, 0), runtime: text('The socket of the container runtime.', 256, 0), gate: text('The socket at which it lets plugins in (NRI).', 256, 0),
+      } satisfies Fields<Places>),
+      v.description('Where its agent found kubelet and the runtime; empty where it found nothing.'),
+    )),
     strains: v.exactOptional(list('Vitals of the node that are beyond their limits.', word('One of them.', {
       disk: 'the file system of kubelet\'s folder is nearly full', inodes: 'it has hardly an inode left', memory: 'hardly any memory is left for a new process',
       temperature: 'a processor is too hot', load: 'far more wants to run than there are cores',
@@ -128,12 +135,12 @@ const unasked = 'kubelet port not asked: the Node names no IP address'
  *  every audit that bears none: the core, which made the record, does not know the time of day. */
 export function recordBody(name: string, record: Omit<NodeRecord, 'resourceVersion'>, wall: number, resourceVersion?: string): unknown {
   const at = (time: string): string => (time === '' ? new Date(wall).toISOString() : time)
-  const { nodeUid, boot, machine, paths, probe, gate, strains, watchdog } = record
+  const { nodeUid, boot, machine, paths, probe, gate, places, strains, watchdog } = record
   const facts: v.InferInput<typeof spec> = {
     nodeUid, boot, machine, summary: [...paths.map((audit) => `${audit.method} ${audit.state}`), ...(probe === undefined ? [unasked] : [])].join(', '),
     paths: paths.map(({ drill, ...audit }) => ({ ...audit, at: at(audit.at), ...(drill === undefined ? {} : { drill: { ...drill, digests: [...drill.digests] } }) })),
     ...(probe === undefined ? {} : { probe: { ...probe, at: at(probe.at) } }),
-    ...(gate === undefined ? {} : { gate }), ...(strains === undefined ? {} : { strains: [...strains] }), ...(watchdog === undefined ? {} : { watchdog: writtenWatchdog(watchdog) }),
+    ...(gate === undefined ? {} : { gate }), ...(places === undefined ? {} : { places: { ...places } }), ...(strains === undefined ? {} : { strains: [...strains] }), ...(watchdog === undefined ? {} : { watchdog: writtenWatchdog(watchdog) }),
   }
   return {
     apiVersion, kind: nodeRecord.kind, metadata: { name, ...(resourceVersion === undefined ? {} : { resourceVersion }) },

@@ -9,7 +9,7 @@ import { liesOf, mayHaveStrayed, type Lie } from './lie.ts'
 import { isKubeletsWord, kubeletsBootKey, sameBoot, seenAs, unkeptOf, type BeatSeen, type Boot, type Drill, type GateKept, type Method, type Ms, type NodeName, type NodeSeen, type Observed, type PathAudit, type Reading } from './model.ts'
 import { auditOf } from './path.ts'
 import { readingsOf } from './reading.ts'
-import { isTooSoon, rests, sameFacts, sameStrains } from './record-write.ts'
+import { isTooSoon, placesStand, rests, sameFacts, sameStrains } from './record-write.ts'
 import { sameMachine } from './machine-id.ts'
 import { latestBoot } from './situation.ts'
 import { openOf, type Survey } from './survey.ts'
@@ -32,7 +32,7 @@ const leaseEvery: Ms = 5_000
 const kubeletSpeaksWithin: Ms = 15_000
 
 /** A boot that lives now, as far as anybody can tell, and since when it was known. */
-type Life = Pick<BeatSeen, 'boot' | 'since'> & Partial<Pick<BeatSeen, 'gate' | 'gateSince' | 'vitals' | 'watchdog' | 'answered'>>
+type Life = Pick<BeatSeen, 'boot' | 'since'> & Partial<Pick<BeatSeen, 'gate' | 'gateSince' | 'places' | 'vitals' | 'watchdog' | 'answered'>>
 
 type RecordDeed = Extract<Deed, { do: 'record' }>
 
@@ -54,7 +54,7 @@ export function audits(on: Survey): (Look | RecordDeed)[] {
     if (life === undefined || node.gone === true) continue
     const proven = drills.get(node.name) ?? none
     const watchdog = watchdogKept(node, life)
-    const sound = audited(node, life, proven) && !outgrown(node, on.now) && gateStands(node, life, on.now) && sameDevice(node.record?.watchdog, watchdog)
+    const sound = audited(node, life, proven) && !outgrown(node, on.now) && gateStands(node, life, on.now) && placesStand(node.record, life) && sameDevice(node.record?.watchdog, watchdog)
     // What nobody waits for.
     const told = strainsStand(node, life) && sameMemberships(node.record?.watchdog, watchdog)
     const stands = sound && (told || free.later <= 0 || isTooSoon(node, on.now))
@@ -319,7 +319,8 @@ function auditRecord(node: NodeSeen, life: Life, lies: readonly Lie[], drills: r
   const gate = gateKept(node, life, now)
   const strains = strainsKept(node, life)
   const watchdog = watchdogKept(node, life)
-  const record = { nodeUid: node.uid, boot: life.boot, machine: node.machine, paths, ...port, ...(gate === undefined ? {} : { gate }), ...(strains === undefined ? {} : { strains }), ...(watchdog === undefined ? {} : { watchdog }) }
+  const places = life.places ?? node.record?.places
+  const record = { nodeUid: node.uid, boot: life.boot, machine: node.machine, paths, ...port, ...(gate === undefined ? {} : { gate }), ...(places === undefined ? {} : { places }), ...(strains === undefined ? {} : { strains }), ...(watchdog === undefined ? {} : { watchdog }) }
   const { record: unkept } = unkeptOf(node, now)
   const stands = node.record !== undefined && (sameFacts(node.record, record) || (unkept?.version === node.record.resourceVersion && sameFacts(unkept.wanted, record)))
   return stands || rests(node, record, now) ? [] : [{ do: 'record', node: node.name, record }]

@@ -93,6 +93,17 @@ export interface Hello {
   /** How this machine's boot before this one ended, by the mark that an agent leaves in an orderly shutdown. Undefined: no disk tells,
    *  or the agent is of before there was such a mark. */
   readonly before?: BootEnd
+  /** Undefined: its agent is of before it told of them. */
+  readonly places?: Places
+}
+
+/** Where an agent found what it asks on its node, as the host calls it; empty where it is not there. */
+export interface Places {
+  /** Kubelet's folder. */
+  readonly kubelet: string
+  /** The sockets of the container runtime: for its own list (CRI), and for the gate (NRI). */
+  readonly runtime: string
+  readonly gate: string
 }
 
 export type BootEnd = 'shut down' | 'cut off'

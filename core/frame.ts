@@ -3,7 +3,7 @@
 // a frame is a word, or a word this version does not know (ignored, so that neighbours of the next minor version can
 // speak), or garbage with the reason. Bytes and fields beyond the known ones are ignored for the same reason.
 import type {
-  AgentWord, Answer, BootEnd, Check, CleanReport, CleanWord, GateWord, Goodbye, Leftover, MemberAnswer, MemberQuestion, NodeBoot, NodeKey, PeerWord, Refused,
+  AgentWord, Answer, BootEnd, Check, CleanReport, CleanWord, GateWord, Goodbye, Leftover, MemberAnswer, MemberQuestion, NodeBoot, NodeKey, PeerWord, Places, Refused,
   ReplicaWord, RevokedWord, RevokesWord, SelfStopWord, WatchdogWord, Welcome, Whisper, WhisperAnswer, Witness,
 } from './beat.ts'
 import { beatFrame, beatKind, longestAddress, memberWords, mostReplicas, permitFrame, permitKind, readBeat, readPermit } from './frame-bytes.ts'
@@ -109,13 +109,23 @@ export const mostSeals = 6
 const whisperLimit = 1_000
 const utf8 = new TextEncoder()
 
+/** Of an agent that tells of them at all. */
+function placesOf(fields: Fields): { readonly places?: Places } {
+  const told = fields.of['places']
+  if (told === undefined) return {}
+  if (!isFields(told)) return wrong(fields, 'places', 'an object', {})
+  const inner: Fields = { of: told }
+  const places = { kubelet: text(inner, 'kubelet'), runtime: text(inner, 'runtime'), gate: text(inner, 'gate') }
+  return inner.fault === undefined ? { places } : wrong(fields, 'places', `right: ${inner.fault}`, {})
+}
+
 function agentWord(say: string, fields: Fields): AgentWord | undefined {
   switch (say) {
     case 'hello':
       return {
         say, version: version(fields), token: text(fields, 'token', longestToken), agent: text(fields, 'agent'), boot: text(fields, 'boot'),
         uptime: whole(fields, 'uptime'), machine: text(fields, 'machine'), whisperPort: whole(fields, 'whisperPort', 65_535),
-        ...maybeOneOf(fields, 'before', bootEnds),
+        ...maybeOneOf(fields, 'before', bootEnds), ...placesOf(fields),
       }
     case 'clean':
       return { say, report: cleanReport(fields), ...maybeText(fields, 'list') } satisfies CleanWord

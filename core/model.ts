@@ -1,7 +1,7 @@
 // What the core sees: one snapshot of the cluster as this replica knows it, with the age of each word on it. Everything is
 // plain data. Instants are this replica's own monotonic clock; wall time stands only in records, as text, for people.
 import type { Incident } from './incident.ts'
-import type { BootEnd, CleanReport, GateState, Goodbye, PermitState, Pressure, StorageWord } from './beat.ts'
+import type { BootEnd, CleanReport, GateState, Goodbye, PermitState, Places, Pressure, StorageWord } from './beat.ts'
 import type { RecordWrite } from './record-write.ts'
 import type { Strain, Vitals } from './vitals.ts'
 import type { NodeBoot } from './beat.ts'
@@ -197,6 +197,7 @@ export interface BeatSeen {
   readonly revokes?: readonly (NodeBoot & { readonly at: Ms })[] | undefined
   /** How the boot before this one ended, as its agent tells. */
   readonly before?: BootEnd
+  readonly places?: Places
   readonly clean?: CleanSeen
   readonly goodbye?: { readonly at: Ms; readonly why: Goodbye } | undefined
   /** The latest challenge that was answered: when it was issued, and the boot that sealed the answer. */
@@ -305,6 +306,8 @@ export interface NodeRecord {
   readonly probe?: { readonly boot: Boot; readonly answered: boolean; readonly at: string }
   /** Whether the runtime asks the node's gate. Undefined: its agent is of before there was one. */
   readonly gate?: GateKept
+  /** Where its agent found kubelet and the runtime. */
+  readonly places?: Places
   /** Its vitals that are beyond their limits. Undefined: none was ever told. */
   readonly strains?: readonly Strain[]
   readonly watchdog?: WatchdogKept

@@ -2,6 +2,7 @@
 // go of. The rest changes on thousands at once (a rollout renames every replica, and each of them is a member of every node): that keeps a
 // distance on each record, and a rate over all. And what the API server has refused it will refuse again: it rests, longer each time, so
 // that a few such records do not keep all others from being written.
+import type { Places } from './beat.ts'
 import type { Ms, NodeRecord, NodeSeen, PathAudit } from './model.ts'
 import type { Strain } from './vitals.ts'
 import { sameWatchdog } from './watchdog.ts'
@@ -36,13 +37,19 @@ export function isTooSoon({ recordWrite }: Pick<NodeSeen, 'recordWrite'>, now: M
 
 /** Records without their times: one is written only when a fact changes. */
 export function sameFacts(one: RecordFacts, other: RecordFacts): boolean {
-  return one.nodeUid === other.nodeUid && (one.gate === undefined || one.gate === other.gate) && sameStrains(one.strains, other.strains) && sameWatchdog(one.watchdog, other.watchdog) && one.boot === other.boot && one.machine === other.machine
+  return one.nodeUid === other.nodeUid && (one.gate === undefined || one.gate === other.gate) && placesStand(one, other) && sameStrains(one.strains, other.strains) && sameWatchdog(one.watchdog, other.watchdog) && one.boot === other.boot && one.machine === other.machine
     && one.probe?.boot === other.probe?.boot && one.probe?.answered === other.probe?.answered
     && one.paths.length === other.paths.length && one.paths.every((path, index) => samePath(path, other.paths[index]))
 }
 
 function samePath(one: PathAudit, other: PathAudit | undefined): boolean {
   return one.method === other?.method && one.digest === other.digest && one.boot === other.boot && one.state === other.state && one.identity === other.identity && one.drill?.at === other.drill?.at
+}
+
+/** A record that tells of none is not written for that alone: an API server whose kinds are older would drop it each time. */
+export function placesStand(one: { readonly places?: Places } | undefined, { places }: { readonly places?: Places }): boolean {
+  const before = one?.places
+  return before === undefined || places === undefined || (before.kubelet === places.kubelet && before.runtime === places.runtime && before.gate === places.gate)
 }
 
 /** That nothing is strained is no news where nothing was told: a new version does not write every record of a cluster for it. */

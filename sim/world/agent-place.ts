@@ -78,6 +78,7 @@ export function agentHost({ machine, process, token }: ContainerRun, place: Agen
     mountTables: () => now(() => []),
     loopDevices: () => now(() => []),
     stagedVolume: () => now(() => undefined),
+    places: () => now(() => ({ kubelet: '/var/lib/kubelet', runtime: '/run/containerd/containerd.sock', gate: '/run/nri/nri.sock' })),
     runtimeHealth: async (span) => {
       if (place.runtime().fault?.how === 'hangs') await process.clock.wait(span)
       return place.runtime().fault === undefined ? 'ok' : 'ill'

@@ -165,6 +165,16 @@ test('storage is reached where its portal lets us in, or its path is mounted and
   one.end()
 })
 
+test('it tells where kubelet and the runtime are found, as the host calls the places, and of nothing that is not there', async () => {
+  const bare = host()
+  assert.equal(await bare.host.places(), { kubelet: '', runtime: '', gate: '' })
+  for (const name of ['pods', 'k3s/containerd', 'nri']) mkdirSync(join(bare.folder, name), { recursive: true })
+  for (const name of ['k3s/containerd/containerd.sock', 'nri/nri.sock']) writeFileSync(join(bare.folder, name), '')
+  const there = host({ HOLDFAST_RUN: bare.folder, HOLDFAST_KUBELET_ROOT: bare.folder })
+  assert.equal(await there.host.places(), { kubelet: bare.folder, runtime: join(bare.folder, 'k3s/containerd/containerd.sock'), gate: join(bare.folder, 'nri/nri.sock') })
+  for (const each of [bare, there]) each.end()
+})
+
 test('a runtime that is not there is unknown, and one that does not answer is ill', async () => {
   const one = host({ HOLDFAST_RUNTIME_SOCKET: '/nowhere/containerd.sock' })
   assert.is(await one.host.runtimeHealth(100), 'unknown')

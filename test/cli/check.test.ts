@@ -6,8 +6,11 @@ import { check, checkLines, succeeded } from '../../cli/check.ts'
 import type { Checked } from '../../cli/claim.ts'
 import type { Cluster, DaemonSet } from '../../cli/cluster.ts'
 import { paint } from '../../cli/paint.ts'
+import { guardNames } from '../../cli/guards.ts'
 import { keptKey, keptName, pack } from '../../coordinator/fence-kept.ts'
 import { outOfServiceKey, quarantineKey } from '../../core/clear.ts'
+import { manifests } from '../../deploy/manifests.ts'
+import { usualValues } from '../../deploy/values.ts'
 import { incident, policy, record } from '../core/world.ts'
 import { cluster, kept, part, refused } from './cluster-seen.ts'
 
@@ -32,7 +35,7 @@ test('each failure names its reason and a heading that stands in the docs', () =
   const headings = new Set([...readFileSync('docs/checks.md', 'utf8').matchAll(/^## (\S+)$/gm)].map((match) => match[1]))
   const nothing = refused()
   const blind = cluster({
-    version: nothing, kinds: nothing, nodes: nothing, incidents: nothing, records: nothing, policies: nothing, lease: nothing, pause: nothing, fenceMaps: nothing, agents: nothing, daemonSets: nothing, longhorn: nothing, storks: nothing,
+    version: nothing, kinds: nothing, nodes: nothing, incidents: nothing, records: nothing, policies: nothing, lease: nothing, pause: nothing, fenceMaps: nothing, agents: nothing, daemonSets: nothing, longhorn: nothing, storks: nothing, guards: nothing, denying: nothing,
   })
   for (const checked of all(blind, false)) {
     assert.is(checked.result, 'error', checked.id)
@@ -63,6 +66,21 @@ test('two nodes that name one instance, and a faulty map of no node, are faults 
   assert.match(one('paths-valid', cluster({ fenceMaps: part([{ name: 'fence-config-node-9', data: { 'config.properties': 'oops' } }]) }))?.error ?? '', /fence-config-node-9/)
 })
 
+const place = { kubelet: '/var/lib/kubelet', runtime: '/run/containerd/containerd.sock', gate: '/run/nri/nri.sock' }
+const placed = (two: Partial<typeof place>, gate: 'asks' | 'off' = 'asks') => cluster({ records: part(new Map([
+  ['node-1', record({ nodeUid: 'uid-node-1', gate, places: { ...place, runtime: '/run/k3s/containerd/containerd.sock' } })], ['node-2', record({ nodeUid: 'uid-node-2', gate, places: { ...place, ...two } })],
+])) })
+
+test('what agents found is told by whose it is, and what they miss is a warning', () => {
+  assert.is(one('places-found', cluster())?.description, 'every agent finds kubelet and the container runtime of its node')
+  assert.is(one('places-found', placed({}))?.description, 'every agent finds kubelet and the container runtime of its node: containerd of k3s or RKE2 on 1, containerd on 1')
+  assert.is(one('places-found', placed({ runtime: '/run/x.sock' }))?.description, 'every agent finds kubelet and the container runtime of its node: containerd of k3s or RKE2 on 1, /run/x.sock on 1')
+  assert.is(one('places-found', placed({}))?.result, 'success')
+  const found = one('places-found', placed({ runtime: '', gate: '', kubelet: '' }))
+  assert.equal([found?.result, found?.error], ['warning', 'not there: node-2 (kubelet\'s folder, a socket of the runtime, the socket of NRI)'])
+  assert.is(one('places-found', placed({ gate: '' }, 'off'))?.result, 'success', 'no gate is wanted there')
+})
+
 test('a Lease that is held and not renewed is no leader', () => {
   assert.match(one('replica-leads', cluster(), false)?.error ?? '', /replica-0 holds the Lease and does not renew it/)
   assert.is(one('replica-leads', cluster({ lease: part({ holder: '', term: 3, renewTime: 'then' }) }), false)?.error, 'nobody holds the Lease')
@@ -72,6 +90,16 @@ test('a Lease that is held and not renewed is no leader', () => {
 test('missing kinds are named, also where the whole group is missing', () => {
   assert.is(one('kinds-installed', cluster({ kinds: part(['nodefences']) }))?.error, 'not served: holdfastpolicies, noderecords')
   assert.is(one('kinds-installed', cluster({ kinds: { ...refused(), kind: 'notFound' } }))?.error, 'not served: holdfastpolicies, nodefences, noderecords')
+})
+
+const without = (name: string) => part(guardNames.filter((other) => other !== name))
+
+test('admission policies that are not there, or that nothing has deny, are named', () => {
+  const installed = manifests(usualValues).flatMap(({ kind, metadata: { name } }) => (kind === 'ValidatingAdmissionPolicy' ? [name] : []))
+  assert.equal([...guardNames].toSorted(), installed.toSorted(), 'those that come with the product')
+  assert.is(one('guards-stand', cluster({ guards: without('holdfast-taints') }))?.error, 'not there, or without a binding that denies: holdfast-taints')
+  assert.is(one('guards-stand', cluster({ denying: without('holdfast-records') }))?.error, 'not there, or without a binding that denies: holdfast-records')
+  assert.is(one('guards-stand', cluster({ guards: part([]), denying: part([]) }))?.result, 'warning')
 })
 
 test('a version older than those that were tried fails, a later one does not', () => {

@@ -1,5 +1,6 @@
 // A cluster as the CLI reads it: two nodes that are well, and what a test changes of it.
 import type { Cluster, Part } from '../../cli/cluster.ts'
+import { guardNames } from '../../cli/guards.ts'
 import type { KeptNode } from '../../coordinator/kubernetes.ts'
 import { policy, record } from '../core/world.ts'
 
@@ -25,6 +26,6 @@ export function cluster(changes: Partial<Cluster> = {}): Cluster {
     records: part(new Map(names.map((name) => [name, record({ nodeUid: `uid-${name}` })]))), policies: part([{ name: 'all', policy, faults: '' }]),
     lease: part({ holder: 'replica-0', term: 3, renewTime: 'then' }), pause: part(undefined), fenceMaps: part([]),
     agents: part(names.map((node) => ({ name: `holdfast-agents/agent-${node}`, node, ready: true }))),
-    daemonSets: part([{ name: 'csi/node', csi: true, tolerations: [{ operator: 'Exists' }] }]), longhorn: part(undefined), storks: part([]), ...changes,
+    daemonSets: part([{ name: 'csi/node', csi: true, tolerations: [{ operator: 'Exists' }] }]), longhorn: part(undefined), storks: part([]), guards: part(guardNames), denying: part(guardNames), ...changes,
   }
 }

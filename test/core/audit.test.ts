@@ -328,6 +328,21 @@ test('a record that says nothing of the gate is not written for that alone', () 
   assert.equal(audited([first]).map((one) => (one.do === 'record' ? one.record.gate : one.do)), ['absent'])
 })
 
+const places = { kubelet: '/var/lib/kubelet', runtime: '/run/containerd/containerd.sock', gate: '/run/nri/nri.sock' }
+const placed = (kept: typeof places | undefined, told: typeof places | undefined): string[] => {
+  const of = well({ beat: beat(told === undefined ? {} : { places: told }), readings: [reading('on', now - 8_000)], record: record(kept === undefined ? {} : { places: kept }) })
+  return audited([of]).map((one) => (one.do === 'record' ? `record ${one.record.places?.runtime}` : one.do))
+}
+
+test('where an agent found the runtime goes on record with what else does, and once it is another place by itself', () => {
+  assert.equal(placed(undefined, places), [], 'not for that alone')
+  assert.equal(placed(places, places), [])
+  assert.equal(placed(places, undefined), [], 'an agent of before tells of none')
+  assert.equal(placed(places, { ...places, runtime: '' }), ['record '])
+  const first = fresh('node-2', { beat: beat({ places }), readings: [reading('on', now - 8_000)] })
+  assert.equal(audited([first]).map((one) => (one.do === 'record' ? one.record.places : one.do)), [places])
+})
+
 const strained = (kept: readonly Strain[] | undefined, vitals: Vitals | undefined): string[] => {
   const of = well({ beat: beat(vitals === undefined ? {} : { vitals }), readings: [reading('on', now - 8_000)], record: record(kept === undefined ? {} : { strains: kept }) })
   return audited([of]).map((one) => (one.do === 'record' ? `record ${one.record.strains?.join() ?? 'nothing'}` : one.do))

@@ -28,7 +28,7 @@ const report: fc.Arbitrary<CleanReport> = fc.oneof(
   }),
 )
 
-const hello = fc.record({ say: say('hello'), version: fc.constant(1 as const), token: text, agent: text, boot: text, uptime: whole, machine: text, whisperPort: fc.integer({ min: 0, max: 65_535 }), before: fc.constantFrom('shut down' as const, 'cut off' as const) }, {
+const hello = fc.record({ say: say('hello'), version: fc.constant(1 as const), token: text, agent: text, boot: text, uptime: whole, machine: text, whisperPort: fc.integer({ min: 0, max: 65_535 }), before: fc.constantFrom('shut down' as const, 'cut off' as const), places: fc.record({ kubelet: text, runtime: text, gate: text }) }, {
   requiredKeys: ['say', 'version', 'token', 'agent', 'boot', 'uptime', 'machine', 'whisperPort'],
 })
 
@@ -168,6 +168,13 @@ test('what a neighbour of the next minor version names, and this one does not kn
   })
   assert.equal(readAgentWord(json({ ...goodHello, before: 'hibernated' })), { word: goodHello })
   assert.equal(readAgentWord(Uint8Array.of(...frameOf({ say: 'beat', count: 1, kubelet: 'ok' }), 200)), { word: { say: 'beat', count: 1, kubelet: 'ok' } })
+})
+
+test('a hello whose places are not as they should be is garbage that says so', () => {
+  const places = { kubelet: '/var/lib/kubelet', runtime: '', gate: '' }
+  assert.equal(readAgentWord(json({ ...goodHello, places: { ...places, attic: '/' } })), { word: { ...goodHello, places } })
+  assert.equal(readAgentWord(json({ ...goodHello, places: '/' })), { garbage: 'hello: places is not an object' })
+  assert.equal(readAgentWord(json({ ...goodHello, places: { ...places, runtime: 7 } })), { garbage: 'hello: places is not right: runtime is not a text of at most 256 characters' })
 })
 
 test('a hello of another major version is garbage that says so', () => {
