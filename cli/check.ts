@@ -9,7 +9,7 @@ import type { KeptNode } from '../coordinator/kubernetes.ts'
 import type { Cluster, DaemonSet } from './cluster.ts'
 import { agoOf, auditAge } from './audit-age.ts'
 import { claim, few, valueOf, type Checked } from './claim.ts'
-import { fenceFaults } from './fence-maps.ts'
+import { dumpsOf, fenceFaults } from './fence-maps.ts'
 import { guardNames } from './guards.ts'
 import type { Paint } from './paint.ts'
 
@@ -30,7 +30,7 @@ export function check(cluster: Cluster, moves: boolean, wall: number): readonly 
     { name: 'coordinator', checks: [leads(cluster, moves), notPaused(cluster)] },
     { name: 'policies', checks: [policiesValid(cluster), nodesSelected(cluster), policiesAct(cluster)] },
     { name: 'agents', checks: [agentsRun(cluster), agentsHeard(cluster), placesFound(cluster), gatesAsked(cluster), watchdogsArmed(cluster)] },
-    { name: 'fence paths', checks: [pathsValid(cluster), pathsConfigured(cluster), pathsVerified(cluster), auditsCurrent(cluster, wall), identityProven(cluster), portsHeard(cluster)] },
+    { name: 'fence paths', checks: [pathsValid(cluster), pathsConfigured(cluster), pathsVerified(cluster), auditsCurrent(cluster, wall), identityProven(cluster), portsHeard(cluster), dumpsAwaited(cluster)] },
     { name: 'taints', checks: [taintsOwned(cluster)] },
     { name: 'incidents', checks: [fencesReadable(cluster)] },
     { name: 'storage', checks: [pluginsTolerate(cluster), freedByNobodyElse(cluster)] },
@@ -200,6 +200,22 @@ function watchdogsArmed(cluster: Cluster): Checked {
       if (record.watchdog?.state !== 'armed') return [`${name} (it is not armed)`]
       const why = chosen.policy.selfFenced === 'accept' ? distrusted(record.watchdog) : undefined
       return why === undefined ? [] : [`${name} (${why})`]
+    })
+    return lacking.length === 0 ? undefined : `not of ${few(lacking)}`
+  }, 'warning')
+}
+
+function dumpsAwaited(cluster: Cluster): Checked {
+  const { nodes, records, policies, fenceMaps } = cluster
+  return claim('dumps-awaited', 'every crash kernel that counts for something can be heard before its machine is cut', [nodes, records, policies, fenceMaps], () => {
+    const dumps = dumpsOf(valueOf(fenceMaps, []), valueOf(nodes, []))
+    const lacking = recorded(cluster).flatMap(({ name, node, record }) => {
+      const chosen = chosenOf(node, inForce(cluster))
+      const accepts = 'policy' in chosen && chosen.policy.kdump === 'accept'
+      const { dumpsWithin, announcesWithin } = dumps.get(name) ?? {}
+      if (dumpsWithin === undefined) return accepts ? [`${name} (its policy says kdump: accept, and its fence configuration no kdump=)`] : []
+      if (announcesWithin === undefined) return [`${name} (without kdump_within= it may be ordered off before it is heard)`]
+      return accepts && record !== undefined && record.probe?.answered !== true ? [`${name} (its kubelet port never answered in this boot, so that its silence proves nothing)`] : []
     })
     return lacking.length === 0 ? undefined : `not of ${few(lacking)}`
   }, 'warning')

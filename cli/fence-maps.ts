@@ -2,6 +2,7 @@
 // leader keeps. Secrets are not read here: whether one is missing the audit of its path tells.
 import { readFenceConfigs, sentenceOf, type FenceConfigMap } from '../coordinator/fence-config.ts'
 import type { Claim } from '../coordinator/fence-config-instance.ts'
+import type { Dumps } from '../coordinator/fence-config-steps.ts'
 import { keptKey, keptName, unpack } from '../coordinator/fence-kept.ts'
 import type { KeptNode } from '../coordinator/kubernetes.ts'
 
@@ -26,6 +27,13 @@ export function fenceFaults(maps: readonly FenceConfigMap[], nodes: readonly Kep
     if (path.faults.length > 0) (kept.of(name, present)?.every((map) => present.has(map.name)) === true ? outdated : without).push(name)
   }
   return { sentences: [...sentences].toSorted(), outdated, without }
+}
+
+/** How each node's crash kernel is waited for. */
+export function dumpsOf(maps: readonly FenceConfigMap[], nodes: readonly KeptNode[]): ReadonlyMap<string, Dumps> {
+  const read = readFenceConfigs(maps, () => '', '')
+  const claims = claimsOf(nodes)
+  return new Map(nodes.map(({ metadata: { name } }) => [name, read.forNode(name, undefined, claims(name)).path]))
 }
 
 function claimsOf(nodes: readonly KeptNode[]): (node: string) => Claim | undefined {

@@ -7,6 +7,7 @@ import { createApi, type Api, type CallOptions, type KubeObject } from './api.ts
 import { auditRate, auditTurns, type AuditTurn } from './audit-turns.ts'
 import { serveBeats, type Beats } from './beats.ts'
 import { doer } from './deed.ts'
+import { gatherDumpWords } from './dump-words.ts'
 import { recorder as createRecorder } from './events.ts'
 import { fencesKept } from './fence-kept.ts'
 import { fencePaths } from './fence-paths.ts'
@@ -170,10 +171,10 @@ export async function startCoordinator(host: CoordinatorHost, settings: Coordina
 
   const ready = (): boolean => reflectors.every((reflector) => reflector.synced)
   // Others may hold the port; whoever needs it is told, and nothing else waits for it.
-  const kdump = await host.kdump?.((from) => {
-    observation.dumped(from)
-    wake()
-  }).catch((error: unknown) => void log.error({ error: String(error) }, 'nobody hears crash kernels here'))
+  const words = gatherDumpWords(clock, (all) => {
+    if (observation.dumped(all)) wake()
+  })
+  const kdump = await host.kdump?.(words.from).catch((error: unknown) => void log.error({ error: String(error) }, 'nobody hears crash kernels here'))
   const stopReplicas = settings.replicas(listener.address, beats.setReplicas)
 
   return {
@@ -191,6 +192,7 @@ export async function startCoordinator(host: CoordinatorHost, settings: Coordina
       beats.close()
       await recorder.close()
       await kdump?.close()
+      words.stop()
       await listener.close()
     },
   }

@@ -72,6 +72,7 @@ export function doer(options: DeedOptions): (deed: Deed) => Promise<boolean> {
       case 'settle': return incidents.change(deed.incident, timeline.settled(deed.attempt, at()))
       case 'prove': return prove(deed)
       case 'revoke': return revoke(deed)
+      case 'announce': return announce(deed)
       case 'void': return shownFalse(deed)
       case 'lapse': return lapse(deed)
       case 'taint': return taint(deed)
@@ -142,9 +143,19 @@ export function doer(options: DeedOptions): (deed: Deed) => Promise<boolean> {
     return true
   }
 
+  async function announce({ node, incident, from, afterSilence }: Extract<Deed, { do: 'announce' }>): Promise<boolean> {
+    if (!await incidents.change(incident, timeline.announced(replica, from, afterSilence, at()))) return false
+    const row = observation.row(node)
+    if (row !== undefined && observation.seen.incidents.get(incident)?.status.dump === undefined) notKept(row, { at: clock.now(), dump: incident }, log)
+    log.warn({ node, incident, from }, 'a crash kernel was heard')
+    say(node, incident, 'CrashKernelHeard', 'Wait', `the crash kernel of ${node} announced itself from ${from}, to ${replica}`, 'Warning')
+    return true
+  }
+
   /** Its path is marked by the record that the core wants as long as the proof stands there as false. */
   async function shownFalse(deed: Extract<Deed, { do: 'void' }>): Promise<boolean> {
-    const wrong = observation.seen.incidents.get(deed.incident)?.status.proof?.kind === 'self-fenced' ? 'watchdog' : 'fence path'
+    const kind = observation.seen.incidents.get(deed.incident)?.status.proof?.kind
+    const wrong = kind === 'self-fenced' ? 'watchdog' : kind === 'kdump' ? 'word of a crash kernel' : 'fence path'
     if (!await incidents.change(deed.incident, timeline.shownFalse(deed.evidence, at()))) return false
     log.error({ node: deed.node, incident: deed.incident, evidence: deed.evidence }, `the ${wrong} is wrong: a proof was shown false`)
     say(deed.node, deed.incident, 'ProofVoid', 'Void', `the ${wrong} of ${deed.node} is wrong: ${deed.evidence}`, 'Warning')

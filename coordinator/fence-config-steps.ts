@@ -1,7 +1,7 @@
 // The three steps of the configuration, put together into levels: first those that isolate, then those of power_management, each of
 // which is what must be off for the machine to count as off. What isolates proves nothing about the machine, so it stands alone
 // only where a method says which drivers' volumes it puts out of the machine's reach.
-import type { Method, Ms } from '../core/model.ts'
+import type { FencePath, Method, Ms } from '../core/model.ts'
 import type { ConfigFault, MethodSpec, Placed } from './fence-config-method.ts'
 import type { ConfiguredMethod } from './fence-config.ts'
 import { readSpan } from './fence-config-text.ts'
@@ -11,8 +11,11 @@ export interface Arranged {
   readonly levels: readonly (readonly Method[])[]
   readonly methods: readonly ConfiguredMethod[]
   readonly marks: readonly string[]
-  readonly dumpsWithin?: Ms
+  readonly dumps: Dumps
 }
+
+/** What waits for crash kernels, as the core has it on the path. */
+export type Dumps = Pick<FencePath, 'dumpsWithin' | 'announcesWithin'>
 
 type StepName = 'isolation' | 'power_management' | 'recovery'
 const stepNames: readonly StepName[] = ['isolation', 'power_management', 'recovery']
@@ -25,12 +28,13 @@ interface Step {
 
 export interface Steps {
   readonly steps: Readonly<Partial<Record<StepName, Step>>>
-  readonly dumpsWithin?: Ms
+  readonly dumps: Dumps
   readonly faults: readonly ConfigFault[]
 }
 
-/** A dump is of minutes; whoever waits longer than an hour for a dead machine wants no fence. */
+/** A dump is of minutes, and its kernel is up within them; whoever waits longer than an hour for a dead machine wants no fence. */
 const [shortestDump, longestDump]: readonly [Ms, Ms] = [1_000, 3_600_000]
+const dumpKeys: ReadonlyMap<string, keyof Dumps> = new Map([['kdump', 'dumpsWithin'], ['kdump_within', 'announcesWithin']])
 const mostLevels = 9
 const mostMethods = 16
 const marking: ReadonlySet<string> = new Set(['mark-unschedulable', 'mark-schedulable'])
@@ -45,16 +49,18 @@ const notPower: ReadonlySet<string> = new Set([
 export function stepsOf(config: ReadonlyMap<string, Placed>): Steps {
   const steps: Partial<Record<StepName, Step>> = {}
   const faults: ConfigFault[] = []
-  let dumpsWithin: Ms | undefined
+  const dumps: { -readonly [Key in keyof Dumps]: Dumps[Key] } = {}
   for (const entry of config.values()) {
-    if (entry.key === 'kdump') {
-      dumpsWithin = readSpan(entry.value)
-      if (dumpsWithin === undefined || dumpsWithin < shortestDump || dumpsWithin > longestDump) faults.push(faultAt(entry, `kdump= is not a time from ${shortestDump} ms to ${longestDump} ms`, true))
+    const spanOf = dumpKeys.get(entry.key)
+    if (spanOf !== undefined) {
+      const span = readSpan(entry.value)
+      if (span === undefined || span < shortestDump || span > longestDump) faults.push(faultAt(entry, `${entry.key}= is not a time from ${shortestDump} ms to ${longestDump} ms`, true))
+      else dumps[spanOf] = span
       continue
     }
     const name = stepNames.find((known) => known === entry.key)
     if (name === undefined) {
-      if (entry.key !== 'node_name') faults.push(faultAt(entry, `${entry.key}= is not known; node_name, kdump and ${stepNames.join(', ')} are`, true))
+      if (entry.key !== 'node_name') faults.push(faultAt(entry, `${entry.key}= is not known; node_name, ${[...dumpKeys.keys()].join(', ')} and ${stepNames.join(', ')} are`, true))
       continue
     }
     const text = entry.value.trim()
@@ -66,7 +72,9 @@ export function stepsOf(config: ReadonlyMap<string, Placed>): Steps {
     }
     steps[name] = { entry, levels }
   }
-  return { steps, faults, ...(dumpsWithin === undefined ? {} : { dumpsWithin }) }
+  const early = config.get('kdump_within')
+  if (early !== undefined && !config.has('kdump')) faults.push(faultAt(early, 'kdump_within= waits for a word that nothing is waited for after: kdump= is missing', true))
+  return { steps, faults, dumps }
 }
 
 export interface Arrangement {
@@ -102,7 +110,7 @@ export function arrange(steps: Steps, specs: ReadonlyMap<string, MethodSpec>, ma
   faults.push(...idle(specs, named.map(({ method }) => method), methods, map))
   const marks = named.map(({ method }) => method).filter((name) => marking.has(name))
   const whole = levels.map((level) => level.flatMap((name) => methods.filter((method) => method.name === name)))
-  return { arranged: { levels: whole, methods, marks, ...(steps.dumpsWithin === undefined ? {} : { dumpsWithin: steps.dumpsWithin }) }, faults }
+  return { arranged: { levels: whole, methods, marks, dumps: steps.dumps }, faults }
 }
 
 /** In which the *on* methods of the steps are run. */

@@ -1,12 +1,12 @@
 // The fence ConfigMaps in the form of the node fencing proposal: `fence-config-<node>` over `fence-config-default`, methods
 // that take their device from `fence-method-template-*`. Nothing here throws: what is wrong is a fault with its ConfigMap,
 // key and line, all of them at once, and the last good configuration of the node stays in force meanwhile.
-import type { FencePath, Method, Ms, NodeName } from '../core/model.ts'
+import type { FencePath, Method, NodeName } from '../core/model.ts'
 import type { KubeObject } from './api.ts'
 import { digestOf, missingSecrets, type ConfiguredParameters, type SecretLookup } from './fence-config-secret.ts'
 import { instanceOf, restartInstance, type Claim, type Instance } from './fence-config-instance.ts'
 import { layered, methodSpec, withNode, type ConfigFault, type MethodSpec, type Placed } from './fence-config-method.ts'
-import { arrange, stepsOf, withInstance, type Arranged } from './fence-config-steps.ts'
+import { arrange, stepsOf, withInstance, type Arranged, type Dumps } from './fence-config-steps.ts'
 import { readProperties } from './fence-config-text.ts'
 
 export type { ConfigFault } from './fence-config-method.ts'
@@ -98,14 +98,14 @@ function inForce(arranged: Arranged, faults: readonly ConfigFault[], before: Nod
   const told = faults.filter((fault) => fault.blocks).map(sentenceOf)
   if (told.length === 0) {
     const methods = Object.fromEntries(arranged.methods.map((method) => [method.name, method]))
-    return { path: { levels: arranged.levels, faults: [], ...dumpsOf(arranged) }, methods, marks: arranged.marks, faults, outdated: false }
+    return { path: { levels: arranged.levels, faults: [], ...arranged.dumps }, methods, marks: arranged.marks, faults, outdated: false }
   }
   const levels = before?.path.levels ?? []
   return { path: { levels, faults: told, ...dumpsOf(before?.path) }, methods: before?.methods ?? {}, marks: before?.marks ?? [], faults, outdated: levels.length > 0 }
 }
 
-function dumpsOf(from: { readonly dumpsWithin?: Ms } | undefined): { readonly dumpsWithin?: Ms } {
-  return from?.dumpsWithin === undefined ? {} : { dumpsWithin: from.dumpsWithin }
+function dumpsOf({ dumpsWithin, announcesWithin }: Dumps = {}): Dumps {
+  return { ...(dumpsWithin === undefined ? {} : { dumpsWithin }), ...(announcesWithin === undefined ? {} : { announcesWithin }) }
 }
 
 export function sentenceOf(fault: ConfigFault): string {
@@ -188,7 +188,7 @@ function parseNode(
   }
   faults.push(...[...used].flatMap((name) => broken.get(name) ?? []))
   // How the steps fit together is said only of methods that are themselves well: one fault, one line.
-  if (faults.some((fault) => fault.blocks)) return { arranged: { levels: [], methods: [], marks: [] }, faults }
+  if (faults.some((fault) => fault.blocks)) return { arranged: { levels: [], methods: [], marks: [], dumps: {} }, faults }
   const arranged = arrange(steps, withInstance(steps, specs, instance), layers.at(-1)?.name ?? defaultName, instance)
   return { arranged: arranged.arranged, faults: [...faults, ...arranged.faults] }
 }

@@ -103,7 +103,13 @@ export const policyFields = {
   ].join(' '), {
     refuse: 'it does not', accept: 'it does; giveUp must be watchdog',
   }), usual.selfFenced),
-  waitForPermit: v.exactOptional(flag('Where nodes give up: free nothing of a node that was ordered off before its last permit has run out and it had time to stop what it runs, half a minute after the proof. For devices that have been seen to call a machine off that runs on. A machine that was found off is not waited for.'), usual.waitForPermit),
+  kdump: v.exactOptional(word([
+    'Whether a node counts as ended once its crash kernel was heard (fence_kdump_send, UDP): it fell silent, its audited kubelet port did not even refuse for a while, then the word came from its address, and Ready, Lease and every other source stayed silent. Its configuration must say kdump=.',
+    'The word is eight bytes that nobody signs. By accept you say that nobody but a node\'s own machine can send from its address to the coordinators.',
+  ].join(' '), {
+    refuse: 'it does not: its power waits for the dump, and its pods for its power', accept: 'it does: its pods are freed while it dumps',
+  }), usual.kdump),
+  waitForPermit: v.exactOptional(flag('Where nodes give up: free nothing of a node that was ordered off, or whose crash kernel was heard, before its last permit has run out and it had time to stop what it runs, half a minute after the proof. For devices that have been seen to call a machine off that runs on. A machine that was found off is not waited for.'), usual.waitForPermit),
   brakes: v.exactOptional(brakesSchema, {}),
   pause: v.exactOptional(v.pipe(
     v.object({
@@ -123,7 +129,7 @@ const policyRules = ruled(
   { rule: `duration(self.brakes.stormWindow) >= duration(${deadAfter})`, message: tooShort, fieldPath: '.brakes.stormWindow' },
 )
 
-/** The same two rules, for files and tests, which no API server has seen. Each looks only at fields that are well formed,
+/** The same rules, for files and tests, which no API server has seen. Each looks only at fields that are well formed,
  *  so that one fault does not hide another. */
 const spec = v.pipe(
   v.object(policyFields),
@@ -202,12 +208,12 @@ function filled(some: Omit<v.InferOutput<typeof spec>, 'selector'>): Omit<Policy
 
 /** As a person would write it, every field named: a policy kept by value must not change its meaning with our defaults. */
 export function specOfPolicy(policy: Policy): v.InferInput<typeof spec> {
-  const { priority, nodeLabels, mode, profile, nodeDownPodDeletionPolicy, onlyTerminating, provisioners, volumeAttachmentRecovery, safeDetach, release, hungAfter, evictWithin, retries, powerOnFoundOff, identity, cloudShutdown, giveUp, selfFenced, waitForPermit, cleanUp, brakes: limits, pause } = policy
+  const { priority, nodeLabels, mode, profile, nodeDownPodDeletionPolicy, onlyTerminating, provisioners, volumeAttachmentRecovery, safeDetach, release, hungAfter, evictWithin, retries, powerOnFoundOff, identity, cloudShutdown, giveUp, selfFenced, kdump, waitForPermit, cleanUp, brakes: limits, pause } = policy
   return {
     priority, selector: { matchLabels: { ...nodeLabels } }, mode, profile, nodeDownPodDeletionPolicy, onlyTerminating, provisioners: [...provisioners], volumeAttachmentRecovery, safeDetach: [...safeDetach], release, hungAfter: showDuration(hungAfter), evictWithin: showDuration(evictWithin), retries,
     powerAfter: showDuration(policy.powerAfter), restAfter: showDuration(policy.restAfter), ...(policy.restarts === undefined ? {} : { restarts: policy.restarts }), bootWithin: showDuration(policy.bootWithin),
     returnPatience: showDuration(policy.returnPatience), clearPatience: showDuration(policy.clearPatience),
-    powerOnFoundOff, identity, cloudShutdown, giveUp, selfFenced, waitForPermit, cleanUp, brakes: { ...limits, stormWindow: showDuration(limits.stormWindow), repeatWindow: showDuration(limits.repeatWindow) },
+    powerOnFoundOff, identity, cloudShutdown, giveUp, selfFenced, kdump, waitForPermit, cleanUp, brakes: { ...limits, stormWindow: showDuration(limits.stormWindow), repeatWindow: showDuration(limits.repeatWindow) },
     ...(pause === undefined ? {} : { pause: { ...pause } }),
   }
 }

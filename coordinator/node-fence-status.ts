@@ -2,7 +2,7 @@
 // that no decision changes: core/plan.ts and core/clear.ts read these lists.
 import * as v from 'valibot'
 import {
-  given, type Attempt, type DrillSeen, type Eviction, type Evidence, type Hold, type HoldReason, type IncidentStatus, type Moment, type Outcome, type PodFate, type ProofKind, type ProofRecord, type Revocation, type Taken,
+  given, type Attempt, type DrillSeen, type DumpHeard, type Eviction, type Evidence, type Hold, type HoldReason, type IncidentStatus, type Moment, type Outcome, type PodFate, type ProofKind, type ProofRecord, type Revocation, type Taken,
   type VolumeFate, type Voided,
 } from '../core/incident.ts'
 import { policyFields } from './holdfast-policy.ts'
@@ -21,7 +21,7 @@ const outcomes: Record<Outcome, string> = {
   Replaced: 'another machine bears the name', NodeDeleted: 'the Node object is gone', Refused: 'a person asked for it, and it could not be done',
   Drilled: 'a drill passed: the path switches this machine, and no other',
 }
-const proofs: Record<ProofKind, string> = { off: 'ordered off and read off twice', 'found-off': 'read off twice before any order', vouched: 'a person said that it is off', isolated: 'its volumes of some drivers were put out of its reach, and that was read back twice', 'self-fenced': 'nobody could permit it any more, and its own watchdog must have reset it since', 'safe-detach': 'the driver itself refuses to detach what is in use' }
+const proofs: Record<ProofKind, string> = { off: 'ordered off and read off twice', 'found-off': 'read off twice before any order', vouched: 'a person said that it is off', isolated: 'its volumes of some drivers were put out of its reach, and that was read back twice', 'self-fenced': 'nobody could permit it any more, and its own watchdog must have reset it since', kdump: 'it fell silent, and then its crash kernel announced itself', 'safe-detach': 'the driver itself refuses to detach what is in use' }
 const reasons: Record<HoldReason, string> = {
   storm: 'too many nodes fell silent together', storage: 'the node, or too many, cannot reach their storage', concurrency: 'enough nodes are being fenced', 'control-plane': 'the control plane would lose its majority',
   'path-unverified': 'the fence path was not audited', 'identity-unproven': 'nothing proves that the path is this node\'s', 'no-path': 'no fence path is configured',
@@ -156,6 +156,13 @@ export const statusSchema = v.pipe(
         watchdog: watchdogField('Its watchdog, as it stood on record then.'),
       } satisfies Fields<Revocation>),
       v.description('The permit of the fenced boot is taken back: its own watchdog is to end it.'),
+    )),
+    dump: v.exactOptional(v.pipe(
+      v.object({
+        at: instant('When.'), by: text('The replica that heard it.', 253), from: text('The address that it came from.', 64),
+        afterSilence: flag('The kubelet port was silent before it, straight after the last beat: without that it proves nothing.'),
+      } satisfies Fields<DumpHeard>),
+      v.description('The first word of the node\'s crash kernel: its power waits for the dump, as the configuration says (kdump=).'),
     )),
     drill: v.exactOptional(v.pipe(
       v.object({

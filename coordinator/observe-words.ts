@@ -1,6 +1,7 @@
-// How an answer to a look of ours joins what was known: a Lease, the words of witnesses.
-import type { LeaseSeen, Ms, WitnessSeen } from '../core/model.ts'
+// How an answer to a look of ours joins what was known: a Lease, the kubelet port, the words of witnesses.
+import type { LeaseSeen, Ms, ProbeSeen, WitnessSeen } from '../core/model.ts'
 import { movesToldApart } from '../core/renewed.ts'
+import type { Row } from './row.ts'
 
 /** Five are asked at once, and every other replica; the rest is history. */
 const wordsKept = 32
@@ -10,6 +11,16 @@ export function leaseAfter(before: LeaseSeen | undefined, askedAt: Ms, readAt: M
   if (before === undefined) return { askedAt, readAt, renewTime, unmovedSince: readAt, moved: false }
   if (before.renewTime === renewTime) return { ...before, askedAt, readAt }
   return { askedAt, readAt, renewTime, unmovedSince: readAt, moved: true, movedAfter: before.askedAt, moves: [...before.moves ?? [], before.askedAt].slice(-movesToldApart) }
+}
+
+/** The first silence of its port since its last beat, as it stands once this was answered. One that a word has ended goes on no more, and a
+ *  question that another one was answered after was lost on its way. */
+export function fallAfter({ beat, probe }: Row, { askedAt, word }: Pick<ProbeSeen, 'askedAt' | 'word'>): ProbeSeen['fell'] {
+  const { fell, spokeAt = -Infinity } = probe ?? {}
+  const heardAt = beat?.at ?? -Infinity
+  if (word !== 'silent' || askedAt <= heardAt || spokeAt >= askedAt) return fell
+  if (fell === undefined || fell.at <= heardAt) return { at: askedAt, until: askedAt, spokeAt }
+  return spokeAt >= fell.at || askedAt < fell.until ? fell : { ...fell, until: askedAt }
 }
 
 /** The latest word of each witness, by when it was asked; two questions may be under way, and the first be answered last. A

@@ -5,6 +5,7 @@
 // Answers to our own reads and writes run ahead of the watch, which goes on bringing older copies for a moment; and an answer
 // may be longer on its way than the watch. So the newer version counts. Not for ever: a server that has gone back in time
 // (restored from a copy) and insists is believed by the reflectors after a minute, and then here.
+import { dumpKey } from '../core/dump.ts'
 import { evictedKey, fencedKey, goneKey, terminatingKey, type EvictionSeen, type FencePath, type Ms, type NodeName, type NodeRecord, type Observed, type PodsSeen, type ProbeSeen, type Reading, type Self, type VolumeSeen, type WitnessSeen } from '../core/model.ts'
 import { given, isDrill, proofKeys, type Incident } from '../core/incident.ts'
 import { machineKey } from '../core/machine-id.ts'
@@ -12,7 +13,7 @@ import { speechlessSince } from '../core/proof.ts'
 import { revokedKey } from '../core/self-fence.ts'
 import type { Beats } from './beats.ts'
 import { keepNode, type KeptAttachment, type KeptNode } from './kubernetes.ts'
-import { leaseAfter, wordsAfter } from './observe-words.ts'
+import { fallAfter, leaseAfter, wordsAfter } from './observe-words.ts'
 import { compareVersions } from './reflector-store.ts'
 import { Row, type Elsewhere } from './row.ts'
 import type { Clock } from '../edge/clock.ts'
@@ -51,10 +52,10 @@ export interface Observation {
   /** Of every incident ever seen: terms are never given out below it. */
   highestTerm(): number
   path(node: NodeName, path: FencePath): void
-  probed(node: NodeName, probe: Omit<ProbeSeen, 'spokeAt'>): void
+  probed(node: NodeName, probe: Pick<ProbeSeen, 'askedAt' | 'answeredAt' | 'word'>): void
   witnessed(node: NodeName, words: readonly WitnessSeen[]): void
-  /** A crash kernel's word, from this address. */
-  dumped(from: string): void
+  /** Crash kernels' words: from which address, and when the latest of it came. False: no node's. */
+  dumped(words: ReadonlyMap<string, Ms>): boolean
   leased(node: NodeName, askedAt: Ms, renewTime: string): void
   listed(node: NodeName, pods: PodsSeen | undefined): void
   evicted(node: NodeName, uid: string, seen: EvictionSeen): void
@@ -176,19 +177,27 @@ export function createObservation(clock: Clock, replica: string, beats: Pick<Bea
       // What accepts and says nothing was there when it accepted, and nobody knows whether it was a moment later.
       const said = probe.word === 'silent' ? -Infinity : probe.word === 'open' ? probe.askedAt : probe.answeredAt
       const spokeAt = Math.max(row.probe?.spokeAt ?? -Infinity, said)
-      const latest = row.probe !== undefined && row.probe.askedAt > probe.askedAt ? row.probe : probe
-      row.probe = { ...latest, ...(spokeAt === -Infinity ? {} : { spokeAt }) }
+      const acceptedAt = Math.max(row.probe?.acceptedAt ?? -Infinity, probe.word === 'refused' ? -Infinity : said)
+      const fell = fallAfter(row, probe)
+      const { askedAt, answeredAt, word } = row.probe !== undefined && row.probe.askedAt > probe.askedAt ? row.probe : probe
+      row.probe = { askedAt, answeredAt, word, ...(spokeAt === -Infinity ? {} : { spokeAt }), ...(acceptedAt === -Infinity ? {} : { acceptedAt }), ...(fell === undefined ? {} : { fell }) }
     },
     witnessed(node, words) {
       const row = rows.get(node)
       if (row !== undefined) row.witnesses = words.reduce(wordsAfter, row.witnesses)
     },
-    dumped(from) {
+    dumped(words) {
       // What two nodes call their own tells of neither.
-      const own = [...rows.values()].filter((row) => row.gone !== true && (row.address === from || row.beat?.from === from))
-      const [row] = own
-      if (row === undefined || own.length > 1) return
-      if (row.dump === undefined || row.dump.since <= (row.beat?.at ?? -Infinity)) row.dump = { since: clock.now() }
+      const own = new Map<string, Row | undefined>()
+      for (const row of rows.values()) {
+        if (row.gone === true) continue
+        for (const from of new Set([row.address, row.beat?.from ?? ''])) if (words.has(from)) own.set(from, own.has(from) ? undefined : row)
+      }
+      for (const [from, at] of words) {
+        const row = own.get(from)
+        if (row !== undefined) row.dump = { since: row.dump !== undefined && row.dump.since > (row.beat?.at ?? -Infinity) ? row.dump.since : at, at, from }
+      }
+      return own.size > 0
     },
     leased(node, askedAt, renewTime) {
       const row = rows.get(node)
@@ -336,7 +345,7 @@ function timesOf(incident: Incident): string[] {
   const { name, abort, acknowledge: word, status } = incident
   const attempts = status.attempts.flatMap(({ id, result }) => (result === 'running' ? [`began ${id}`] : [`began ${id}`, `ended ${id}`]))
   const proofs = status.voided.flatMap(({ proof }, index) => proofKeys(name, index, proof))
-  return [...attempts, ...proofs, ...(fencedAt(incident) === undefined ? [] : [fencedKey(name)]), ...(abort ? [`aborted ${name}`] : []), ...(status.revoked === undefined ? [] : [revokedKey(name)]), ...(status.eviction === undefined ? [] : [evictedKey(name)]), ...(word === undefined ? [] : [`acknowledged ${name} ${word.until}`, `expires ${name} ${word.until}`]), ...(status.proof === undefined ? [] : proofKeys(name, status.voided.length, status.proof))]
+  return [...attempts, ...proofs, ...(fencedAt(incident) === undefined ? [] : [fencedKey(name)]), ...(abort ? [`aborted ${name}`] : []), ...(status.revoked === undefined ? [] : [revokedKey(name)]), ...(status.dump === undefined ? [] : [dumpKey(name)]), ...(status.eviction === undefined ? [] : [evictedKey(name)]), ...(word === undefined ? [] : [`acknowledged ${name} ${word.until}`, `expires ${name} ${word.until}`]), ...(status.proof === undefined ? [] : proofKeys(name, status.voided.length, status.proof))]
 }
 
 /** Ordered off because it seemed dead: neither a person's wish, nor a drill, nor the securing of what was off. */

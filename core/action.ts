@@ -40,6 +40,8 @@ export type Deed =
   | { readonly do: 'prove'; readonly node: NodeName; readonly incident: string; readonly proof: Proof }
   /** Nobody permits its boot any more, so that its own watchdog ends it. */
   | { readonly do: 'revoke'; readonly node: NodeName; readonly incident: string }
+  /** A crash kernel was heard: whoever leads next waits for its dump as well. */
+  | { readonly do: 'announce'; readonly node: NodeName; readonly incident: string; readonly from: string; readonly afterSilence: boolean }
   | { readonly do: 'void'; readonly node: NodeName; readonly incident: string; readonly evidence: string }
   /** The proof is set aside, since nobody can tell any more whether it is so; what it rests on may prove anew, and so may the next level. */
   | { readonly do: 'lapse'; readonly node: NodeName; readonly incident: string; readonly evidence: string }
@@ -90,7 +92,7 @@ export function keyOf(action: Action): string {
       return `${action.do} ${action.node}`
     case 'record': case 'declare': return `${action.do} ${action.node}`
     case 'hold': return `hold ${action.node} ${action.because}${action.incident === undefined ? '' : ` ${action.incident}`}`
-    case 'open': case 'adopt': case 'complete': case 'settle': case 'prove': case 'revoke': case 'void': case 'lapse': case 'taint': case 'untaint': case 'evict': case 'endEviction': case 'delete': case 'detach': case 'bury': case 'withdraw': case 'exhaust': case 'close':
+    case 'open': case 'adopt': case 'complete': case 'settle': case 'prove': case 'revoke': case 'announce': case 'void': case 'lapse': case 'taint': case 'untaint': case 'evict': case 'endEviction': case 'delete': case 'detach': case 'bury': case 'withdraw': case 'exhaust': case 'close':
       return `deed ${action.node}`
   }
 }

@@ -69,11 +69,11 @@ function clearingBy(at: Situation, proof: Proof, provenAt: Ms): Action[] {
   return [cleared(at, rest, 'everything that was to be freed is free, and the node is still off'), ...secure(at, proof)]
 }
 
-/** A device has been seen to call a machine off that was only cut off; then its own permit is what ends it. Nobody permits it since the
+/** A device has been seen to call a machine off that was only cut off, and anybody could send a crash kernel's word; then its own permit is what ends it. Nobody permits it since the
  *  proof, and out-of-service does not stand yet. What was off by itself had nobody to deceive. */
 function mayRunOn({ on, incident: { policy } }: Situation, proof: Proof, provenAt: Ms): Brake | undefined {
-  if (!policy.waitForPermit || policy.giveUp === 'never' || proof.kind !== 'off' || on.now - provenAt >= gaveUpWithin) return undefined
-  return { because: 'permit', detail: `proven off ${seconds(on.now - provenAt)} ago; if it runs on all the same, it gives up within ${seconds(gaveUpWithin)}`, lifts: 'the end of its permit' }
+  if (!policy.waitForPermit || policy.giveUp === 'never' || !(proof.kind === 'off' || proof.kind === 'kdump') || on.now - provenAt >= gaveUpWithin) return undefined
+  return { because: 'permit', detail: `proven (${proof.kind}) ${seconds(on.now - provenAt)} ago; if it runs on all the same, it gives up within ${seconds(gaveUpWithin)}`, lifts: 'the end of its permit' }
 }
 
 /** Nothing was ordered off, so nothing is to be given back. */
@@ -144,7 +144,7 @@ function doubted(at: Situation, proof: Proof, doubt: string, provenAt: Ms): Acti
   const lifts = proof.kind === 'vouched' ? 'another acknowledgement' : restsOnSilence(proof) ? 'its silence' : elsewhere === undefined ? 'off again, twice, on every method'
     : `off read there too, as once a person has switched the machine off by it, ${seconds(Math.max(0, provenAt + incident.policy.bootWithin - on.now))} over, after which the proof lapses`
   return [
-    ...(hasOurs(node, outOfServiceKey) && (proof.kind === 'vouched' || proof.kind === 'self-fenced' || saysOn(proof, node) || elsewhere !== undefined) ? [untaint(node, outOfServiceKey, doubt, incident)] : []),
+    ...(hasOurs(node, outOfServiceKey) && (proof.kind === 'vouched' || proof.kind === 'self-fenced' || proof.kind === 'kdump' || saysOn(proof, node) || elsewhere !== undefined) ? [untaint(node, outOfServiceKey, doubt, incident)] : []),
     ...askDevices(node, on.now), ...askBasis(at, proof, whileWaiting),
     hold(node.name, { because: 'proof-doubted', detail: `nothing more is freed${whole ? '' : ` by ${proof.kind}`}: ${doubt}`, lifts: `${lifts}, or a new boot` }, incident),
   ]

@@ -10,7 +10,7 @@ import { forceEvictionKey } from './acknowledge.ts'
 import { keyOf, type Action } from './action.ts'
 import { audits } from './audit.ts'
 import { blind, handsOff, type Brake } from './brake.ts'
-import { hasOurs, hasTaint, outOfServiceKey, unburied } from './clear.ts'
+import { hasOurs, hasTaint, outOfServiceKey, quarantineKey, unburied } from './clear.ts'
 import { clearing } from './clearing.ts'
 import { freesNothing } from './choice.ts'
 import { drill } from './drill.ts'
@@ -30,7 +30,7 @@ import { foundOff, recall, restsOnSilence, unconfigured, type Proof } from './pr
 import { readingsOf } from './reading.ts'
 import { readRenewals, renewed } from './renewed.ts'
 import { bringBack, cutOtherwise, giveBack, repay, returning } from './restore.ts'
-import { close, hold, isAnotherMachine, laterBoot, latestBoot, situationOf, untaint, withdraw, type Situation } from './situation.ts'
+import { close, hold, isAnotherMachine, laterBoot, latestBoot, quarantine, situationOf, untaint, withdraw, type Situation } from './situation.ts'
 import { withCleanUp } from './clean-up.ts'
 import { withStop } from './strangers.ts'
 import { survey, type Survey } from './survey.ts'
@@ -250,8 +250,18 @@ const hearsayEvery: Ms = 2_000
 const hearsayLater: Ms = 10_000
 
 function fromProof(at: Situation, proof: Proof, since: Ms): Action[] {
+  if (proof.kind === 'kdump' && !at.incident.abort) return provenByDump(at, proof, since)
   if (at.status.step === 'recovery') return withBurial(at, bringBack(at))
   return [...clearing(at, proof, since), ...(unconfigured(proof, at.node) === undefined ? [] : cutOtherwise(at))]
+}
+
+/** Its pods go at once, and its power when its dump had its time: a crash kernel that ends by itself boots before that, and one that hangs
+ *  is brought back only so. Once it is read off, it is an incident like any other. */
+function provenByDump(at: Situation, proof: Proof, since: Ms): Action[] {
+  const { incident, node, status } = at
+  if (status.step !== 'recovery') return [...pursue(at), ...clearing(at, proof, since)]
+  if (hasOurs(node, outOfServiceKey)) return [untaint(node, outOfServiceKey, 'the node is cleared', incident)]
+  return withBurial(at, hasTaint(node, quarantineKey) ? pursue(at) : [quarantine(at)])
 }
 
 /** It never said that the machine is off: a partitioned node comes back like any other, unless a person wants it off. What it does not

@@ -62,6 +62,8 @@ export interface IncidentStatus {
   readonly revoked?: Revocation
   /** Proofs that do not stand any more: shown false by the fenced boot's own answer, or lapsed. */
   readonly voided: readonly Voided[]
+  /** The first word of its crash kernel that a leader heard in this incident. */
+  readonly dump?: DumpHeard
   /** Of a drill: what came of switching off. */
   readonly drill?: DrillSeen
   readonly pods: readonly PodFate[]
@@ -120,17 +122,17 @@ export function given({ attempts }: Pick<IncidentStatus, 'attempts'>): readonly 
   return attempts.filter((attempt) => attempt.result !== 'not-given')
 }
 
-export type ProofKind = 'off' | 'found-off' | 'vouched' | 'self-fenced' | 'isolated' | 'safe-detach'
+export type ProofKind = 'off' | 'found-off' | 'vouched' | 'self-fenced' | 'kdump' | 'isolated' | 'safe-detach'
 
 /** Of some volumes alone: the machine may run. */
 export function isPartial({ kind }: { readonly kind: string }): boolean {
   return kind === 'isolated' || kind === 'safe-detach'
 }
 
-/** Of `firstSeen`: when this replica first saw the nth proof of an incident. Of a partial one apart, since a proof of the whole machine
- *  takes its place, and another partial one is joined to it, without its being set aside. */
+/** Of `firstSeen`: when this replica first saw the nth proof of an incident. Of a partial one, and of *kdump*, apart, since a proof that the
+ *  machine is off takes its place, and another partial one is joined to it, without its being set aside. */
 export function proofKey(incident: string, nth: number, proof: { readonly kind: ProofKind }): string {
-  return `proof ${incident} ${nth}${isPartial(proof) ? ` ${proof.kind}` : ''}`
+  return `proof ${incident} ${nth}${isPartial(proof) || proof.kind === 'kdump' ? ` ${proof.kind}` : ''}`
 }
 
 type Kinds = Pick<ProofRecord, 'kind'> & { readonly joined?: { readonly kind: ProofKind } }
@@ -173,6 +175,15 @@ export interface Revocation {
   readonly boot: Boot
   readonly at: string
   readonly watchdog: WatchdogKept
+}
+
+/** By which replica, and from which address. */
+export interface DumpHeard {
+  readonly at: string
+  readonly by: string
+  readonly from: string
+  /** That replica had seen the silence that must come before it. */
+  readonly afterSilence: boolean
 }
 
 export interface Voided {

@@ -101,8 +101,8 @@ export interface NodeSeen {
   readonly lease?: LeaseSeen | undefined
   readonly probe?: ProbeSeen | undefined
   readonly witnesses: readonly WitnessSeen[]
-  /** A crash kernel's word from its address: the first one since it last beat. */
-  readonly dump?: { readonly since: Ms } | undefined
+  /** What this replica heard from its address as a crash kernel's word. */
+  readonly dump?: DumpSeen | undefined
   readonly record?: NodeRecord | undefined
   /** When this process wrote it last, and whether that was refused. */
   readonly recordWrite?: RecordWrite | undefined
@@ -142,6 +142,8 @@ export interface Unkept {
   readonly record?: { readonly wanted: Omit<NodeRecord, 'resourceVersion'>; readonly version: string }
   /** The incident on whose record two proofs could not be joined. */
   readonly joined?: string
+  /** The incident on whose record a crash kernel's word does not stand. */
+  readonly dump?: string
 }
 
 /** So long what was not kept is not written again: by then somebody may have applied the kinds of this version. */
@@ -234,6 +236,10 @@ export interface ProbeSeen {
   readonly word: ProbeWord
   /** The latest instant at which the port was anything but silent. */
   readonly spokeAt?: Ms
+  /** The latest at which it accepted or answered: no kernel does by itself. */
+  readonly acceptedAt?: Ms
+  /** Its first silence since the node's last beat: the first and the last question of it, and when the port had last spoken by then. */
+  readonly fell?: { readonly at: Ms; readonly until: Ms; readonly spokeAt: Ms }
 }
 export type ProbeWord = 'answered' | 'open' | 'refused' | 'silent'
 
@@ -247,6 +253,13 @@ export interface WitnessSeen {
   readonly proven: boolean
   /** The boot that made the seal. */
   readonly boot?: Boot
+}
+
+/** `since`: the first one since it last beat. `at`: the latest. */
+export interface DumpSeen {
+  readonly since: Ms
+  readonly at: Ms
+  readonly from: string
 }
 
 export type PowerState = 'on' | 'off' | 'unknown'
@@ -271,6 +284,8 @@ export interface FencePath {
   readonly faults: readonly string[]
   /** So long its crash kernel may write a dump before its power goes. Undefined: nobody waits for one. */
   readonly dumpsWithin?: Ms
+  /** So long after its last beat its crash kernel may come up and announce that. Undefined: its power does not wait for the word. */
+  readonly announcesWithin?: Ms
 }
 
 export interface Method {

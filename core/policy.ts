@@ -45,6 +45,8 @@ export interface Policy {
   readonly giveUp: GiveUp
   /** Whether a node counts as ended once its own watchdog must have reset it. */
   readonly selfFenced: 'refuse' | 'accept'
+  /** Whether the word of a node's crash kernel counts as its end, behind a silence that speaks for it. */
+  readonly kdump: 'refuse' | 'accept'
   /** Nothing is freed of a node that was ordered off before it had the time to give up. */
   readonly waitForPermit: boolean
   readonly brakes: Brakes
@@ -107,6 +109,7 @@ export const defaultPolicy: Omit<Policy, 'name'> = {
   cloudShutdown: 'ignore',
   giveUp: 'never',
   selfFenced: 'refuse',
+  kdump: 'refuse',
   waitForPermit: false,
   brakes: { stormPercent: 40, stormWindow: 60_000, concurrency: 0, repeatLimit: 5, repeatWindow: 3_600_000, etcd: 'byLabel' },
 }

@@ -2,16 +2,17 @@
 // one: the brand cannot be written down anywhere else, so a forged proof does not compile. Everything that frees something
 // carries one.
 //
-// Six proofs stand here. *off*: we ordered a whole level off, and afterwards, once nothing of the level's programs ran any
+// Seven proofs stand here. *off*: we ordered a whole level off, and afterwards, once nothing of the level's programs ran any
 // more, every method of it was read off twice, at least a second apart, by separate runs. *found-off*: nobody ordered
 // anything, yet every method of a level reads off twice, the paths were seen on while this very boot was beating, nothing
 // says on, and a probe and a witness asked after the first reading got no answer. *vouched*: a person
 // says that the machine is off, and nothing that could speak says otherwise. *self-fenced*: nobody could permit it any more, and since then its own
-// watchdog must have reset it. Two are of some volumes alone, and the machine may run:
+// watchdog must have reset it. *kdump*: it fell silent, and then its crash kernel was heard. Two are of some volumes alone, and the machine may run:
 // *isolated*, as *off*, by methods that put the volumes of some drivers out of its reach; *safe-detach*, by drivers that
 // refuse to detach what is in use. An answer that is missing, unknown or late is never off.
 import { doubtOfWord, forceEvictionKey, sealedSince, sourceOf, spokenSince, unasked, unread, wordOf } from './acknowledge.ts'
 import type { Extent } from './choice.ts'
+import { doubtOfDump, evidenceOfDump, withoutRefusals } from './dump.ts'
 import { given, isOf, isPartial, proofKey, shownFalse, type Attempt, type Found, type Incident, type ProofKind, type ProofRecord } from './incident.ts'
 import { driversBehind, isIsolation, powerMethods } from './isolation.ts'
 import { isWithoutAgent, leaseInterval } from './judge.ts'
@@ -169,6 +170,15 @@ export function proveSelfFenced(incident: Incident, node: NodeSeen, nodes: Reado
   return { proof: makeProof('self-fenced', incident.boot, node.uid, -1, [], [...ended.evidence, ...silence(node, now)]) }
 }
 
+/** *kdump*: the kernel that ran the pods is dead, by the word of the one that it left behind, and whatever was asked does not say otherwise. */
+export function proveDumped(incident: Incident, node: NodeSeen, self: Self, now: Ms): Proven {
+  if (incident.policy.kdump !== 'accept') return { lacks: 'its policy does not accept the word of a crash kernel' }
+  if (shownFalse(incident.status).some(({ proof }) => proof.kind === 'kdump')) return { lacks: 'the word of its crash kernel was shown false' }
+  const lacks = doubtOfDump(node, self, incident) ?? spokenSince(withoutRefusals(node), incident.boot, node.beat?.at ?? now) ?? unread(node, now, liveWithin) ?? onMayLand(incident, node, now)
+  if (lacks !== undefined) return { lacks }
+  return { proof: makeProof('kdump', incident.boot, node.uid, -1, [], [...evidenceOfDump(node, self, incident), ...silence(node, now)]) }
+}
+
 /** *safe-detach*: of a node that is dead by all evidence, volumes whose driver itself refuses to detach what is in use. */
 export function proveSafeDetach(incident: Incident, node: NodeSeen, drivers: readonly string[], now: Ms): Proven {
   if (drivers.length === 0) return { lacks: 'no driver is known to refuse to detach what is in use' }
@@ -232,7 +242,7 @@ export function recall(record: ProofRecord): Proof {
 
 /** No device and nobody's word stands behind it: it is borne out by the node's silence alone. */
 export function restsOnSilence({ kind }: Pick<Proof, 'kind'>): boolean {
-  return kind === 'safe-detach' || kind === 'self-fenced'
+  return kind === 'safe-detach' || kind === 'self-fenced' || kind === 'kdump'
 }
 
 /** Whether what the proof rests on was looked at again just now, and bears it out. */
@@ -248,7 +258,7 @@ export function doubtOf(proof: Proof, incident: Incident, node: NodeSeen, now: M
   if (proof.joined !== undefined) return partsOf(proof).flatMap((part) => doubtOf(part, incident, node, now) ?? []).join('; ') || undefined
   if (restsOnSilence(proof)) {
     const since = node.firstSeen.get(proofKey(incident.name, incident.status.voided.length, proof)) ?? now
-    return spokenSince(node, incident.boot, since) ?? sealedSince(node, since)
+    return spokenSince(proof.kind === 'kdump' ? withoutRefusals(node) : node, incident.boot, since) ?? sealedSince(node, since)
   }
   return proof.kind === 'vouched' ? doubtOfWord(incident, node, now) : contradicted(proof, node, now) ?? saidElsewhere(proof, incident, node)
 }

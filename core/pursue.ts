@@ -1,4 +1,4 @@
-// An incident whose machine is not proven off, or whose volumes are proven only in part: look,
+// An incident whose machine is not proven off, or whose volumes are proven only in part, or whose crash kernel has the machine: look,
 // prove what is there, order what is allowed.
 import { wordOf } from './acknowledge.ts'
 import type { Action, Look } from './action.ts'
@@ -6,7 +6,7 @@ import { handsOff, noOrders, type Brake } from './brake.ts'
 import { hasTaint, quarantineKey } from './clear.ts'
 import { safeDriversOf } from './choice.ts'
 import { mayStrike } from './device.ts'
-import { dumping } from './dump.ts'
+import { doubtOfSilence, dumping } from './dump.ts'
 import { evictFirst } from './evict.ts'
 import { othersHands } from './hands.ts'
 import { given, isDrill, isPartial, shownFalse, type IncidentStatus } from './incident.ts'
@@ -17,7 +17,7 @@ import { unkeptOf, type Ms, type NodeName, type NodeSeen } from './model.ts'
 import { mayBeStruck } from './neighbour.ts'
 import { nextOrder, type Next } from './plan.ts'
 import { policyOf } from './policy.ts'
-import { foundOff, join, driversOf, proveByWord, proveOff, proveSafeDetach, proveSelfFenced, recall, type Lacking, type Proof, type Proven } from './proof.ts'
+import { foundOff, join, driversOf, proveByWord, proveDumped, proveOff, proveSafeDetach, proveSelfFenced, recall, type Lacking, type Proof, type Proven } from './proof.ts'
 import { saidOffAt } from './reading.ts'
 import { cutOtherwise, giveStrayed } from './restore.ts'
 import { isFencingItself, selfFence } from './revoke.ts'
@@ -28,9 +28,10 @@ import { isAwaited } from './unheard.ts'
 /** Look, prove what is there, order what is allowed. */
 export function pursue(at: Situation): Action[] {
   const { on, incident, node, status } = at
-  const looks = [...suspicion(on, node), ...driverLooks(at)]
+  const looks = [...suspicion(on, node), ...driverLooks(at), ...dumpLooks(at)]
   const result = tryProof(at)
   if ('proof' in result) return [...looks, { do: 'prove', node: node.name, incident: incident.name, proof: result.proof }]
+  if (isAnnounced(at)) return [...looks, { do: 'announce', node: node.name, incident: incident.name, from: node.dump?.from ?? '', afterSilence: doubtOfSilence(node) === undefined }]
   const goesOn = status.eviction === undefined ? undefined : evictFirst(at)
   // While it answers nobody asks its devices each second for minutes.
   if (goesOn !== undefined) return [...(at.heard === 'nothing' ? looks : []), ...goesOn]
@@ -112,6 +113,8 @@ function tryProof(at: Situation): Proven {
   }
   const byWord = isBeingRead(at) ? undefined : vouched(at)
   if (byWord !== undefined && 'proof' in byWord) return byWord
+  const byDump = mayHaveCrashed(at) ? proveDumped(incident, node, on.seen.self, on.now) : lacking
+  if ('proof' in byDump) return byDump
   const byWatchdog = isFencingItself(at) ? proveSelfFenced(incident, node, on.seen.nodes, on.seen.self, on.now) : lacking
   if ('proof' in byWatchdog) return byWatchdog
   const byDriver = restsOnDrivers(at) ? proveSafeDetach(incident, node, driversLeft(at), on.now) : lacking
@@ -158,6 +161,21 @@ function driverLooks(at: Situation): Look[] {
   return covered ? readLive(node, on.now, liveEvery).filter((look) => look.do === 'readNode') : []
 }
 
+/** Dead by all evidence, and a word was heard that its policy may accept. */
+function mayHaveCrashed({ on, incident, node, status }: Situation): boolean {
+  return node.dump !== undefined && incident.policy.kdump === 'accept' && (status.proof === undefined || isPartial(status.proof)) && on.verdicts.get(node.name)?.is === 'dead'
+}
+
+function dumpLooks(at: Situation): Look[] {
+  return mayHaveCrashed(at) ? readLive(at.node, at.on.now, liveEvery).filter((look) => look.do === 'readNode') : []
+}
+
+/** Heard since its last beat, where it is waited for, and not on record yet. */
+function isAnnounced({ on, incident, node, status }: Situation): boolean {
+  const { dump, beat, path } = node
+  return dump !== undefined && status.dump === undefined && path.dumpsWithin !== undefined && dump.since > (beat?.at ?? -Infinity) && unkeptOf(node, on.now).dump !== incident.name
+}
+
 /** Undefined: nobody has acknowledged anything. */
 function vouched({ on, incident, node }: Situation): Proven | undefined {
   if (wordOf(incident, node) === undefined) return undefined
@@ -192,11 +210,12 @@ function mayOrder(at: Situation, step: Next): Brake | undefined {
   const isolates = step.next === 'order' && isIsolation(node.path.levels[step.level] ?? [])
   const begun = verdict?.is === 'suspect' && (step.next !== 'order' || step.round === status.round) && given(status).some((attempt) => attempt.action === 'off'
     && attempt.round === status.round && (step.next !== 'order' || isPowerOrder(attempt, node) !== isolates) && status.voided.every((voided) => attempt.level > voided.proof.level))
-  if (verdict?.is !== 'dead' && incident.cause !== 'by-hand' && !begun) {
+  // What a crash kernel answers does not bring back the one before it.
+  if (verdict?.is !== 'dead' && incident.cause !== 'by-hand' && status.proof?.kind !== 'kdump' && !begun) {
     const detail = verdict?.is === 'suspect' ? verdict.lacks : verdict?.is === 'ill' ? verdict.detail : 'not heard by this replica yet'
     return { because: 'not-dead', detail, lifts: 'evidence, or a beat' }
   }
-  const dump = powerOrdered(incident, node) ? undefined : dumping(node, on.now)
+  const dump = powerOrdered(incident, node) ? undefined : dumping(incident, node, on.seen.self, on.now)
   return dump ?? noOrders(on.seen.nodes, node, incident, on.storms, on.fencing, on.verdicts, () => isAwaited(at)) ?? (on.fencing.has(node.name) ? undefined : mayBeStruck(at))
 }
 

@@ -55,6 +55,7 @@ export function bringBack(at: Situation): Action[] {
 
 function whyOff(kind: ProofKind | undefined): string {
   if (kind === 'self-fenced') return 'its watchdog has reset it: it boots by itself, or somebody must look'
+  if (kind === 'kdump') return 'its crash kernel has the machine, and boots it when its dump is over, or somebody must look'
   return `${kind === 'vouched' ? 'a person says that it is off' : 'it was found off, and nobody here switched it off'}: there may be hands in the machine`
 }
 

@@ -4,6 +4,7 @@ import { isShut } from './acceptance.ts'
 import { forceEvictionKey } from './acknowledge.ts'
 import { storm, type Silent, type Storm } from './brake.ts'
 import { hasTaint, quarantineKey } from './clear.ts'
+import { hasCrashed, withoutRefusals } from './dump.ts'
 import { given, isPartial, type Incident } from './incident.ts'
 import { isLate, judge, lastBeat, shutsDown, soonestLate, type Peers, type Verdict } from './judge.ts'
 import { sameBoot, type BeatSeen, type Ms, type NodeName, type NodeSeen, type Observed } from './model.ts'
@@ -89,9 +90,10 @@ export function survey(seen: Observed, now: Ms, policies: readonly Policy[]): Su
   const peers = { agents, replicas: seen.self.replicas.length }
   for (const node of quiet) {
     const chosen = policyOf(node, policies)
-    const hungAfter = open.get(node.name)?.policy.hungAfter ?? ('policy' in chosen ? chosen.policy.hungAfter : 0)
-    const verdict = judge(node, seen.self, profileOf(chosen, open.get(node.name)), peers, now, hungAfter)
-    if (silentBeats(node, seen, verdict, now) && !explained(node, open.get(node.name)) && !lapsed.has(node)) {
+    const incident = open.get(node.name)
+    const { hungAfter = 0 } = incident?.policy ?? ('policy' in chosen ? chosen.policy : {})
+    const verdict = judge(hasCrashed(node, seen.self, incident) ? withoutRefusals(node) : node, seen.self, profileOf(chosen, incident), peers, now, hungAfter)
+    if (silentBeats(node, seen, verdict, now) && !explained(node, incident) && !lapsed.has(node)) {
       silent.push({ node, since: lastBeat(node, seen.self) })
     }
     if (verdict.is !== 'alive') verdicts.set(node.name, verdict)
@@ -194,13 +196,15 @@ function slotHolders(seen: Observed, open: ReadonlyMap<NodeName, Incident>, now:
 /** From the first order of a round to the last volume freed. One that rests, has no level left or can only hold, holds none. */
 function holdsSlot(incident: Incident, node: NodeSeen, now: Ms): boolean {
   const { status } = incident
-  if (status.step === 'recovery' || status.phase === 'Done' || status.phase === 'Error') return false
+  // Of one whose crash kernel was heard the power is ordered off when its pods are free already.
+  const dumped = status.proof?.kind === 'kdump'
+  if ((status.step === 'recovery' && !dumped) || status.phase === 'Done' || status.phase === 'Error') return false
   // An order that is being written down stands on no record yet.
   if ([...node.busy].some((key) => key.startsWith('order '))) return true
   if (isSelfFencing(incident, node, now)) return true
   if (!given(status).some((attempt) => attempt.action === 'off' && attempt.round === status.round)) return false
   if (node.beat !== undefined && !sameBoot(node.beat.boot, incident.boot)) return false
-  if (status.proof !== undefined && !isPartial(status.proof)) return unconfigured(recall(status.proof), node) === undefined
+  if (status.proof !== undefined && !isPartial(status.proof) && !dumped) return unconfigured(recall(status.proof), node) === undefined
   const step = nextOrder(incident, node, now)
   return step.next === 'wait' || step.next === 'verify' || (step.next === 'order' && step.round === status.round)
 }

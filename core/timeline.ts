@@ -77,6 +77,10 @@ export function revoked(boot: Boot, watchdog: WatchdogKept, at: string): Change 
   }, at, 'permit revoked', `${watchdog.identity} is to reset it; by most of ${watchdog.memberships.map(({ agents, replicas }) => [...agents, ...replicas].join(', ')).join(', and of ')}`))
 }
 
+export function announced(by: string, from: string, afterSilence: boolean, at: string): Change {
+  return (status) => (status.dump !== undefined ? status : tell({ ...status, dump: { at, by, from, afterSilence } }, at, 'crash kernel heard', `from ${from}, by ${by}, ${afterSilence ? 'after' : 'without'} a silence`))
+}
+
 /** What lapsed before is shown false with it: a boot that answers was never off. */
 export function shownFalse(evidence: string, at: string): Change {
   return (status) => {

@@ -38,8 +38,8 @@ function service({ namespace, beatsPort }: Values): Manifest {
   }
 }
 
-/** Agents come from the hosts' own network, which no selector can name: their door stands open and asks for a token. What
- *  goes out is not limited, because devices and clouds may be anywhere. */
+/** Agents and crash kernels come from the hosts' own network, which no selector can name: the agents' door stands open and asks for a
+ *  token, the other takes eight bytes that move nothing by themselves. What goes out is not limited, because devices and clouds may be anywhere. */
 function networkPolicy({ namespace, monitoringNamespace }: Values): Manifest {
   return {
     apiVersion: 'networking.k8s.io/v1', kind: 'NetworkPolicy', metadata: { name: names.coordinator, namespace, labels },
@@ -48,6 +48,7 @@ function networkPolicy({ namespace, monitoringNamespace }: Values): Manifest {
       policyTypes: ['Ingress'],
       ingress: [
         { ports: [{ port: 'beats', protocol: 'TCP' }] },
+        { ports: [{ port: 'kdump', protocol: 'UDP' }] },
         {
           from: [{ namespaceSelector: { matchLabels: { 'kubernetes.io/metadata.name': monitoringNamespace } } }],
           ports: [{ port: 'http', protocol: 'TCP' }],

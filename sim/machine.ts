@@ -51,6 +51,10 @@ export interface Machine {
    *  machine's does that is moved, or that somebody stops. */
   freeze(paused?: 'paused'): void
   thaw(): void
+  /** Its kernel is dead, and nothing thaws it; only its power ends it. */
+  panic(): void
+  /** The kernel that a panic left the machine to has an address. */
+  crashKernel(): void
   /** A virtual machine written to disk: its device reads off, and the same boot goes on when it is switched on. Power off ends
    *  what was saved. */
   hibernate(): void
@@ -85,6 +89,8 @@ export function createMachine(
   let state: 'off' | 'booting' | 'running' = 'off'
   let frozen = false
   let hibernated = false
+  let panicked = false
+  let crashed = false
   let stuck = false
   let slowness: (() => Ms) | undefined
   let boot: BootIdentity | undefined
@@ -131,6 +137,8 @@ export function createMachine(
       state = 'off'
       frozen = false
       hibernated = false
+      panicked = false
+      crashed = false
       stuck = false
       slowness = undefined
       boot = undefined
@@ -152,8 +160,24 @@ export function createMachine(
       for (const process of processes.keys()) process.pause('freeze', 'standing')
       note('machine froze', { node: name })
     },
+    panic() {
+      if (state !== 'running') return
+      for (const run of stops) run()
+      panicked = true
+      frozen = true
+      kernel()
+      for (const process of processes.keys()) process.kill()
+      processes.clear()
+      note('kernel panics', { node: name })
+    },
+    crashKernel() {
+      if (!panicked) return
+      crashed = true
+      kernel()
+      note('crash kernel has an address', { node: name })
+    },
     thaw() {
-      if (!frozen || hibernated) return
+      if (!frozen || hibernated || panicked) return
       frozen = false
       machine.watchdog.goOn()
       kernel()
@@ -237,7 +261,7 @@ export function createMachine(
   }
 
   function kernel(): void {
-    host.kernel = state === 'running' ? (frozen ? 'frozen' : stuck ? 'stuck' : 'up') : 'down'
+    host.kernel = state === 'running' ? (crashed ? 'crash' : frozen ? 'frozen' : stuck ? 'stuck' : 'up') : 'down'
   }
 }
 

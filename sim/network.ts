@@ -9,7 +9,7 @@ import type { Process } from './process.ts'
 
 /** What kind of traffic a rule speaks of, so that a node can lose the replicas and keep the API server. `watch` is what an API
  *  server streams, apart from `api`, all else it is asked: a watch can stall while writes still pass. */
-export type Plane = 'link' | 'whisper' | 'probe' | 'api' | 'watch' | 'device'
+export type Plane = 'link' | 'whisper' | 'probe' | 'api' | 'watch' | 'device' | 'kdump'
 
 /** `silent`: packets vanish. `refused`: something on the way, or the host itself, answers with a reset. */
 export type Reach = 'open' | 'silent' | 'refused'
@@ -33,8 +33,9 @@ export interface Host {
   readonly name: string
   readonly address: string
   readonly ports: Map<number, Port>
-  /** `frozen` and `down` are silent. `stuck`: the kernel still completes TCP handshakes, nobody reads. */
-  kernel: 'up' | 'stuck' | 'frozen' | 'down'
+  /** `frozen` and `down` are silent. `stuck`: the kernel still completes TCP handshakes, nobody reads. `crash`: a crash kernel, which knows nothing
+   *  of the one before it and refuses whoever connects. */
+  kernel: 'up' | 'stuck' | 'frozen' | 'down' | 'crash'
   /** Grows with each boot: packets of a connection of an earlier boot are answered with a reset. */
   boot: number
   nextPort: number
@@ -105,7 +106,7 @@ export function createNetwork(clock: Clock, chance: Chance, weather: Partial<Wea
     },
     kernelOf(host, boot) {
       if (host.kernel === 'down' || host.kernel === 'frozen') return 'silent'
-      return host.boot === boot ? 'answers' : 'resets'
+      return host.boot === boot && host.kernel !== 'crash' ? 'answers' : 'resets'
     },
     probe(from, address, port, span) {
       return new Promise((resolve) => {
@@ -146,7 +147,7 @@ export function knock(
       if (there === 'open' && open?.serves === 'drops') return again()
       const back = network.reach(to, from, plane)
       if (back === 'silent') return again()
-      const word = there === 'refused' || back === 'refused' || open === undefined ? 'refused' : 'accepted'
+      const word = there === 'refused' || back === 'refused' || open === undefined || to.kernel === 'crash' ? 'refused' : 'accepted'
       clock.after(network.delay(), () => {
         if (!over()) answer(word, to, open)
       })

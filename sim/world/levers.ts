@@ -25,6 +25,10 @@ export interface Levers {
   hibernate(node: string): void
   freeze(node: string): void
   thaw(node: string): void
+  /** Its kernel panics, and its crash kernel comes up, tells every replica so, and writes its dump; then it boots, if it ends. */
+  panic(node: string, plan: CrashPlan): void
+  /** What a crash kernel says, said by whoever can send from the node's address. */
+  forgeDumpWord(node: string): void
   /** Userspace gets no turn; the kernel answers TCP; containers write on. */
   /** A virtual machine that moves to another host: it stands still for so long, and keeps its boot and its address. */
   migrate(node: string, still: Ms): void
@@ -60,6 +64,15 @@ export interface Levers {
   doomReplica(number: number, doom: Doom): () => void
 }
 
+export interface CrashPlan {
+  /** From the panic on, until it has an address. */
+  readonly after: Ms
+  /** From there to its first word, which is said again every ten seconds. */
+  readonly speaksAfter: Ms
+  /** From there to its end. Without it it hangs. */
+  readonly writes?: Ms
+}
+
 export interface Cut {
   /** Names of hosts; `*` is every host that the other side does not name. */
   readonly from: readonly string[]
@@ -72,6 +85,8 @@ export interface Cut {
 }
 
 const shutdownTime: Ms = 2_000
+/** As fence_kdump_send does. */
+const dumpWordEvery: Ms = 10_000
 
 export interface LeverGround {
   readonly clock: Clock
@@ -133,6 +148,32 @@ export function createLevers({ clock, network, truth, nodes, replicas, feeds }: 
     hibernate: (name) => machine(name).hibernate(),
     freeze: (name) => machine(name).freeze(),
     thaw: (name) => machine(name).thaw(),
+    panic(name, { after, speaksAfter, writes }) {
+      const crashed = machine(name)
+      const { id } = crashed.boot() ?? {}
+      crashed.panic()
+      const still = () => crashed.boot()?.id === id
+      const speak = () => {
+        if (!still()) return
+        replicas.announce(crashed.host)
+        clock.after(dumpWordEvery, speak)
+      }
+      clock.after(after, () => {
+        if (!still()) return
+        crashed.crashKernel()
+        clock.after(speaksAfter, speak)
+        if (writes === undefined) return
+        clock.after(writes, () => {
+          if (!still()) return
+          crashed.powerOff()
+          start(name)
+        })
+      })
+    },
+    forgeDumpWord(name) {
+      truth.note('crash kernel\'s word forged', { node: name })
+      replicas.announce(machine(name).host)
+    },
     stick: (name) => machine(name).stick(),
     unstick: (name) => machine(name).unstick(),
     migrate(name, still) {

@@ -37,6 +37,8 @@ export interface Replicas {
   pause(number: number, span: Ms, clocks: 'standing' | 'running'): void
   /** It dies when that comes. The answer calls it off. */
   doom(number: number, doom: Doom): () => void
+  /** A crash kernel's word, by UDP, to every replica. */
+  announce(from: Host): void
   addresses(): readonly string[]
   host(number: number): Host
 }
@@ -46,6 +48,8 @@ export interface RunningReplica {
   readonly identity: string
   readonly mortal: Mortal
   stop: (() => Promise<void>) | undefined
+  /** Whoever of it hears crash kernels. */
+  dumpEar?: (from: string) => void
 }
 
 export interface ReplicaGround {
@@ -135,10 +139,17 @@ export function createReplicas(ground: ReplicaGround, count: number): Replicas {
         replica.process.resume('lever')
       })
     },
+    announce(from) {
+      for (const [number, { process, dumpEar }] of running) {
+        if (network.reach(from, host(number), 'kdump') !== 'open' || network.chance.yes(network.weather.loss)) continue
+        network.clock.after(network.delay(), () => process.deliver(() => dumpEar?.(from.address)))
+      }
+    },
     doom: (number, doom) => running.get(number)?.mortal.doom(doom) ?? (() => undefined),
   }
 
-  function hostOf(at: Host, { process, identity, mortal: own }: RunningReplica): CoordinatorHost {
+  function hostOf(at: Host, replica: RunningReplica): CoordinatorHost {
+    const { process, identity, mortal: own } = replica
     const chance = ground.chance.fork(identity)
     const secrets = chance.fork('secrets')
     return {
@@ -151,6 +162,10 @@ export function createReplicas(ground: ReplicaGround, count: number): Replicas {
       listen: async (accept) => simulatedListener(at, process, accept, replicaPort),
       programs: own.programs(simulatedPrograms(network, at, process, ground.devices, (what, facts) => truth.note(what, facts))),
       probe: (address, port, span) => process.hold(network.probe(at, address, port, span)),
+      kdump: async (heard) => {
+        replica.dumpEar = heard
+        return { close: async () => void delete replica.dumpEar }
+      },
     }
   }
 }

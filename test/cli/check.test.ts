@@ -179,6 +179,17 @@ test('a node whose runtime does not ask the gate is named; where none is wanted,
   for (const gate of ['asks', 'off'] as const) assert.is(one('gates-asked', cluster({ records: records('node-1', { gate }) }))?.result, 'success')
 })
 
+const awaited = (kdump: 'refuse' | 'accept', steps: string, changes: object = {}) => one('dumps-awaited', cluster({
+  policies: part([{ name: 'all', policy: { ...policy, kdump }, faults: '' }]), records: records('node-1', changes), fenceMaps: part([own('node-1', `power_management=bmc${steps}`), own('node-2', 'power_management=bmc\nkdump=5m\nkdump_within=30s')]),
+}))?.error
+
+test('a crash kernel that is waited for, or accepted, and cannot count is named', () => {
+  assert.match(awaited('accept', '') ?? '', /^not of node-1 \(its policy says kdump: accept/)
+  assert.match(awaited('refuse', '\nkdump=5m') ?? '', /^not of node-1 \(without kdump_within=/)
+  assert.match(awaited('accept', '\nkdump=5m\nkdump_within=30s', { probe: { boot: 'boot-1/100', answered: false, at: 'then' } }) ?? '', /^not of node-1 \(its kubelet port never answered/)
+  for (const well of [awaited('refuse', ''), awaited('accept', '\nkdump=5m\nkdump_within=30s'), awaited('refuse', '\nkdump=5m\nkdump_within=30s', { probe: { boot: 'boot-1/100', answered: false, at: 'then' } })]) assert.is(well, undefined)
+})
+
 const lacking = (giveUp: 'stop' | 'watchdog', selfFenced: 'refuse' | 'accept', changes: object) => one('watchdogs-armed', cluster({
   policies: part([{ name: 'all', policy: { ...policy, giveUp, selfFenced }, faults: '' }]), records: records('node-1', changes),
 }))?.error

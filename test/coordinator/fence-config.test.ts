@@ -54,6 +54,9 @@ test('the maps of the proposal are read unchanged', () => {
 test('kdump= is how long a dump may take', () => {
   const dumps = (text: string) => configOf(one(`power_management=off\nkdump=${text}`, { off: bmc }))
   assert.is(dumps('5m').path.dumpsWithin, 300_000)
+  assert.is(dumps('5m\nkdump_within=30s').path.announcesWithin, 30_000, 'and kdump_within= how long its kernel may take to come up')
+  assert.match(told(dumps('5m\nkdump_within=yes')).join(), /line 3: kdump_within= is not a time/)
+  assert.match(told(configOf(one('power_management=off\nkdump_within=30s', { off: bmc }))).join(), /line 2: kdump_within= waits for .*: kdump= is missing/)
   for (const wrong of ['yes', '0', '2h']) assert.match(told(dumps(wrong)).join(), /line 2: kdump= is not a time/)
   const before = dumps('5m')
   assert.is(configOf(one('power_management=off\nkdump=yes', { off: bmc }), 'node-1', before).path.dumpsWithin, 300_000, 'the last good one')

@@ -93,7 +93,7 @@ test('a probe\'s word stands with when it was asked and when it was answered', a
     return 'answered'
   }
   assert.ok(await turned(on.clock, on.look(probe)))
-  assert.equal(on.observation.row('node-2')?.probe, { askedAt: 100_000, answeredAt: 100_040, word: 'answered', spokeAt: 100_040 })
+  assert.equal(on.observation.row('node-2')?.probe, { askedAt: 100_000, answeredAt: 100_040, word: 'answered', spokeAt: 100_040, acceptedAt: 100_040 })
 })
 
 test('a node without an address is not asked, and stays unknown', async () => {

@@ -33,22 +33,6 @@ const attachment = (name: string, uid = `uid-${name}`) => keepAttachment({ metad
 
 const out = { key: outOfServiceKey, effect: 'NoSchedule' as const }
 
-test('a crash kernel is the node\'s whose address it speaks from, and of two such nodes neither\'s', async () => {
-  const { observation, beats, clock } = small()
-  beats.set('node-2', beat({ from: '10.0.0.2', at: 99_000 }))
-  beats.set('node-3', beat({ from: '10.0.0.3', at: 99_000 }))
-  for (const name of ['node-2', 'node-3']) observation.node(node('1', { name, uid: `uid-${name}` }))
-  observation.dumped('10.0.0.9')
-  observation.dumped('10.0.0.2')
-  await clock.runFor(5_000)
-  observation.dumped('10.0.0.2')
-  assert.equal(['node-2', 'node-3'].map((name) => observation.row(name)?.dump?.since), [100_000, undefined], 'since its first word')
-  beats.set('node-3', beat({ from: '10.0.0.2', at: 99_000 }))
-  observation.node(node('2', { name: 'node-3', uid: 'uid-another' }))
-  observation.dumped('10.0.0.3')
-  assert.is(observation.row('node-3')?.dump, undefined)
-})
-
 test('a node stays one row as long as its uid stays', () => {
   const { observation } = small()
   observation.node(node('1'))
@@ -326,9 +310,9 @@ test('of two probes the later one counts, and that the port spoke stays known', 
   observation.node(node('1'))
   observation.probed('node-2', { askedAt: 500, answeredAt: 510, word: 'answered' })
   observation.probed('node-2', { askedAt: 0, answeredAt: 800, word: 'silent' })
-  assert.equal(observation.row('node-2')?.probe, { askedAt: 500, answeredAt: 510, word: 'answered', spokeAt: 510 })
+  assert.equal(observation.row('node-2')?.probe, { askedAt: 500, answeredAt: 510, word: 'answered', spokeAt: 510, acceptedAt: 510 })
   observation.probed('node-2', { askedAt: 1_000, answeredAt: 1_800, word: 'silent' })
-  assert.equal(observation.row('node-2')?.probe, { askedAt: 1_000, answeredAt: 1_800, word: 'silent', spokeAt: 510 })
+  assert.equal(observation.row('node-2')?.probe, { askedAt: 1_000, answeredAt: 1_800, word: 'silent', spokeAt: 510, acceptedAt: 510, fell: { at: 1_000, until: 1_000, spokeAt: 510 } })
 })
 
 test('a few readings of each method are kept, the latest', () => {

@@ -168,6 +168,13 @@ test('agents dial the name and the port that the coordinator serves', () => {
   assert.equal(service.spec.selector, Object(madeOf('Deployment', names.coordinator)['spec']).template.metadata.labels)
 })
 
+test('whatever the coordinator listens on is let in to it, from wherever it comes', () => {
+  const { ingress } = Object(madeOf('NetworkPolicy', names.coordinator)['spec'])
+  const open: string[] = ingress.flatMap(({ ports }: { ports: { port: string; protocol: string }[] }) => ports.map(({ port, protocol }) => `${port} ${protocol}`))
+  const listens: string[] = coordinator.containers[0].ports.map(({ name, protocol = 'TCP' }: { name: string; protocol?: string }) => `${name} ${protocol}`)
+  assert.equal(open.toSorted(), listens.toSorted())
+})
+
 test('the fence ConfigMaps are looked for where the coordinator itself is', () => {
   assert.is(setting(coordinator, 'HOLDFAST_NAMESPACE')?.value, Object(madeOf('Deployment', names.coordinator)['metadata']).namespace)
   assert.is(setting(coordinator, 'HOLDFAST_AGENT_NAMESPACE')?.value, Object(madeOf('DaemonSet', names.agent)['metadata']).namespace)

@@ -1,18 +1,28 @@
-// The crash kernel's word as ClusterLabs' own fence_kdump_send sends it, heard by the coordinator, and a real machine whose kernel
-// has panicked: its power waits as long as its dump may take, and goes then.
+// The crash kernel's word as ClusterLabs' own fence_kdump_send sends it, heard by the coordinator; what its probe is answered before it, by a
+// kernel that has lost its kubelet alone and by one that was gone; and a real machine whose kernel has panicked: its power waits as long as its dump may
+// take, and goes then.
 import { spawnSync } from 'node:child_process'
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
+import type { KubeObject } from '../../coordinator/api.ts'
 import { listenKdump } from '../../coordinator/kdump.ts'
+import { keepNode } from '../../coordinator/kubernetes.ts'
+import { createObservation } from '../../coordinator/observe.ts'
+import { doubtOfDump } from '../../core/dump.ts'
+import type { ProbeWord } from '../../core/model.ts'
+import { machineClock } from '../../edge/clock.ts'
 import { freePorts } from '../control-plane/ports.ts'
 import { configMap, inCluster, properties } from './cluster.ts'
 import { startIpmiController } from './ipmi-controller.ts'
 import { startMachine } from './machine.ts'
+import { startNamespace } from './namespace.ts'
+import { startOutpost } from './outpost.ts'
 import { inRack, until } from './rack.ts'
 
 const test = suite('kdump')
 const patience = 240_000
 const dumpsWithin = 30_000
+const kubeletPort = 10_250
 
 function crashKernelSays(port: number): void {
   const sent = spawnSync('/usr/libexec/fence-agents/fence_kdump_send', ['-p', String(port), '-c', '1', '-i', '1', '127.0.0.1'], { encoding: 'utf8' })
@@ -30,6 +40,62 @@ test('the word of fence_kdump_send is understood, and its sender known', async (
     await listener.close()
   }
 })
+
+test('a machine that loses its network, and has it back with nothing on it: answered, silent, refused, and a word from its address', () => inRack(async (rack) => {
+  const [replicas, machine] = [await startNamespace(rack, 'replicas'), await startNamespace(rack, 'machine')]
+  const [ours, its] = ['10.77.0.1', '10.77.0.2']
+  replicas.run('ip', 'link', 'add', 'name', 'wire', 'type', 'veth', 'peer', 'name', 'wire', 'netns', machine.holder)
+  for (const [network, address] of [[replicas, ours], [machine, its]] as const) {
+    network.run('ip', 'address', 'add', `${address}/24`, 'dev', 'wire')
+    for (const device of ['lo', 'wire']) network.run('ip', 'link', 'set', device, 'up')
+  }
+  const outpost = await startOutpost(rack, replicas, [its])
+  const kubelet = await rack.start('kubelet', machine.command('socat', `TCP-LISTEN:${kubeletPort},reuseaddr,fork`, 'EXEC:echo kubelet'))
+  const { observation, beats } = watching(its)
+  const ask = async (): Promise<ProbeWord> => {
+    const askedAt = machineClock.now()
+    const word = await outpost.probe(its, kubeletPort, 800)
+    observation.probed('node-1', { askedAt, answeredAt: machineClock.now(), word })
+    return word
+  }
+  const listener = await outpost.kdump((from) => observation.dumped(new Map([[from, machineClock.now()]])))
+  const told = () => {
+    const row = observation.row('node-1')
+    return row === undefined ? 'no node' : doubtOfDump(row, observation.seen.self)
+  }
+  const send = () => machine.run('/usr/libexec/fence-agents/fence_kdump_send', '-c', '1', '-i', '1', ours)
+
+  await until('its kubelet to answer', async () => await ask() === 'answered')
+  beats.at = machineClock.now()
+  await kubelet.crash()
+  await until('its port to refuse', async () => await ask() === 'refused')
+  send()
+  await until('a word', () => outpost.heard.length === 1)
+  assert.match(told() ?? '', /what refuses may be the kernel that ran/, 'a kernel that only lost its kubelet')
+
+  beats.at = machineClock.now()
+  machine.run('ip', 'link', 'set', 'wire', 'down')
+  for (let times = 0; times < 3; times += 1) assert.is(await ask(), 'silent')
+  machine.run('ip', 'link', 'set', 'wire', 'up')
+  await until('its port to refuse', async () => await ask() === 'refused')
+  assert.match(told() ?? '', /heard after its crash kernel/, 'the word from before is none any more')
+  send()
+  await until('another word', () => outpost.heard.length === 2)
+  assert.equal([outpost.heard[1]?.from, told()], [its, undefined])
+  await listener.close()
+}))
+
+/** One node at this address, as a replica observes it that has heard it and has audited its port. */
+function watching(address: string) {
+  const beats = { at: 0 }
+  const boot = 'boot-1/1'
+  const observation = createObservation(machineClock, 'replica-0', { heard: () => ({ boot, since: 0, at: beats.at, kubelet: 'ok' }), forget: () => undefined })
+  Object.assign(observation.seen.self, { awakeSince: -Infinity })
+  observation.node(keepNode({ metadata: { name: 'node-1', uid: 'uid-1', resourceVersion: '1' }, status: { addresses: [{ type: 'InternalIP', address }] } } as KubeObject)) // a Node is more than the common type tells
+  observation.record('node-1', { resourceVersion: '1', nodeUid: 'uid-1', boot, machine: '', paths: [], probe: { boot, answered: true, at: '' } })
+  observation.path('node-1', { levels: [], faults: [], dumpsWithin: 60_000 })
+  return { observation, beats }
+}
 
 test('a panicked machine that announces its dump keeps its power for it, and loses it then', () => inRack(async (rack) => {
   const node = 'node-1'
