@@ -25,8 +25,14 @@ const brakesSchema = v.pipe(
     etcd: v.exactOptional(word('Where the members of etcd are, of which a majority must stand while a control-plane node is off.', {
       byLabel: 'on the nodes with the label node-role.kubernetes.io/etcd; where no node has it, which is so with an etcd outside too, no control-plane node is ordered off',
       stacked: 'one on each control-plane node',
+      external: 'on machines that are no nodes of this cluster: no order of ours ends one, and of the control plane alone a majority must stand',
     }), brakes.etcd),
     skipIfStorageUnreachable: v.exactOptional(text('A condition by which Nodes say that they cannot reach their storage, as a node problem detector can be taught to set it. While it is True of a node, or of more than stormPercent of all, no device of the node is ordered off. What an agent says of the storage that it was set to probe counts as much. Absent: neither is asked for.', 316)),
+    skipIfStorageHears: v.exactOptional(text([
+      'A condition by which the storage, or whoever watches it, says of a Node that it still hears it, as long as it posts it anew every ten seconds or so.',
+      'While it is True of a silent node, and posted within the last half minute, no device of the node is ordered off: what runs there may be well, and only its network cut.',
+      'A fence by a person goes on. Absent: it is not asked for.',
+    ].join(' '), 316)),
   } satisfies Fields<Brakes>),
   v.description('Limits that keep devices untouched while a fault looks common.'),
 )

@@ -36,8 +36,8 @@ export interface KeptNode extends KubeObject {
   /** What the Node says of the machine it runs on. */
   providerID?: string
   ready: { status: 'True' | 'False' | 'Unknown'; heartbeat: string }
-  /** Types of its other conditions that are True, where any is. */
-  conditions?: readonly string[]
+  /** Its other conditions that are True, where any is. */
+  conditions?: readonly { readonly type: string; readonly heartbeat: string }[]
   /** Who says that it is being worked on. */
   maintenance?: 'ours' | 'others'
   /** The VolumeAttachments of what kubelet says it uses. */
@@ -67,7 +67,7 @@ export function keepNode(object: KubeObject): KeptNode {
   const { spec, status } = object as NodeObject // every field of it is optional and defaulted below
   const ready = status?.conditions?.find((condition) => condition.type === 'Ready')
   const maintained = status?.conditions?.find(({ type, status: word }) => type === maintenanceType && word === 'True')
-  const others = (status?.conditions ?? []).filter((condition) => condition.type !== 'Ready' && condition.status === 'True').map(({ type }) => type)
+  const others = (status?.conditions ?? []).filter((condition) => condition.type !== 'Ready' && condition.status === 'True').map(({ type, lastHeartbeatTime = '' }) => ({ type, heartbeat: lastHeartbeatTime }))
   return {
     metadata: keepMeta(object.metadata),
     taints: spec?.taints ?? [],
@@ -89,7 +89,7 @@ export function saysMore(kept: KeptNode, before: KeptNode): boolean {
 }
 
 function withoutPulse(kept: KeptNode): object {
-  return { ...kept, metadata: { ...kept.metadata, resourceVersion: '' }, ready: kept.ready.status }
+  return { ...kept, metadata: { ...kept.metadata, resourceVersion: '' }, ready: kept.ready.status, conditions: kept.conditions?.map(({ type }) => type) }
 }
 
 const csiPrefix = 'kubernetes.io/csi/'

@@ -76,6 +76,7 @@ export class Row implements NodeSeen {
   /** What its Node object says now. */
   refresh(kept: KeptNode, now: Ms): void {
     const labels = kept.metadata.labels ?? {}
+    const first = this.resourceVersion === ''
     this.resourceVersion = kept.metadata.resourceVersion ?? ''
     this.machine = kept.machine
     if (kept.bootId !== this.bootId) this.firstSeen.set(kubeletsBootKey, now)
@@ -87,7 +88,7 @@ export class Row implements NodeSeen {
     this.zone = labels['topology.kubernetes.io/zone'] ?? ''
     this.controlPlane = labels['node-role.kubernetes.io/control-plane'] !== undefined
     this.taints = kept.taints
-    this.conditions = kept.conditions === undefined ? undefined : new Set(kept.conditions)
+    this.conditions = kept.conditions && conditionsAfter(this.conditions, kept.conditions, now, first)
     this.maintenance = kept.maintenance
     this.inUse = kept.inUse.length === 0 ? noVolumes : new Set(kept.inUse)
     this.gone = undefined
@@ -105,4 +106,11 @@ export class Row implements NodeSeen {
     if (out) this.firstSeen.delete(`gone ${outOfServiceKey}`)
     else if (!this.firstSeen.has(`gone ${outOfServiceKey}`)) this.firstSeen.set(`gone ${outOfServiceKey}`, now)
   }
+}
+
+function conditionsAfter(before: NodeSeen['conditions'], kept: NonNullable<KeptNode['conditions']>, now: Ms, first: boolean): NonNullable<NodeSeen['conditions']> {
+  return new Map(kept.map(({ type, heartbeat }) => {
+    const known = before?.get(type)
+    return [type, known?.heartbeat === heartbeat ? known : { heartbeat, postedAt: now, ...(first ? { stood: true } : {}) }]
+  }))
 }

@@ -1,9 +1,9 @@
 // What keeps us from acting, each with its numbers and with what would lift it. Two kinds: *hands off* allows no deed at
 // all but taking out-of-service off; *no orders* keeps devices untouched while facts go on clearing what they prove.
-import type { HoldReason, Incident } from './incident.ts'
+import { isDrill, type HoldReason, type Incident } from './incident.ts'
 import { seconds, type Verdict } from './judge.ts'
 import type { Ms, NodeName, NodeSeen, Self } from './model.ts'
-import type { Policy } from './policy.ts'
+import { policyOf, type Policy } from './policy.ts'
 import { isIdentified, unidentified } from './path.ts'
 
 export interface Brake {
@@ -93,13 +93,26 @@ function mostWithin(sorted: readonly Ms[], window: Ms): number {
   return most
 }
 
+/** An incident keeps the policy it began with; but who takes one of these off now means this one, too, or nothing would lift it. */
+export function loosened(incident: Incident, node: NodeSeen, policies: readonly Policy[]): Incident {
+  const now = policyOf(node, policies)
+  if (!('policy' in now)) return incident
+  const { skipIfStorageUnreachable, skipIfStorageHears, ...brakes } = incident.policy.brakes
+  const { etcd, skipIfStorageUnreachable: unreachable, skipIfStorageHears: hears } = now.policy.brakes
+  return { ...incident, policy: { ...incident.policy, brakes: {
+    ...brakes, etcd: etcd === 'byLabel' ? brakes.etcd : etcd,
+    ...(skipIfStorageUnreachable === undefined || unreachable === undefined ? {} : { skipIfStorageUnreachable }),
+    ...(skipIfStorageHears === undefined || hears === undefined ? {} : { skipIfStorageHears }),
+  } } }
+}
+
 /** What forbids an order to this node's devices now. `fencing` are the nodes that hold a slot, `verdicts` those of every node
  *  that is not plainly alive. `awaited`: another goes on by this node's own *off* alone, and the two count for one. */
 export function noOrders(
   nodes: ReadonlyMap<NodeName, NodeSeen>, node: NodeSeen, incident: Incident, storms: Storm, fencing: ReadonlySet<NodeName>,
-  verdicts: ReadonlyMap<NodeName, Verdict> = new Map(), awaited = (): boolean => false,
+  now: Ms, verdicts: ReadonlyMap<NodeName, Verdict> = new Map(), awaited = (): boolean => false,
 ): Brake | undefined {
-  return storms.cluster ?? storms.zones.get(node.zone) ?? storage(nodes, node, incident.policy) ?? concurrency(nodes.size, node, incident.policy, fencing, awaited)
+  return storms.cluster ?? storms.zones.get(node.zone) ?? storage(nodes, node, incident.policy) ?? heardByStorage(node, incident, now) ?? concurrency(nodes.size, node, incident.policy, fencing, awaited)
     ?? controlPlane(nodes, node, incident.policy, fencing, verdicts) ?? distrusted(node, incident)
 }
 
@@ -107,13 +120,28 @@ export function noOrders(
 function storage(nodes: ReadonlyMap<NodeName, NodeSeen>, node: NodeSeen, { brakes }: Policy): Brake | undefined {
   const condition = brakes.skipIfStorageUnreachable
   if (condition === undefined) return undefined
-  const lifts = `${condition} no more True, or spec.acknowledge by a person who knows that the machine is off`
+  const lifts = `${condition} no more True, brakes.skipIfStorageUnreachable out of its policy, or spec.acknowledge by a person who knows that the machine is off`
   if (node.conditions?.has(condition) === true) return { because: 'storage', detail: `${node.name} said ${condition} when it fell silent`, lifts }
-  if (node.beat?.storage === 'unreached') return { because: 'storage', detail: `${node.name} did not reach its storage when its agent fell silent`, lifts: 'a beat that it does, or spec.acknowledge by a person who knows that the machine is off' }
+  if (node.beat?.storage === 'unreached') return { because: 'storage', detail: `${node.name} did not reach its storage when its agent fell silent`, lifts: 'a beat that it does, brakes.skipIfStorageUnreachable out of its policy, or spec.acknowledge by a person who knows that the machine is off' }
   const present = [...nodes.values()].filter(({ gone }) => gone !== true)
   const without = present.filter(({ conditions, beat }) => conditions?.has(condition) === true || beat?.storage === 'unreached')
   if (without.length * 100 <= brakes.stormPercent * present.length) return undefined
   return { because: 'storage', detail: `${without.length} of ${present.length} nodes say ${condition}, or their agents that they do not reach it, more than ${brakes.stormPercent} %`, lifts }
+}
+
+/** A word that is not said again is worth nothing after this: whoever says it may be dead itself. */
+const storageWordHolds: Ms = 30_000
+
+/** What the storage hears may run well, cut off from all who would hear it else. Of a person's fence that is no news. */
+function heardByStorage(node: NodeSeen, incident: Incident, now: Ms): Brake | undefined {
+  const { cause, policy: { brakes } } = incident
+  const condition = brakes.skipIfStorageHears
+  const said = condition === undefined ? undefined : node.conditions?.get(condition)
+  if (said === undefined || cause === 'by-hand' || isDrill(incident) || now - said.postedAt > storageWordHolds) return undefined
+  return {
+    because: 'storage', detail: `its storage still hears ${node.name}: ${condition} was posted ${seconds(now - said.postedAt)} ago`,
+    lifts: `${condition} no more True, or not posted anew for ${seconds(storageWordHolds)}; brakes.skipIfStorageHears out of its policy; or spec.acknowledge by a person who knows that the machine is off`,
+  }
 }
 
 function concurrency(size: number, node: NodeSeen, policy: Policy, fencing: ReadonlySet<NodeName>, awaited: () => boolean): Brake | undefined {
@@ -142,7 +170,7 @@ function controlPlane(
   if (brakes.etcd === 'byLabel' && members.length === 0) {
     return {
       because: 'control-plane', detail: `nothing tells where the members of etcd are: no node bears ${etcdLabel}, so ${node.name} may be one of a bare majority`,
-      lifts: 'that label on the nodes that bear them, or brakes.etcd: stacked in its policy, where each control-plane node bears one',
+      lifts: 'that label on the nodes that bear them, or in its policy brakes.etcd: stacked, where each control-plane node bears one, or external, where none does',
     }
   }
   const other = [...plane, ...members].find(({ name }) => name !== node.name && fencing.has(name))

@@ -3,7 +3,7 @@
 // them says anything but off, nothing more is freed.
 import { unasked, unread } from './acknowledge.ts'
 import type { Action, Deed, HoldAction } from './action.ts'
-import { noOrders, type Brake } from './brake.ts'
+import { loosened, noOrders, type Brake } from './brake.ts'
 import { freesNothing } from './choice.ts'
 import { goesOutOfService, hasOurs, hasTaint, left, nothingLeft, outOfServiceKey, quarantineKey, type Left } from './clear.ts'
 import { keptOff } from './hands.ts'
@@ -172,7 +172,7 @@ export function secure({ on, incident, node, status }: Situation, proof: Proof):
   if (!stillOff(proof, node, on.now, sweepWithin)) return []
   const due = node.path.levels[proof.level]?.find((method) => !status.attempts.some((attempt) => attempt.method === method.name))
   if (due === undefined || node.busy.has(`order ${node.name} ${due.name}`) || status.attempts.some((attempt) => attempt.result === 'running')) return []
-  if (noOrders(on.seen.nodes, node, incident, on.storms, on.fencing, on.verdicts) !== undefined) return []
+  if (noOrders(on.seen.nodes, node, loosened(incident, node, on.policies), on.storms, on.fencing, on.now, on.verdicts) !== undefined) return []
   on.fencing.add(node.name)
   return [{ do: 'fence', node: node.name, incident: incident.name, method: due, level: proof.level, round: status.round }]
 }

@@ -83,7 +83,7 @@ function unfit({ on, incident, node }: Situation, methods: readonly Method[]): s
 
 /** The same limits as for a fence: two machines off are two machines off. */
 function withheld({ on, incident, node }: Situation): Brake | undefined {
-  return noOrders(on.seen.nodes, node, { ...incident, policy: { ...incident.policy, identity: 'warn' } }, on.storms, on.fencing, on.verdicts)
+  return noOrders(on.seen.nodes, node, { ...incident, policy: { ...incident.policy, identity: 'warn' } }, on.storms, on.fencing, on.now, on.verdicts)
 }
 
 function order({ on, incident, node, status }: Situation, method: Method, level: number): Action[] {

@@ -88,8 +88,8 @@ export interface NodeSeen {
   /** Object gone from the API while an incident is open. A leader that began after that knows the node by its incident alone. */
   readonly gone?: boolean | undefined
   readonly ready: ReadySeen
-  /** Its other conditions that are True, as it last said. Undefined: none is. */
-  readonly conditions?: ReadonlySet<string> | undefined
+  /** Its other conditions that are True, as was last said, by their types. Undefined: none is. */
+  readonly conditions?: ReadonlyMap<string, ConditionSeen> | undefined
   /** Who says by MaintenanceInProgress that it is being worked on. */
   readonly maintenance?: 'ours' | 'others' | undefined
   /** When the Node object was last asked for live: what it says of boot, Ready and taints is from then or later. */
@@ -170,6 +170,14 @@ export interface ReadySeen {
   readonly since: Ms
   /** nodeInfo.bootID as it stood in that latest post. */
   readonly bootId: string
+}
+
+export interface ConditionSeen {
+  readonly heartbeat: string
+  /** When this replica saw it posted: first, or with another heartbeat. */
+  readonly postedAt: Ms
+  /** It stood there when this replica first saw its Node: nobody here knows since when. */
+  readonly stood?: true
 }
 
 export interface BeatSeen {

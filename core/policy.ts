@@ -62,10 +62,13 @@ export interface Brakes {
   /** Fenced so often within `repeatWindow`, a node stays off. 0: never. */
   readonly repeatLimit: number
   readonly repeatWindow: Ms
-  /** Where the members of etcd are: one on each control-plane node, or on the nodes that a label names; where none is named nobody knows. */
-  readonly etcd: 'byLabel' | 'stacked'
+  /** Where the members of etcd are: one on each control-plane node, on the nodes that a label names (where none is named nobody knows), or
+   *  on no node at all. */
+  readonly etcd: 'byLabel' | 'stacked' | 'external'
   /** The condition by which a Node says that it cannot reach its storage. Undefined: none is asked for. */
   readonly skipIfStorageUnreachable?: string
+  /** The condition by which the storage says of a Node that it hears it. Undefined: it is not asked. */
+  readonly skipIfStorageHears?: string
 }
 
 export type DeletionPolicy = 'DoNothing' | 'DeleteStatefulSetPod' | 'DeleteDeploymentPod' | 'DeleteBothStatefulsetAndDeploymentPod' | 'DeleteAllPods'

@@ -2,7 +2,7 @@
 // prove what is there, order what is allowed.
 import { wordOf } from './acknowledge.ts'
 import type { Action, Look } from './action.ts'
-import { handsOff, noOrders, type Brake } from './brake.ts'
+import { handsOff, loosened, noOrders, type Brake } from './brake.ts'
 import { hasTaint, quarantineKey } from './clear.ts'
 import { safeDriversOf } from './choice.ts'
 import { mayStrike } from './device.ts'
@@ -216,7 +216,7 @@ function mayOrder(at: Situation, step: Next): Brake | undefined {
     return { because: 'not-dead', detail, lifts: 'evidence, or a beat' }
   }
   const dump = powerOrdered(incident, node) ? undefined : dumping(incident, node, on.seen.self, on.now)
-  return dump ?? noOrders(on.seen.nodes, node, incident, on.storms, on.fencing, on.verdicts, () => isAwaited(at)) ?? (on.fencing.has(node.name) ? undefined : mayBeStruck(at))
+  return dump ?? noOrders(on.seen.nodes, node, loosened(incident, node, on.policies), on.storms, on.fencing, on.now, on.verdicts, () => isAwaited(at)) ?? (on.fencing.has(node.name) ? undefined : mayBeStruck(at))
 }
 
 function order(at: Situation, step: Next, { lacks, astray, waitsFor = [] }: Lacking): Action[] {

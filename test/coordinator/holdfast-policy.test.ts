@@ -21,13 +21,14 @@ test('an empty spec is the default policy: it selects every node and does nothin
 })
 
 test('durations and labels become what the core reads', () => {
-  const read = readPolicy(object({ selector: { matchLabels: { rack: 'r4' } }, restAfter: '90s', powerAfter: '5m', restarts: 0, brakes: { stormWindow: '1m30s', etcd: 'stacked', skipIfStorageUnreachable: 'StorageUnreachable' }, pause: { reason: 'upgrade', by: 'an operator' } }))
+  const read = readPolicy(object({ selector: { matchLabels: { rack: 'r4' } }, restAfter: '90s', powerAfter: '5m', restarts: 0, brakes: { stormWindow: '1m30s', etcd: 'external', skipIfStorageUnreachable: 'StorageUnreachable', skipIfStorageHears: 'StorageHears' }, pause: { reason: 'upgrade', by: 'an operator' } }))
   assert.ok(read.ok)
   if (!read.ok) return
   assert.equal(read.policy.nodeLabels, { rack: 'r4' })
   assert.equal([read.policy.restAfter, read.policy.powerAfter, read.policy.restarts, read.policy.brakes.stormWindow], [90_000, 300_000, 0, 90_000])
   assert.is(defaultPolicy.restarts, undefined, 'as many as it takes')
   assert.equal(read.policy.pause, { reason: 'upgrade', by: 'an operator' })
+  assert.equal([read.policy.brakes.etcd, read.policy.brakes.skipIfStorageHears], ['external', 'StorageHears'])
   assert.equal(readPolicy(object(specOfPolicy(read.policy))), read)
 })
 

@@ -28,7 +28,7 @@ test('what a Node says of its instance is kept, where it says anything', () => {
 
 test('conditions that are True are kept by their names, Ready apart', () => {
   const conditions = [{ type: 'Ready', status: 'True' }, { type: 'StorageUnreachable', status: 'True' }, { type: 'DiskPressure', status: 'False' }, { type: 'Odd', status: 'Unknown' }]
-  assert.equal(keepNode(object({}, { status: { conditions } })).conditions, ['StorageUnreachable'])
+  assert.equal(keepNode(object({}, { status: { conditions } })).conditions, [{ type: 'StorageUnreachable', heartbeat: '' }])
   assert.is('conditions' in keepNode(object({}, { status: { conditions: conditions.slice(0, 1) } })), false)
 })
 
@@ -37,6 +37,8 @@ test('a kubelet that posts again what it posted before says nothing new, whateve
   const node = (version: string, status: object = {}, spec: object = {}, labels: object = {}) => keepNode(object({ resourceVersion: version, labels }, { status: { ...said, ...status }, spec }))
   const before = node('1')
   assert.is(saysMore(node('2', { conditions: [{ type: 'Ready', status: 'True', lastHeartbeatTime: 'now' }] }), before), false)
+  const heard = (at: string) => node('2', { conditions: [...said.conditions, { type: 'StorageHears', status: 'True', lastHeartbeatTime: at }] })
+  assert.is(saysMore(heard('now'), heard('then')), false)
   const others = [
     node('2', { conditions: [{ type: 'Ready', status: 'Unknown', lastHeartbeatTime: 'then' }] }), node('2', { conditions: [...said.conditions, { type: 'StorageUnreachable', status: 'True' }] }),
     node('2', { nodeInfo: { bootID: 'c' } }), node('2', { volumesInUse: [] }), node('2', {}, { taints: [{ key: 'k', effect: 'NoSchedule' }] }), node('2', {}, {}, { pool: 'other' }),

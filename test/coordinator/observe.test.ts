@@ -130,6 +130,26 @@ test('a port that accepts and says nothing spoke when it was asked: what happene
   assert.equal([spoke('open', 1_000), spoke('answered', 2_000), spoke('silent', 3_000)], [1_000, 2_800, 2_800])
 })
 
+test('a condition is as old as its latest heartbeat, by our own clock, and gone once it is no more True', async () => {
+  const { observation, clock } = small()
+  const post = (version: string, heartbeat: string, status = 'True') => observation.node(keepNode({
+    apiVersion: 'v1', kind: 'Node', metadata: { name: 'node-2', uid: 'uid-node-2', resourceVersion: version },
+    status: { conditions: [{ type: 'Ready', status: 'True', lastHeartbeatTime: version }, { type: 'StorageHears', status, lastHeartbeatTime: heartbeat }] },
+  } as never)) // likewise
+  const condition = () => observation.row('node-2')?.conditions?.get('StorageHears')
+  const postedAt = () => condition()?.postedAt
+  post('1', 'h1')
+  await clock.runFor(10_000)
+  post('2', 'h1')
+  assert.equal([postedAt(), condition()?.stood], [100_000, true], 'kubelet posts another one')
+  post('3', 'h2')
+  assert.equal([postedAt(), condition()?.stood], [110_000, undefined], 'the first one stood there as this replica began')
+  post('4', 'h3', 'False')
+  assert.is(postedAt(), undefined)
+  post('5', 'h4')
+  assert.equal([postedAt(), condition()?.stood], [110_000, undefined])
+})
+
 test('when a node was fenced is known from the record, to a leader that began long after it too; what was found off was not fenced', () => {
   const { observation, clock } = small()
   observation.node(node('1'))

@@ -1,6 +1,6 @@
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
-import { blind, handsOff, noOrders, storm, type Brake, type Silent } from '../../core/brake.ts'
+import { blind, handsOff, loosened, noOrders, storm, type Brake, type Silent } from '../../core/brake.ts'
 import type { Verdict } from '../../core/judge.ts'
 import type { NodeSeen, ReadySeen } from '../../core/model.ts'
 import type { Policy } from '../../core/policy.ts'
@@ -117,7 +117,7 @@ test('two silent nodes in two zones of three are no storm of either', () => {
 
 const calm = { zones: new Map<string, Brake>() }
 const brakeOf = (nodes: readonly NodeSeen[], target: NodeSeen, fencing: readonly string[] = [], own: Policy = policy, silent?: ReadonlyMap<string, Verdict>) =>
-  noOrders(new Map(nodes.map((one) => [one.name, one])), target, incident({}, { policy: own }), calm, new Set(fencing), silent)
+  noOrders(new Map(nodes.map((one) => [one.name, one])), target, incident({}, { policy: own }), calm, new Set(fencing), now, silent)
 
 function braked(brake: Brake | undefined, because: Brake['because'] | undefined, what = /./): void {
   assert.is(brake?.because, because, JSON.stringify(brake))
@@ -127,7 +127,7 @@ function braked(brake: Brake | undefined, because: Brake['because'] | undefined,
 test('a storm of the cluster, or of the node\'s own zone, forbids orders; another zone\'s does not', () => {
   const target = node({ zone: 'a' })
   const brake: Brake = { because: 'storm', detail: 'x', lifts: 'y' }
-  const under = (storms: Parameters<typeof noOrders>[3]) => noOrders(new Map([[target.name, target]]), target, incident(), storms, new Set())?.because
+  const under = (storms: Parameters<typeof noOrders>[3]) => noOrders(new Map([[target.name, target]]), target, incident(), storms, new Set(), now)?.because
   assert.is(under({ cluster: brake, zones: new Map() }), 'storm')
   assert.is(under({ zones: new Map([['a', brake]]) }), 'storm')
   assert.is(under({ zones: new Map([['b', brake]]) }), undefined)
@@ -153,7 +153,7 @@ test('a node that holds a slot is not held back by its own', () => {
   braked(brakeOf(nodes, nodes[0] as NodeSeen, ['a-0']), undefined)
 })
 
-const apart = (count: number) => fleet(10).map((one, index) => (index < count ? { ...one, conditions: new Set(['StorageUnreachable']) } : one))
+const apart = (count: number) => fleet(10).map((one, index) => (index < count ? { ...one, conditions: new Map([['StorageUnreachable', { heartbeat: 'then', postedAt: 0 }]]) } : one))
 const last = (nodes: readonly NodeSeen[]): NodeSeen => nodes[9] as NodeSeen
 const skips: Policy = { ...policy, brakes: { ...policy.brakes, skipIfStorageUnreachable: 'StorageUnreachable' } }
 
@@ -214,6 +214,22 @@ test('where nothing tells where the members of etcd are no control-plane node is
   braked(brakeOf(nodes, target), 'control-plane', /nothing tells where the members of etcd are/)
   braked(brakeOf(nodes, target, [], { ...policy, brakes: { ...policy.brakes, etcd: 'stacked' } }), undefined)
   braked(brakeOf(nodes, nodes[3] as NodeSeen), undefined, /a worker/)
+})
+
+test('an etcd on no node of the cluster is none that an order could end: the control plane alone is counted, and where a label tells otherwise that counts too', () => {
+  const external: Policy = { ...policy, brakes: { ...policy.brakes, etcd: 'external' } }
+  const plane = (...well: boolean[]) => [...masters(...well).map((one) => ({ ...one, labels: {} })), ...fleet(20)]
+  const [well, bare] = [plane(false, true, true), plane(false, false, true)]
+  braked(brakeOf(well, well[0] as NodeSeen, [], external), undefined)
+  braked(brakeOf(bare, bare[0] as NodeSeen, [], external), 'control-plane', /1 of 3 control-plane nodes would stand/)
+  const labelled = [...masters(false, false, true), ...fleet(20)]
+  braked(brakeOf(labelled, labelled[0] as NodeSeen, [], external), 'control-plane', /majority/)
+})
+
+test('who says now where etcd is means the incident that is open, too', () => {
+  const target = node({ controlPlane: true })
+  const etcd = (today: Policy['brakes']['etcd'], then: Policy['brakes']['etcd'] = 'byLabel') => loosened(incident({}, { policy: { ...policy, brakes: { ...policy.brakes, etcd: then } } }), target, [{ ...policy, brakes: { ...policy.brakes, etcd: today } }]).policy.brakes.etcd
+  assert.equal([etcd('external'), etcd('stacked'), etcd('byLabel'), etcd('byLabel', 'external')], ['external', 'stacked', 'byLabel', 'external'])
 })
 
 test('a node that bears a member of etcd and is none of the control plane is fenced only while a majority of them stands', () => {
