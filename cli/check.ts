@@ -18,7 +18,7 @@ export interface Category {
   readonly checks: readonly Checked[]
 }
 
-const ourKinds = ['holdfastpolicies', 'nodefences', 'noderecords']
+const ourKinds = ['holdfastpolicies', 'nodefences', 'noderecords', 'noderemedies']
 const oldest = 34
 /** Where turns begin each hour, as they do unless it is set. */
 const firstTurnWithin = 3 * 3_600_000
@@ -28,7 +28,7 @@ export function check(cluster: Cluster, moves: boolean, wall: number): readonly 
   return [
     { name: 'kubernetes', checks: [apiAnswers(cluster), versionKnown(cluster), kindsInstalled(cluster), guardsStand(cluster)] },
     { name: 'coordinator', checks: [leads(cluster, moves), notPaused(cluster)] },
-    { name: 'policies', checks: [policiesValid(cluster), nodesSelected(cluster), policiesAct(cluster)] },
+    { name: 'policies', checks: [policiesValid(cluster), nodesSelected(cluster), policiesAct(cluster), remediesValid(cluster)] },
     { name: 'agents', checks: [agentsRun(cluster), agentsHeard(cluster), placesFound(cluster), gatesAsked(cluster), watchdogsArmed(cluster)] },
     { name: 'fence paths', checks: [pathsValid(cluster), pathsConfigured(cluster), pathsVerified(cluster), auditsCurrent(cluster, wall), identityProven(cluster), portsHeard(cluster), dumpsAwaited(cluster)] },
     { name: 'taints', checks: [taintsOwned(cluster)] },
@@ -157,6 +157,13 @@ function recorded({ nodes, records }: Cluster): readonly Recorded[] {
     const present = record !== undefined && record.nodeUid === node.metadata.uid && sameBoot(record.boot, node.bootId)
     return { name: node.metadata.name, node, record: present ? record : undefined }
   })
+}
+
+function remediesValid({ remedies }: Cluster): Checked {
+  return claim('remedies-valid', 'every NodeRemedy is without faults', [remedies], () => {
+    const faulty = valueOf(remedies, []).filter(({ faults }) => faults !== '').map(({ name, faults }) => `${name} (${faults})`)
+    return faulty.length === 0 ? undefined : `${few(faulty)}: not in force`
+  }, 'warning')
 }
 
 function agentsHeard(cluster: Cluster): Checked {

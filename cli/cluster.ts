@@ -8,6 +8,7 @@ import type { Lease } from '../coordinator/lease.ts'
 import { keepNode, paths, type KeptNode } from '../coordinator/kubernetes.ts'
 import { fencesPath, readIncident } from '../coordinator/node-fence.ts'
 import { readRecord, recordsPath } from '../coordinator/node-record.ts'
+import { readRemedy, remediesPath } from '../coordinator/node-remedy.ts'
 import { policiesPath, policyInForce, readPolicy } from '../coordinator/holdfast-policy.ts'
 import { apiVersion } from '../coordinator/schema-kind.ts'
 import { showFaults } from '../coordinator/schema.ts'
@@ -32,6 +33,7 @@ export interface Parts {
   readonly incidents: Part<readonly Incident[]>
   readonly records: Part<ReadonlyMap<string, NodeRecord>>
   readonly policies: Part<readonly PolicySeen[]>
+  readonly remedies: Part<readonly RemedySeen[]>
   readonly lease: Part<LeaseSeen>
   readonly pause: Part<{ readonly reason: string; readonly by: string } | undefined>
   /** Those of fence paths, and what the leader keeps of them. */
@@ -47,7 +49,7 @@ export interface Parts {
   readonly denying: Part<readonly string[]>
 }
 
-export const partNames = ['version', 'kinds', 'nodes', 'incidents', 'records', 'policies', 'lease', 'pause', 'fenceMaps', 'agents', 'daemonSets', 'longhorn', 'storks', 'guards', 'denying'] as const satisfies readonly (keyof Parts)[]
+export const partNames = ['version', 'kinds', 'nodes', 'incidents', 'records', 'policies', 'remedies', 'lease', 'pause', 'fenceMaps', 'agents', 'daemonSets', 'longhorn', 'storks', 'guards', 'denying'] as const satisfies readonly (keyof Parts)[]
 
 export interface UnreadableFence {
   readonly name: string
@@ -60,6 +62,12 @@ export interface PolicySeen {
   /** In force: of the present text, or of the last good one while that has faults. */
   readonly policy?: Policy
   /** Of the present text. */
+  readonly faults: string
+}
+
+export interface RemedySeen {
+  readonly name: string
+  /** While it has any it is not in force. */
   readonly faults: string
 }
 
@@ -88,13 +96,14 @@ const pageSize = 500
 const mostPages = 60
 
 export async function readCluster(api: Api, namespace: string): Promise<Cluster> {
-  const [version, kinds, nodes, incidents, records, policies, lease, pause, fenceMaps, agents, daemonSets, settings, deployments, guards, denying] = await Promise.all([
+  const [version, kinds, nodes, incidents, records, policies, remedies, lease, pause, fenceMaps, agents, daemonSets, settings, deployments, guards, denying] = await Promise.all([
     one(api, '/version', (found: { gitVersion?: string }) => found.gitVersion ?? ''),
     one(api, `/apis/${apiVersion}`, (found: { resources?: { name: string }[] }) => (found.resources ?? []).map(({ name }) => name).filter((name) => !name.includes('/'))),
     all(api, paths.nodes, keepNode),
     all(api, fencesPath, incidentOf),
     all(api, recordsPath, recordOf),
     all(api, policiesPath, policySeen),
+    all(api, remediesPath, remedySeen),
     one(api, leasePath(namespace), leaseOf),
     pauseOf(api, namespace),
     all(api, paths.configMaps(namespace), fenceMapOf),
@@ -106,7 +115,7 @@ export async function readCluster(api: Api, namespace: string): Promise<Cluster>
     all(api, bindingsPath, denyingOf),
   ])
   return {
-    version, kinds, nodes: defined(nodes), policies: defined(policies), lease, pause, fenceMaps: defined(fenceMaps), agents: defined(agents), daemonSets: defined(daemonSets), storks: defined(deployments), guards: orNone(guards), denying: orNone(defined(denying)),
+    version, kinds, nodes: defined(nodes), policies: defined(policies), remedies: defined(remedies), lease, pause, fenceMaps: defined(fenceMaps), agents: defined(agents), daemonSets: defined(daemonSets), storks: defined(deployments), guards: orNone(guards), denying: orNone(defined(denying)),
     longhorn: settings.ok ? { ok: true, value: settings.value.find((policy) => policy !== undefined) } : settings.kind === 'notFound' ? { ok: true, value: undefined } : settings,
     incidents: incidents.ok ? { ok: true, value: incidents.value.flatMap((read) => ('incident' in read ? read.incident : [])) } : incidents,
     unreadable: incidents.ok ? incidents.value.flatMap((read) => ('incident' in read ? [] : read)) : [],
@@ -176,6 +185,11 @@ function policySeen(object: KubeObject): PolicySeen {
   const read = readPolicy(object)
   const policy = read.ok ? read.policy : policyInForce(object)
   return { name: object.metadata.name, faults: read.ok ? '' : showFaults(read.faults), ...(policy === undefined ? {} : { policy }) }
+}
+
+function remedySeen(object: KubeObject): RemedySeen {
+  const read = readRemedy(object)
+  return { name: object.metadata.name, faults: read.ok ? '' : showFaults(read.faults) }
 }
 
 function leaseOf({ metadata, spec = {} }: Lease): LeaseSeen {

@@ -22,6 +22,7 @@ import { looker } from './look.ts'
 import { runLoop, type Loop } from './loop.ts'
 import { fencesPath } from './node-fence.ts'
 import { readRecord, recordsPath } from './node-record.ts'
+import { remediesPath } from './node-remedy.ts'
 import { createObservation } from './observe.ts'
 import { podRate } from './pod-rate.ts'
 import { recordRate } from './record-write.ts'
@@ -29,6 +30,7 @@ import { keepPolicies } from './policies.ts'
 import { pruner } from './pruning.ts'
 import { policiesPath } from './holdfast-policy.ts'
 import { reflect, type Reflector } from './reflector.ts'
+import { keepRemedies } from './remedies.ts'
 import { knowsMaintenance, watchServerVersion } from './server-version.ts'
 import { selfStopTeller } from './self-stop.ts'
 
@@ -144,6 +146,12 @@ export async function startCoordinator(host: CoordinatorHost, settings: Coordina
     },
   })
   const reflectors = startReflectors()
+  // A cluster whose kinds are older has none of these, and nothing waits for them.
+  const remedyObjects = reflect({
+    api, clock, chance: host.chance, log, path: remediesPath,
+    changed: ({ type, object }) => (type === 'deleted' ? remedies.gone(object.metadata.name) : remedies.seen(object)),
+  })
+  const remedies = keepRemedies({ log, observation, recorder, leads, ready: () => remedyObjects.synced })
   const incidents = incidentWriter({ api, observation, log, leads, signal: () => leadership.signal })
   const runner = fenceRunner({ programs: host.programs, clock, secrets: fences.secrets, log })
   const rate = podRate(clock)
@@ -163,6 +171,7 @@ export async function startCoordinator(host: CoordinatorHost, settings: Coordina
       if (self.calm !== true) {
         tellGates(observation, beats, policies.inForce(), clock.now())
         selfStop.now(policies.inForce())
+        remedies.now(clock.now())
       }
       turns.now()
       settings.decided?.(span)
@@ -188,6 +197,7 @@ export async function startCoordinator(host: CoordinatorHost, settings: Coordina
       stopping.abort(new Error('this replica stops'))
       stopReplicas()
       for (const reflector of reflectors) reflector.stop()
+      remedyObjects.stop()
       await elector.stop()
       beats.close()
       await recorder.close()

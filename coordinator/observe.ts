@@ -6,10 +6,11 @@
 // may be longer on its way than the watch. So the newer version counts. Not for ever: a server that has gone back in time
 // (restored from a copy) and insists is believed by the reflectors after a minute, and then here.
 import { dumpKey } from '../core/dump.ts'
-import { evictedKey, fencedKey, goneKey, terminatingKey, type EvictionSeen, type FencePath, type Ms, type NodeName, type NodeRecord, type Observed, type PodsSeen, type ProbeSeen, type Reading, type Self, type VolumeSeen, type WitnessSeen } from '../core/model.ts'
+import { evictedKey, fencedKey, goneKey, remediedKey, terminatingKey, type EvictionSeen, type FencePath, type Ms, type NodeName, type NodeRecord, type Observed, type PodsSeen, type ProbeSeen, type Reading, type Self, type VolumeSeen, type WitnessSeen } from '../core/model.ts'
 import { given, isDrill, proofKeys, type Incident } from '../core/incident.ts'
 import { machineKey } from '../core/machine-id.ts'
 import { speechlessSince } from '../core/proof.ts'
+import type { Remedy } from '../core/remedy.ts'
 import { revokedKey } from '../core/self-fence.ts'
 import type { Beats } from './beats.ts'
 import { keepNode, type KeptAttachment, type KeptNode } from './kubernetes.ts'
@@ -33,7 +34,7 @@ export interface UnreadableFence {
 export type From = 'watch' | 'live'
 
 export interface Observation {
-  readonly seen: Omit<Observed, 'self'> & { readonly self: { -readonly [Key in keyof Self]: Self[Key] } }
+  readonly seen: Omit<Observed, 'self' | 'remedies'> & { readonly self: { -readonly [Key in keyof Self]: Self[Key] }; remedies?: readonly Remedy[] }
   row(node: NodeName): Row | undefined
   node(kept: KeptNode, from?: From): void
   nodeGone(name: NodeName): void
@@ -52,6 +53,7 @@ export interface Observation {
   /** Of every incident ever seen: terms are never given out below it. */
   highestTerm(): number
   path(node: NodeName, path: FencePath): void
+  remedies(inForce: readonly Remedy[]): void
   probed(node: NodeName, probe: Pick<ProbeSeen, 'askedAt' | 'answeredAt' | 'word'>): void
   witnessed(node: NodeName, words: readonly WitnessSeen[]): void
   /** Crash kernels' words: from which address, and when the latest of it came. False: no node's. */
@@ -170,6 +172,9 @@ export function createObservation(clock: Clock, replica: string, beats: Pick<Bea
       paths.set(node, path)
       const row = rows.get(node)
       if (row !== undefined) row.path = path
+    },
+    remedies(inForce) {
+      seen.remedies = inForce
     },
     probed(node, probe) {
       const row = rows.get(node)
@@ -295,10 +300,10 @@ export function createObservation(clock: Clock, replica: string, beats: Pick<Bea
     if (row === undefined) return
     const now = clock.now()
     const { acknowledge: word } = incident
-    // Wall times on it become instants of ours as soon as they are seen: a person's, and when it was fenced, perhaps days ago.
+    // Wall times on it become instants of ours as soon as they are seen: a person's, and when it was fenced or remedied, perhaps days ago.
     const instantOf = (key: string): Ms | undefined => {
       const wall = word !== undefined && key === `expires ${incident.name} ${word.until}` ? word.until
-        : key === fencedKey(incident.name) ? fencedAt(incident) : undefined
+        : key === fencedKey(incident.name) ? fencedAt(incident) : key === remediedKey(incident.name) ? remediedAt(incident) : undefined
       return wall === undefined ? undefined : now + Date.parse(wall) - clock.wall()
     }
     for (const key of timesOf(incident)) {
@@ -345,12 +350,16 @@ function timesOf(incident: Incident): string[] {
   const { name, abort, acknowledge: word, status } = incident
   const attempts = status.attempts.flatMap(({ id, result }) => (result === 'running' ? [`began ${id}`] : [`began ${id}`, `ended ${id}`]))
   const proofs = status.voided.flatMap(({ proof }, index) => proofKeys(name, index, proof))
-  return [...attempts, ...proofs, ...(fencedAt(incident) === undefined ? [] : [fencedKey(name)]), ...(abort ? [`aborted ${name}`] : []), ...(status.revoked === undefined ? [] : [revokedKey(name)]), ...(status.dump === undefined ? [] : [dumpKey(name)]), ...(status.eviction === undefined ? [] : [evictedKey(name)]), ...(word === undefined ? [] : [`acknowledged ${name} ${word.until}`, `expires ${name} ${word.until}`]), ...(status.proof === undefined ? [] : proofKeys(name, status.voided.length, status.proof))]
+  return [...attempts, ...proofs, ...(fencedAt(incident) === undefined ? [] : [fencedKey(name)]), ...(remediedAt(incident) === undefined ? [] : [remediedKey(name)]), ...(abort ? [`aborted ${name}`] : []), ...(status.revoked === undefined ? [] : [revokedKey(name)]), ...(status.dump === undefined ? [] : [dumpKey(name)]), ...(status.eviction === undefined ? [] : [evictedKey(name)]), ...(word === undefined ? [] : [`acknowledged ${name} ${word.until}`, `expires ${name} ${word.until}`]), ...(status.proof === undefined ? [] : proofKeys(name, status.voided.length, status.proof))]
 }
 
 /** Ordered off because it seemed dead: neither a person's wish, nor a drill, nor the securing of what was off. */
 function fencedAt({ cause, status }: Incident): string | undefined {
   return cause === 'by-hand' || isDrill({ cause }) || status.proof?.kind === 'found-off' ? undefined : given(status).find(({ action }) => action === 'off')?.startedAt
+}
+
+function remediedAt({ cause, status }: Incident): string | undefined {
+  return cause === 'remedy' ? status.eviction?.since ?? given(status)[0]?.startedAt : undefined
 }
 
 interface Ahead {

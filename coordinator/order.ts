@@ -83,7 +83,7 @@ export function orderer({ observation, incidents, fences, runner, clock, log, re
 }
 
 /** A node that is heard does not speak against these. */
-const asksByHand: ReadonlySet<Incident['cause']> = new Set(['by-hand', 'drill'])
+const asksByHand: ReadonlySet<Incident['cause']> = new Set(['by-hand', 'drill', 'remedy'])
 
 /** A lost lease, a deadline or a signal leaves an order that may have been sent; only a program that never ran leaves none. */
 function endOf({ ran, state }: MethodEnd, action: 'off' | 'on'): Attempt['result'] {

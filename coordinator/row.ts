@@ -48,6 +48,7 @@ export class Row implements NodeSeen {
   recordWrite: NodeSeen['recordWrite'] = undefined
   unkept: NodeSeen['unkept'] = undefined
   members: NodeSeen['members'] = undefined
+  ailing: NodeSeen['ailing'] = undefined
   pods: PodsSeen | undefined = undefined
   evictions: Map<string, EvictionSeen> | undefined = undefined
   path: NodeSeen['path'] = { levels: [], faults: [] }

@@ -112,7 +112,7 @@ export function noOrders(
   nodes: ReadonlyMap<NodeName, NodeSeen>, node: NodeSeen, incident: Incident, storms: Storm, fencing: ReadonlySet<NodeName>,
   now: Ms, verdicts: ReadonlyMap<NodeName, Verdict> = new Map(), awaited = (): boolean => false,
 ): Brake | undefined {
-  return storms.cluster ?? storms.zones.get(node.zone) ?? storage(nodes, node, incident.policy) ?? heardByStorage(node, incident, now) ?? concurrency(nodes.size, node, incident.policy, fencing, awaited)
+  return storms.cluster ?? storms.zones.get(node.zone) ?? storage(nodes, node, incident.policy) ?? heardByStorage(node, incident, now, verdicts) ?? concurrency(nodes.size, node, incident.policy, fencing, awaited)
     ?? controlPlane(nodes, node, incident.policy, fencing, verdicts) ?? distrusted(node, incident)
 }
 
@@ -132,12 +132,13 @@ function storage(nodes: ReadonlyMap<NodeName, NodeSeen>, node: NodeSeen, { brake
 /** A word that is not said again is worth nothing after this: whoever says it may be dead itself. */
 const storageWordHolds: Ms = 30_000
 
-/** What the storage hears may run well, cut off from all who would hear it else. Of a person's fence that is no news. */
-function heardByStorage(node: NodeSeen, incident: Incident, now: Ms): Brake | undefined {
+/** What the storage hears may run well, cut off from all who would hear it else. Of a person's fence that is no news, nor of a remedy's while the
+ *  node beats. */
+function heardByStorage(node: NodeSeen, incident: Incident, now: Ms, verdicts: ReadonlyMap<NodeName, Verdict>): Brake | undefined {
   const { cause, policy: { brakes } } = incident
   const condition = brakes.skipIfStorageHears
   const said = condition === undefined ? undefined : node.conditions?.get(condition)
-  if (said === undefined || cause === 'by-hand' || isDrill(incident) || now - said.postedAt > storageWordHolds) return undefined
+  if (said === undefined || cause === 'by-hand' || isDrill(incident) || (cause === 'remedy' && !verdicts.has(node.name)) || now - said.postedAt > storageWordHolds) return undefined
   return {
     because: 'storage', detail: `its storage still hears ${node.name}: ${condition} was posted ${seconds(now - said.postedAt)} ago`,
     lifts: `${condition} no more True, or not posted anew for ${seconds(storageWordHolds)}; brakes.skipIfStorageHears out of its policy; or spec.acknowledge by a person who knows that the machine is off`,

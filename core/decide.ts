@@ -29,6 +29,7 @@ import { policyOf, type Policy } from './policy.ts'
 import { foundOff, recall, restsOnSilence, unconfigured, type Proof } from './proof.ts'
 import { readingsOf } from './reading.ts'
 import { readRenewals, renewed } from './renewed.ts'
+import { isCured, isWanted, seekRemedies } from './remedy.ts'
 import { bringBack, cutOtherwise, giveBack, repay, returning } from './restore.ts'
 import { close, hold, isAnotherMachine, laterBoot, latestBoot, quarantine, situationOf, untaint, withdraw, type Situation } from './situation.ts'
 import { withCleanUp } from './clean-up.ts'
@@ -53,7 +54,7 @@ export function decide(seen: Observed, now: Ms, policies: readonly Policy[]): re
     const node = seen.nodes.get(name)
     if (node !== undefined && !on.open.has(name)) actions.push(...begin(on, node))
   }
-  actions.push(...owing(on), ...headStart(on), ...askShut(on), ...quarantineUnclean(on))
+  actions.push(...owing(on), ...headStart(on), ...askShut(on), ...quarantineUnclean(on), ...seekRemedies(on))
   const asked = new Set(actions.map(keyOf))
   actions.push(...strays(on), ...refutedWords(on))
   // A device that an incident asks is not asked by an audit beside it: the answer is the same.
@@ -220,7 +221,8 @@ function unproven(at: Situation): Action[] {
   if (before !== undefined && !isPartial(before.proof) && (beatsSinceProof(at) || answerAfterProof(incident, node) !== undefined)) return challenged(at)
   if (at.heard === 'new boot') return [withdraw(incident, 'a new boot is heard: the old one is dead, and frees nothing by force')]
   if (incident.abort) return [withdraw(incident, 'a person aborted it')]
-  if (at.heard === 'old boot' && incident.cause !== 'by-hand') {
+  if (isCured(at)) return [withdraw(incident, 'what ailed it is over, or is not told any more, and nothing was ordered yet')]
+  if (at.heard === 'old boot' && !isWanted(at)) {
     const running = status.attempts.find((attempt) => attempt.result === 'running')
     if (running !== undefined) return [hold(node.name, { because: 'order-may-land', detail: `heard again while ${running.method} is being asked ${running.action}`, lifts: 'the end of that run' }, incident)]
     return [withdraw(incident, 'the node is heard again')]
@@ -267,8 +269,8 @@ function provenByDump(at: Situation, proof: Proof, since: Ms): Action[] {
 /** It never said that the machine is off: a partitioned node comes back like any other, unless a person wants it off. What it does not
  *  cover is freed by the machine's power. */
 function provenInPart(at: Situation, proof: Proof, since: Ms): Action[] {
-  const { abort, cause } = at.incident
-  if (at.heard === 'old boot' && (cause !== 'by-hand' || abort)) return withBurial(at, returning(at))
+  const { abort } = at.incident
+  if (at.heard === 'old boot' && (!isWanted(at) || abort)) return withBurial(at, returning(at))
   // What its power was ordered off for goes on: nobody else would prove it off, and give it back.
   return [...(abort && !powerOrdered(at.incident, at.node) ? [] : pursue(at)), ...(at.heard === 'old boot' ? [] : clearing(at, proof, since))]
 }

@@ -1,4 +1,4 @@
-// A person wants a node fenced that still answers. Where the policy gives its pods time, they are asked to go in good order first, by the
+// A person wants a node fenced that still answers, or a remedy does. Where the policy gives its pods time, they are asked to go in good order first, by the
 // eviction API, which asks their disruption budgets; kubelet ends them, and their owners replace them elsewhere. It is a courtesy and
 // no proof: it has an end, and it is for a node that answers alone. A dead node keeps no budget, since its pods are down whatever a
 // budget says, and only their deletion lets their owners replace them.
@@ -20,7 +20,7 @@ const podsEvery: Ms = 1_000
 /** Before the first order. Undefined: nothing is asked for, or not any more. */
 export function evictFirst(at: Situation): Action[] | undefined {
   const { incident: { name, cause, policy, status }, node } = at
-  if (cause !== 'by-hand' || policy.evictWithin === 0 || status.eviction?.over !== undefined || given(status).length > 0) return undefined
+  if ((cause !== 'by-hand' && cause !== 'remedy') || policy.evictWithin === 0 || status.eviction?.over !== undefined || given(status).length > 0) return undefined
   const began = status.eviction !== undefined
   const ends = (because: string): Action[] => [{ do: 'endEviction', node: node.name, incident: name, because }]
   if (at.on.verdicts.get(node.name)?.is === 'dead') return ends('the node does not answer: a budget cannot be kept by a dead node')

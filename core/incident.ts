@@ -34,8 +34,8 @@ export interface Acknowledgement {
 }
 
 /** Of two nothing failed. `drill`: a person wants to see that the path switches this machine, and no other. `owed`: what an earlier incident
- *  left off is given back. */
-export type Cause = 'silence' | 'hung' | 'found-off' | 'by-hand' | 'by-word' | 'drill' | 'owed'
+ *  left off is given back. `remedy`: it runs, and is not well, and the operator wants such a node fenced. */
+export type Cause = 'silence' | 'hung' | 'found-off' | 'by-hand' | 'by-word' | 'drill' | 'owed' | 'remedy'
 
 export function isDrill({ cause }: Pick<Incident, 'cause'>): boolean {
   return cause === 'drill'
@@ -246,7 +246,7 @@ export type HoldReason =
   | 'not-dead' | 'blind' | 'pause' | 'dry-run' | 'unselected' | 'policy-conflict' | 'do-nothing'
   | 'order-may-land' | 'resting' | 'waiting-for-boot' | 'still-cut' | 'waiting-for-clean' | 'waiting-for-volumes' | 'waiting-for-kubelet' | 'waiting-for-controllers'
   | 'proof-void' | 'proof-doubted' | 'out-of-levels' | 'finalizer' | 'sent-back' | 'rate' | 'foreign-taint' | 'unreadable'
-  | 'power-after' | 'exhausted' | 'dumping' | 'aborted' | 'abort-refused' | 'unvouched' | 'not-due' | 'exclude' | 'maintenance' | 'remediator' | 'kept-off' | 'repeat-limit' | 'partial' | 'permit' | 'evicting' | 'disruption-budget' | 'self-fencing'
+  | 'power-after' | 'exhausted' | 'dumping' | 'aborted' | 'abort-refused' | 'unvouched' | 'not-due' | 'exclude' | 'maintenance' | 'remediator' | 'kept-off' | 'repeat-limit' | 'partial' | 'permit' | 'evicting' | 'disruption-budget' | 'self-fencing' | 'ailing'
 
 export interface Moment {
   readonly at: string

@@ -3,6 +3,7 @@
 import type { Incident } from './incident.ts'
 import type { BootEnd, CleanReport, GateState, Goodbye, PermitState, Places, Pressure, StorageWord } from './beat.ts'
 import type { RecordWrite } from './record-write.ts'
+import type { Remedy } from './remedy.ts'
 import type { Strain, Vitals } from './vitals.ts'
 import type { NodeBoot } from './beat.ts'
 import type { Membership, WatchdogKept, WatchdogSaid } from './watchdog.ts'
@@ -35,6 +36,8 @@ export interface Observed {
   readonly nodes: ReadonlyMap<NodeName, NodeSeen>
   /** Open incidents, and Final ones as long as they are kept, by NodeFence name. */
   readonly incidents: ReadonlyMap<string, Incident>
+  /** Those in force. Undefined: they were not read yet. */
+  readonly remedies?: readonly Remedy[]
 }
 
 export interface Self {
@@ -122,6 +125,8 @@ export interface NodeSeen {
   readonly volumes: readonly VolumeSeen[]
   /** Names of the VolumeAttachments whose volumes kubelet last said it uses (`status.volumesInUse`). */
   readonly inUse: ReadonlySet<string>
+  /** Thresholds of remedies that it crosses, each since when, as this process heard it. */
+  readonly ailing?: ReadonlyMap<string, Ms> | undefined
   /** Looks and deeds under way, so that nothing is asked twice at once: the action's key. */
   readonly busy: ReadonlySet<string>
   /** Times since when something local was first seen, by key, for records written by an earlier leader. */
@@ -421,6 +426,9 @@ export const evictionKey = 'force-eviction'
 
 /** Of `firstSeen`: when an incident of the node first had it ordered off. */
 export const fencedKey = (incident: string): string => `fenced ${incident}`
+
+/** When a remedy first laid hands on its node: it asked its pods to go, or ordered it off. */
+export const remediedKey = (incident: string): string => `remedied ${incident}`
 
 /** Of `firstSeen`: since when pods of the node are asked to go in good order. */
 export const evictedKey = (incident: string): string => `evicted ${incident}`

@@ -168,15 +168,15 @@ interface Unfit {
   readonly detail: string
 }
 
-/** Why the power of a machine that is isolated stays on. One whose power was ordered off before, whose devices call it off, or that a person
- *  wants off is not waited for. */
+/** Why the power of a machine that is isolated stays on. One whose power was ordered off before, whose devices call it off, or that a person or a
+ *  remedy wants off is not waited for. */
 function staysOn(incident: Incident, node: NodeSeen, { methods, since }: Isolated, now: Ms): Next | undefined {
   const by = methods.map(({ name }) => name).join(', ')
   const power = powerMethods(node)
   if (power.length === 0) return none('still-cut', `${by} was ordered off, and no power_management= is configured: it stays so`)
   const until = since + incident.policy.powerAfter
   const saysOff = power.every((method) => readingsOf(node, method).at(-1)?.state === 'off')
-  if (now >= until || saysOff || powerOrdered(incident, node) || incident.cause === 'by-hand') return undefined
+  if (now >= until || saysOff || powerOrdered(incident, node) || incident.cause === 'by-hand' || incident.cause === 'remedy') return undefined
   return { next: 'spare', until, detail: `isolated by ${by}; its power stays on for another ${seconds(until - now)} (powerAfter)` }
 }
 

@@ -132,6 +132,6 @@ export function policyOf(node: Pick<NodeSeen, 'labels'>, policies: readonly Poli
   return { policy: first }
 }
 
-function selects(policy: Policy, labels: Readonly<Record<string, string>>): boolean {
-  return Object.entries(policy.nodeLabels).every(([key, value]) => labels[key] === value)
+export function selects({ nodeLabels }: Pick<Policy, 'nodeLabels'>, labels: Readonly<Record<string, string>>): boolean {
+  return Object.entries(nodeLabels).every(([key, value]) => labels[key] === value)
 }

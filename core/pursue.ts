@@ -20,6 +20,7 @@ import { policyOf } from './policy.ts'
 import { foundOff, join, driversOf, proveByWord, proveDumped, proveOff, proveSafeDetach, proveSelfFenced, recall, type Lacking, type Proof, type Proven } from './proof.ts'
 import { saidOffAt } from './reading.ts'
 import { cutOtherwise, giveStrayed } from './restore.ts'
+import { isWanted } from './remedy.ts'
 import { isFencingItself, selfFence } from './revoke.ts'
 import { hold, quarantine, situationOf, type Situation } from './situation.ts'
 import type { Survey } from './survey.ts'
@@ -211,7 +212,7 @@ function mayOrder(at: Situation, step: Next): Brake | undefined {
   const begun = verdict?.is === 'suspect' && (step.next !== 'order' || step.round === status.round) && given(status).some((attempt) => attempt.action === 'off'
     && attempt.round === status.round && (step.next !== 'order' || isPowerOrder(attempt, node) !== isolates) && status.voided.every((voided) => attempt.level > voided.proof.level))
   // What a crash kernel answers does not bring back the one before it.
-  if (verdict?.is !== 'dead' && incident.cause !== 'by-hand' && status.proof?.kind !== 'kdump' && !begun) {
+  if (verdict?.is !== 'dead' && !isWanted(at) && status.proof?.kind !== 'kdump' && !begun) {
     const detail = verdict?.is === 'suspect' ? verdict.lacks : verdict?.is === 'ill' ? verdict.detail : 'not heard by this replica yet'
     return { because: 'not-dead', detail, lifts: 'evidence, or a beat' }
   }

@@ -38,6 +38,8 @@ export interface Survey {
   readonly shut: readonly NodeSeen[]
   /** Nodes that beat in a boot which follows one that was cut off, and that nobody has quarantined for it yet. */
   readonly unclean: ReadonlySet<NodeSeen>
+  /** Nodes that cross a threshold of a remedy. */
+  readonly ailing: readonly NodeSeen[]
   /** Nodes of which a taint says that they are off. */
   readonly evicted: readonly NodeSeen[]
   /** What runs here: programs of every kind, those of audits among them, port probes and writes of records of nodes that beat. */
@@ -68,6 +70,7 @@ export function survey(seen: Observed, now: Ms, policies: readonly Policy[]): Su
   const evicted: NodeSeen[] = []
   const maintained: NodeSeen[] = []
   const shut: NodeSeen[] = []
+  const ailing: NodeSeen[] = []
   const unclean = new Set<NodeSeen>()
   const running: Running = { programs: 0, devices: 0, probes: 0, records: 0, lists: 0 }
   let agents = 0
@@ -81,6 +84,7 @@ export function survey(seen: Observed, now: Ms, policies: readonly Policy[]): Su
     if (node.maintenance === 'ours') maintained.push(node)
     if (beat?.lapse !== undefined && recentLapse(node, beat.lapse, seen, policies, now)) lapsed.add(node)
     if (isShut(beat, now)) shut.push(node)
+    if (node.ailing !== undefined) ailing.push(node)
     if (beating && isUnclean(node)) unclean.add(node)
     if (beating) agents += 1
     else quiet.push(node)
@@ -102,7 +106,7 @@ export function survey(seen: Observed, now: Ms, policies: readonly Policy[]): Su
   const present = silent.length < 2 ? [] : [...seen.nodes.values()].filter((node) => node.gone !== true)
   let listeners: readonly (readonly NodeSeen[])[] | undefined
   return {
-    seen, now, peers, policies, open, beside, verdicts, late, storms: storm(present, silent, policies), fencing: slotHolders(seen, open, now), quarantined, evicted, maintained, shut, unclean, running,
+    seen, now, peers, policies, open, beside, verdicts, late, storms: storm(present, silent, policies), fencing: slotHolders(seen, open, now), quarantined, evicted, maintained, shut, ailing, unclean, running,
     listeners: () => (listeners ??= listenersOf(seen.nodes.values(), now)),
   }
 }

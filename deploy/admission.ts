@@ -294,7 +294,7 @@ function roleOfOperators(): Manifest {
     rules: [
       { apiGroups: [group], resources: ['nodes'], verbs: operatorMay },
       { apiGroups: [group], resources: ['nodefences'], verbs: ['get', 'list', 'watch', 'create', 'update', 'patch'] },
-      { apiGroups: [group], resources: ['noderecords', 'holdfastpolicies'], verbs: ['get', 'list', 'watch'] },
+      { apiGroups: [group], resources: ['noderecords', 'holdfastpolicies', 'noderemedies'], verbs: ['get', 'list', 'watch'] },
     ],
   }
 }

@@ -3,6 +3,7 @@
 import { holdfastPolicy } from '../coordinator/holdfast-policy.ts'
 import { nodeFence } from '../coordinator/node-fence.ts'
 import { nodeRecord } from '../coordinator/node-record.ts'
+import { nodeRemedy } from '../coordinator/node-remedy.ts'
 import { group, version, type Kind } from '../coordinator/schema-kind.ts'
 import { shapeOf, type Rule, type Shape } from '../coordinator/schema-shape.ts'
 import type { Manifest } from './manifest.ts'
@@ -30,7 +31,7 @@ export interface Property {
   readonly 'x-kubernetes-validations'?: readonly object[]
 }
 
-export const kinds: readonly Kind[] = [holdfastPolicy, nodeFence, nodeRecord]
+export const kinds: readonly Kind[] = [holdfastPolicy, nodeFence, nodeRecord, nodeRemedy]
 
 export function customResourceDefinitions(): readonly Manifest[] {
   return kinds.map(definitionOf)

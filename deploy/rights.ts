@@ -38,6 +38,7 @@ export function grants(values: Values): readonly Grant[] {
         { group: 'authentication.k8s.io', resources: ['tokenreviews'], verbs: ['create'], because: 'the API server alone says who an agent is' },
         { group, resources: ['holdfastpolicies'], verbs: ['list', 'watch'], because: 'what the operator wants' },
         { group, resources: ['holdfastpolicies/status'], verbs: ['update'], because: 'to tell its faults and keep the last good version' },
+        { group, resources: ['noderemedies'], verbs: ['list', 'watch'], because: 'what the operator wants done about nodes that run and are not well' },
         { group, resources: ['nodefences'], verbs: ['get', 'list', 'watch', 'create', 'delete'], because: 'to open an incident, and to delete it long after its end' },
         { group, resources: ['nodefences/status'], verbs: ['update'], because: 'to write down each step before it is taken' },
         { group, resources: ['noderecords'], verbs: ['get', 'list', 'watch', 'create', 'update', 'delete'], because: 'what must outlive a leader, and not its node' },

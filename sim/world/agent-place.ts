@@ -2,6 +2,7 @@
 import type { AgentHost, ApiAnswer } from '../../agent/host.ts'
 import type { Transport } from '../../coordinator/transport.ts'
 import type { Ms } from '../../core/model.ts'
+import type { Vitals } from '../../core/vitals.ts'
 import { withDeadline } from '../../edge/clock.ts'
 import type { Log } from '../../edge/log.ts'
 import type { Chance } from '../chance.ts'
@@ -13,12 +14,18 @@ import type { Process } from '../process.ts'
 import type { ContainerRun, Runtime } from '../runtime.ts'
 import { simulatedWhispers, type WhisperPorts } from '../whispers.ts'
 
+/** What goes wrong on a node beside its power and its network; may be changed at any time. */
+export interface NodeFaults extends MountFaults {
+  /** Beside the usual ones. */
+  vitals?: Vitals | 'untold'
+}
+
 export interface AgentPlace {
   readonly network: Network
   readonly whisperPorts: WhisperPorts
   readonly chance: Chance
   readonly log: Log
-  readonly faults: MountFaults
+  readonly faults: NodeFaults
   note(what: string, facts: Readonly<Record<string, unknown>>): void
   kubelet(): Kubelet | undefined
   runtime(): Runtime
@@ -84,7 +91,7 @@ export function agentHost({ machine, process, token }: ContainerRun, place: Agen
       return place.runtime().fault === undefined ? 'ok' : 'ill'
     },
     reachStorage: () => now(() => 'reached'),
-    vitals: () => now(() => ({ disk: 40, inodes: 10, memory: 55, load: 0.5 })),
+    vitals: () => now(() => (place.faults.vitals === 'untold' ? undefined : { disk: 40, inodes: 10, memory: 55, load: 0.5, ...place.faults.vitals })),
     askApi: (path, span) => askApi(place.api(process), process, path, span),
     connectNri: (span) => place.runtime().connectNri(process, span),
     kubeletHealth: async (span) => {

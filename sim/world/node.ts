@@ -5,7 +5,6 @@ import type { Clock } from '../../edge/clock.ts'
 import type { Log } from '../../edge/log.ts'
 import type { Chance } from '../chance.ts'
 import type { Running } from '../judges.ts'
-import type { MountFaults } from '../kubelet-volumes.ts'
 import { startKubelet, type Kubelet } from '../kubelet.ts'
 import type { Machine } from '../machine.ts'
 import { isStaged, type Mount } from '../mounts.ts'
@@ -15,7 +14,7 @@ import { createRuntime, writingWorkload, type Image, type Runtime } from '../run
 import type { Storage } from '../storage.ts'
 import type { WhisperPorts } from '../whispers.ts'
 import type { Writers } from '../writers.ts'
-import { agentHost } from './agent-place.ts'
+import { agentHost, type NodeFaults } from './agent-place.ts'
 import { agentImage } from './objects.ts'
 import { driversOf, type WorldSettings } from './settings.ts'
 
@@ -33,7 +32,7 @@ export interface WorldNode {
   /** The agent's own goodbye, as its pod or its machine ends in good order. Resolves when it has been said. */
   sayGoodbye(why: 'restart' | 'reboot' | 'shutdown'): Promise<void>
   /** What goes wrong with its mounts. */
-  readonly faults: MountFaults
+  readonly faults: NodeFaults
 }
 
 export interface NodeGround {
@@ -62,7 +61,7 @@ export function createNode(ground: NodeGround): WorldNode {
   let stopAgent: ((why: 'restart' | 'reboot' | 'shutdown') => Promise<void>) | undefined
   let agentDown = false
   let starts = 0
-  const faults: MountFaults = { unmount: 'well', kept: 'nothing' }
+  const faults: NodeFaults = { unmount: 'well', kept: 'nothing' }
   let staged: readonly Mount[] = []
 
   const images = new Map<string, Image>([[agentImage, (run) => {

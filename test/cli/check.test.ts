@@ -35,7 +35,7 @@ test('each failure names its reason and a heading that stands in the docs', () =
   const headings = new Set([...readFileSync('docs/checks.md', 'utf8').matchAll(/^## (\S+)$/gm)].map((match) => match[1]))
   const nothing = refused()
   const blind = cluster({
-    version: nothing, kinds: nothing, nodes: nothing, incidents: nothing, records: nothing, policies: nothing, lease: nothing, pause: nothing, fenceMaps: nothing, agents: nothing, daemonSets: nothing, longhorn: nothing, storks: nothing, guards: nothing, denying: nothing,
+    version: nothing, kinds: nothing, nodes: nothing, incidents: nothing, records: nothing, policies: nothing, remedies: nothing, lease: nothing, pause: nothing, fenceMaps: nothing, agents: nothing, daemonSets: nothing, longhorn: nothing, storks: nothing, guards: nothing, denying: nothing,
   })
   for (const checked of all(blind, false)) {
     assert.is(checked.result, 'error', checked.id)
@@ -88,8 +88,8 @@ test('a Lease that is held and not renewed is no leader', () => {
 })
 
 test('missing kinds are named, also where the whole group is missing', () => {
-  assert.is(one('kinds-installed', cluster({ kinds: part(['nodefences']) }))?.error, 'not served: holdfastpolicies, noderecords')
-  assert.is(one('kinds-installed', cluster({ kinds: { ...refused(), kind: 'notFound' } }))?.error, 'not served: holdfastpolicies, nodefences, noderecords')
+  assert.is(one('kinds-installed', cluster({ kinds: part(['nodefences']) }))?.error, 'not served: holdfastpolicies, noderecords, noderemedies')
+  assert.is(one('kinds-installed', cluster({ kinds: { ...refused(), kind: 'notFound' } }))?.error, 'not served: holdfastpolicies, nodefences, noderecords, noderemedies')
 })
 
 const without = (name: string) => part(guardNames.filter((other) => other !== name))
@@ -113,6 +113,13 @@ test('a policy with faults fails with all of them, one that does nothing only wa
   const idle = cluster({ policies: part([{ name: 'p', policy: { ...policy, name: 'p', nodeDownPodDeletionPolicy: 'DoNothing' }, faults: '' }]) })
   assert.is(one('policies-act', idle)?.result, 'warning')
   assert.ok(succeeded(check(idle, true, wall)))
+})
+
+test('a remedy with faults is told, and does not fail the rest', () => {
+  const faulty = cluster({ remedies: part([{ name: 'disks', faults: 'spec.thresholds[0]: needs either vital or condition' }, { name: 'heat', faults: '' }]) })
+  assert.is(one('remedies-valid', faulty)?.error, 'disks (spec.thresholds[0]: needs either vital or condition): not in force')
+  assert.is(one('remedies-valid', faulty)?.result, 'warning')
+  assert.is(one('remedies-valid', cluster())?.result, 'success')
 })
 
 test('a node that no policy selects, or two of one priority, is told', () => {

@@ -22,8 +22,8 @@ export function kept(name: string, changes: Partial<KeptNode> = {}): KeptNode {
 export function cluster(changes: Partial<Cluster> = {}): Cluster {
   const names = ['node-1', 'node-2']
   return {
-    version: part('v1.36.4'), kinds: part(['holdfastpolicies', 'nodefences', 'noderecords']), nodes: part(names.map((name) => kept(name))), incidents: part([]), unreadable: [],
-    records: part(new Map(names.map((name) => [name, record({ nodeUid: `uid-${name}` })]))), policies: part([{ name: 'all', policy, faults: '' }]),
+    version: part('v1.36.4'), kinds: part(['holdfastpolicies', 'nodefences', 'noderecords', 'noderemedies']), nodes: part(names.map((name) => kept(name))), incidents: part([]), unreadable: [],
+    records: part(new Map(names.map((name) => [name, record({ nodeUid: `uid-${name}` })]))), policies: part([{ name: 'all', policy, faults: '' }]), remedies: part([]),
     lease: part({ holder: 'replica-0', term: 3, renewTime: 'then' }), pause: part(undefined), fenceMaps: part([]),
     agents: part(names.map((node) => ({ name: `holdfast-agents/agent-${node}`, node, ready: true }))),
     daemonSets: part([{ name: 'csi/node', csi: true, tolerations: [{ operator: 'Exists' }] }]), longhorn: part(undefined), storks: part([]), guards: part(guardNames), denying: part(guardNames), ...changes,

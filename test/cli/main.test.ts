@@ -78,7 +78,7 @@ test('a server without our kinds is told to have none', async () => {
   await withServer(() => undefined, async (run) => {
     const { code, out } = await run('check', '--ascii')
     assert.is(code, 1)
-    assert.match(out, /X the kinds of Holdfast are installed\n {4}not served: holdfastpolicies, nodefences, noderecords/)
+    assert.match(out, /X the kinds of Holdfast are installed\n {4}not served: holdfastpolicies, nodefences, noderecords, noderemedies/)
   })
 })
 

@@ -10,6 +10,7 @@ import { createApi, type Answer, type Api, type KubeObject } from '../../coordin
 import type { HttpsTransport } from '../../coordinator/https.ts'
 import { fencesPath, incidentBody } from '../../coordinator/node-fence.ts'
 import { recordBody, recordsPath } from '../../coordinator/node-record.ts'
+import { remediesPath } from '../../coordinator/node-remedy.ts'
 import { forceEvictionKey } from '../../core/acknowledge.ts'
 import type { Cause } from '../../core/incident.ts'
 import { bootOf, type Taint } from '../../core/model.ts'
@@ -44,6 +45,8 @@ const inUse = ['a', 'b'].map((handle) => `kubernetes.io/csi/csi.example.com^${ha
 const container = { name: 'main', ready: true, restartCount: 0, image: 'writer', imageID: 'writer' }
 const runs = { ...container, state: { running: { startedAt: '2026-01-01T00:00:00Z' } } }
 const ended = { ...container, ready: false, state: { terminated: { exitCode: 137, reason: 'NodeFenced', startedAt: '2026-01-01T00:00:00Z', finishedAt: '2026-01-01T00:01:00Z' } } }
+/** A cluster admin writes it, so that nothing but the rules of its kind speak. */
+const remedyOf = (threshold: object) => (api: Api) => api.create(dry(remediesPath), { apiVersion: 'holdfast.dev/v1alpha1', kind: 'NodeRemedy', metadata: { name: 'worn-out' }, spec: { thresholds: [{ name: 'full', period: '15m', ...threshold }] } })
 const boot = bootOf('0f0e0d0c-0b0a-4908-8706-050403020100', '7')
 
 test('a real API server takes the manifests, and the policies come into force', async () => {
@@ -175,6 +178,17 @@ const rows: readonly Row[] = [
   ['an operator writes the status of an incident', 'operator', (api) => api.patch(dry(`${fencesPath}/well-1/status`), 'merge', { status: { phase: 'Final' } }), /whoever may "mend"/],
   ['a cluster admin mends the status of an incident', 'admin', (api) => api.patch(dry(`${fencesPath}/well-1/status`), 'merge', { status: { phase: 'Final' } })],
   ['somebody writes the status of a policy', 'writer', (api) => api.patch(dry('/apis/holdfast.dev/v1alpha1/holdfastpolicies/usual/status'), 'merge', { status: { faults: [] } }), /whoever may "mend"/],
+
+  ['a remedy goes by a vital', 'admin', remedyOf({ vital: 'disk', above: 95 })],
+  ['a remedy goes by a temperature', 'admin', remedyOf({ vital: 'temperature', above: 105 })],
+  ['a remedy goes by a condition', 'admin', remedyOf({ condition: 'KernelDeadlock' })],
+  ['a remedy goes by nothing', 'admin', remedyOf({}), /needs either vital or condition/],
+  ['a remedy goes by both', 'admin', remedyOf({ vital: 'disk', above: 95, condition: 'KernelDeadlock' }), /needs either vital or condition/],
+  ['a remedy has a vital without its limit', 'admin', remedyOf({ vital: 'disk' }), /vital and above go together/],
+  ['a remedy has a limit of no vital', 'admin', remedyOf({ condition: 'KernelDeadlock', above: 95 }), /vital and above go together/],
+  ['a remedy waits for a full share and more', 'admin', remedyOf({ vital: 'memory', above: 100 }), /is never reached/],
+  ['a remedy waits for a load that no beat can carry', 'admin', remedyOf({ vital: 'load', above: 25 }), /is never reached/],
+  ['a remedy is in a hurry', 'admin', remedyOf({ vital: 'disk', above: 95, period: '4m' }), /must be between 5m and/],
 
   ['an operator writes a fence path', 'operator', (api) => api.create(dry(maps(system)), configMap('fence-config-well'))],
   ['somebody writes a fence path', 'writer', (api) => api.create(dry(maps(system)), configMap('fence-config-well')), /Only whoever may "configure"/],

@@ -79,6 +79,13 @@ test('apply of a policy with faults is refused, each with its path', async () =>
   assert.match(refusal, /spec\.profile: Unsupported value: "furious"/)
 })
 
+test('apply of a remedy is taken, and shown by what it does', async () => {
+  const spec = { thresholds: [{ name: 'full', vital: 'disk', above: 95, period: '15m' }], remedy: 'fence' }
+  assert.match(await kubectl(['apply', '-f', '-'], { apiVersion: 'holdfast.dev/v1alpha1', kind: 'NodeRemedy', metadata: { name: 'disks' }, spec }), /noderemedy.holdfast.dev\/disks created/)
+  assert.match(await kubectl(['get', 'nrem']), /NAME +REMEDY +AGAIN +AGE\ndisks +fence +24h/)
+  await kubectl(['delete', 'nrem', 'disks'])
+})
+
 test('watch prints what changes', async () => {
   const watching = spawn(kubectlFile, [...own(), 'get', 'nf', '-w', '--no-headers'], { stdio: ['ignore', 'pipe', 'inherit'] })
   let seen = ''

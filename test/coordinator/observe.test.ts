@@ -4,7 +4,7 @@ import { keepNode, keepAttachment } from '../../coordinator/kubernetes.ts'
 import { createObservation, type Observation } from '../../coordinator/observe.ts'
 import { outOfServiceKey } from '../../core/clear.ts'
 import type { Cause, IncidentStatus } from '../../core/incident.ts'
-import { fencedKey, kubeletsBootKey, type BeatSeen, type WitnessSeen } from '../../core/model.ts'
+import { fencedKey, kubeletsBootKey, remediedKey, type BeatSeen, type WitnessSeen } from '../../core/model.ts'
 import { speechlessSince } from '../../core/proof.ts'
 import { virtualClock, type VirtualClock } from '../../sim/clock.ts'
 import { attempt, beat, incident as incidentOf, proofRecord, record, reading } from '../core/world.ts'
@@ -160,6 +160,20 @@ test('when a node was fenced is known from the record, to a leader that began lo
   assert.is(at({}, '9'), clock.now() - 500_000)
   assert.is(at({ proof: proofRecord({ kind: 'found-off' }) }, '10'), undefined)
   assert.is(at({}, '11', 'drill'), undefined, 'a drill is no death that counts')
+})
+
+test('when a remedy began is known likewise, by the pods that it asked to go where nothing was ordered; of another cause nothing is', () => {
+  const { observation, clock } = small()
+  observation.node(node('1'))
+  const since = (ago: number): string => new Date(clock.wall() - ago).toISOString()
+  const at = (changes: Partial<IncidentStatus>, version: string, cause: 'remedy' | 'by-hand' = 'remedy'): number | undefined => {
+    observation.incident(fenced(changes, version, { cause }))
+    return observation.row('node-2')?.firstSeen.get(remediedKey('node-2-abc-1'))
+  }
+  assert.is(at({}, '9'), undefined)
+  assert.is(at({ eviction: { since: since(500_000) }, phase: 'Final' }, '10'), clock.now() - 500_000)
+  assert.is(at({ eviction: { since: since(500_000) } }, '11', 'by-hand'), undefined)
+  assert.is(at({ attempts: [attempt({ startedAt: since(400_000) })] }, '12'), clock.now() - 400_000)
 })
 
 test('attempts that left the record, and incidents that are not kept any more, leave no times behind', () => {

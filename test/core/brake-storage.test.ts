@@ -43,6 +43,12 @@ test('of a node that a person wants off it is no news', () => {
   assert.equal(ordersOf({ ...heard(1_000), beat: beat({ at: now - 100 }) }, [asks], { cause: 'by-hand' }), ['ordered off'])
 })
 
+test('nor where a remedy wants it off while it beats; once it is silent, it is some', () => {
+  const remedied: Partial<Incident> = { cause: 'remedy' }
+  assert.equal(ordersOf({ ...heard(1_000), beat: beat({ at: now - 100 }) }, [asks], remedied), ['ordered off'])
+  assert.match(ordersOf(heard(1_000), [asks], remedied).join(), /^storage/)
+})
+
 test('what the devices prove by themselves is a proof all the same: nothing is ordered for it', () => {
   const readings = [now - 3_000, now - 1_800].map((at) => reading('off', at))
   const asked = { probe: { askedAt: now - 1_500, answeredAt: now - 700, word: 'silent' } as const, witnesses: (dead.witnesses ?? []).map((one) => ({ ...one, askedAt: now - 1_500 })) }

@@ -5,6 +5,7 @@ import { parse } from 'yaml'
 import { holdfastPolicy, readPolicy, specOfPolicy } from '../../coordinator/holdfast-policy.ts'
 import { incidentBody, nodeFence, readIncident, statusBody } from '../../coordinator/node-fence.ts'
 import { nodeRecord, readRecord, recordBody } from '../../coordinator/node-record.ts'
+import { nodeRemedy, readRemedy } from '../../coordinator/node-remedy.ts'
 import type { Kind } from '../../coordinator/schema-kind.ts'
 import { customResourceDefinitions, kinds, rootOf, type Property } from '../../deploy/crd.ts'
 import { yamlOf } from '../../deploy/manifest.ts'
@@ -20,8 +21,17 @@ const policySpec = schemaOf(holdfastPolicy, 'spec')
 const fenceSpec = schemaOf(nodeFence, 'spec')
 const fenceStatus = schemaOf(nodeFence, 'status')
 const recordSpec = schemaOf(nodeRecord, 'spec')
+const remedySpec = schemaOf(nodeRemedy, 'spec')
 
-/** The two rules of HoldfastPolicy that look at more than one field, said a second time. */
+/** The rules of a NodeRemedy's threshold, said a second time. */
+function measures(spec: Value): boolean {
+  return (Object(spec).thresholds ?? []).every(({ vital, above, condition }: { vital?: string; above?: number; condition?: string }) => (
+    (vital === undefined) !== (condition === undefined) && (vital === undefined) === (above === undefined)
+    && (vital === undefined || vital === 'temperature' || (above ?? 0) < (vital === 'load' ? 25 : 100))
+  ))
+}
+
+/** The rules of HoldfastPolicy that look at more than one field, said a second time. */
 function agrees(value: Value): boolean {
   const { profile = 'balanced', powerOnFoundOff = false, nodeDownPodDeletionPolicy = 'DoNothing', selfFenced = 'refuse', giveUp = 'never', brakes } = Object(value)
   const least = { fast: 3_000, balanced: 8_000, conservative: 45_000 }[String(profile)] ?? 0
@@ -99,6 +109,14 @@ test('what a NodeRecord may be by the CRD is read, and written back as what the 
   }), { numRuns: 200 })
 })
 
+test('what a NodeRemedy may be by the CRD is read, and what its rules refuse is not', () => {
+  const anyOf = valueOf(remedySpec)
+  fc.assert(fc.property(anyOf, (spec) => {
+    assert.is(readRemedy(policy(spec)).ok, measures(spec), JSON.stringify(spec))
+  }), { numRuns: 300 })
+  assert.ok(fc.sample(anyOf, 300).some((spec) => measures(spec) && Object(spec).thresholds.length > 0), 'some of them are right')
+})
+
 /** For people only; the core has no use for them. */
 const forPeople = /^(status)?\.(waitsFor|conditions\[\].*|summary)$/
 
@@ -144,7 +162,7 @@ test('kinds are cluster-wide, short to type, and columns name fields that exist'
       assert.ok(all.some(([known]) => known === `${kind.kind}${plain}`), path)
     }
   }
-  assert.equal(kinds.map((kind) => kind.shortNames), [['hp'], ['nf'], ['nrec']])
+  assert.equal(kinds.map((kind) => kind.shortNames), [['hp'], ['nf'], ['nrec'], ['nrem']])
   assert.equal(nodeFence.columns.filter((column) => column.wide !== true).map((column) => column.name), ['Node', 'Phase', 'Step', 'Proof', 'Waits-For', 'Age'])
 })
 

@@ -7,6 +7,7 @@ import type { KubeObject } from '../../coordinator/api.ts'
 import { resolveParameters, type SecretLookup } from '../../coordinator/fence-config-secret.ts'
 import { readFenceConfigs, sentenceOf } from '../../coordinator/fence-config.ts'
 import { readPolicy } from '../../coordinator/holdfast-policy.ts'
+import { readRemedy } from '../../coordinator/node-remedy.ts'
 import { inputOf, type AgentParameters } from '../../core/contract.ts'
 import type { Manifest } from '../../deploy/manifest.ts'
 import { yamlOf } from '../../deploy/manifest.ts'
@@ -201,6 +202,13 @@ test('the example policy is without faults, would free every pod of a dead node,
   const read = readPolicy(policy as unknown as KubeObject) // read strictly just here
   assert.equal(read.ok ? [] : read.faults, [])
   assert.equal(read.ok && [read.policy.nodeDownPodDeletionPolicy, read.policy.mode], ['DeleteAllPods', 'dryRun'])
+})
+
+test('the example remedy is without faults, and does nothing but tell', () => {
+  const [remedy] = objects('deploy/examples/remedy.yaml')
+  const read = readRemedy(remedy as unknown as KubeObject) // read strictly just here
+  assert.equal(read.ok ? [] : read.faults, [])
+  assert.is(read.ok && read.remedy.does, 'tell')
 })
 
 for (const [file, node, levels] of [

@@ -18,6 +18,7 @@ const calls: readonly Call[] = [
   ['list', 'pods', ''], ['get', 'pods', '', 'shop', 'db-0'], ['get', 'persistentvolumeclaims', '', 'shop', 'data-db-0'], ['get', 'persistentvolumes', ''], ['delete', 'pods', '', 'shop', 'db-0'], ['patch', 'pods/status', '', 'shop', 'db-0'], ['create', 'pods/eviction', '', 'shop', 'db-0'],
   ['list', 'volumeattachments', 'storage.k8s.io'], ['watch', 'volumeattachments', 'storage.k8s.io'], ['list', 'csidrivers', 'storage.k8s.io'], ['watch', 'csidrivers', 'storage.k8s.io'],
   ['create', 'tokenreviews', 'authentication.k8s.io'],
+  ['list', 'noderemedies', ours], ['watch', 'noderemedies', ours],
   ['list', 'holdfastpolicies', ours], ['watch', 'holdfastpolicies', ours], ['update', 'holdfastpolicies/status', ours],
   ['list', 'nodefences', ours], ['watch', 'nodefences', ours], ['get', 'nodefences', ours], ['create', 'nodefences', ours], ['delete', 'nodefences', ours], ['update', 'nodefences/status', ours],
   ['list', 'noderecords', ours], ['watch', 'noderecords', ours], ['get', 'noderecords', ours], ['create', 'noderecords', ours], ['update', 'noderecords', ours], ['delete', 'noderecords', ours],

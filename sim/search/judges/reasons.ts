@@ -113,6 +113,14 @@ export const truths: Readonly<Record<string, Truth>> = {
     const times = Number(/fenced (\d+) times/.exec(detail)?.[1])
     return sight.fences().filter(({ spec }) => spec.nodeName === node).length >= times ? undefined : `${node} has not had ${times} incidents`
   },
+  ailing({ node, detail }, sight) {
+    const condition = /^(\S+) is True/.exec(detail)?.[1]
+    if (condition !== undefined) return sight.node(node)?.status?.conditions?.some(({ type, status }) => type === condition && status === 'True') === true ? undefined : `${node} does not say ${condition}`
+    const [, vital = '', above = ''] = /^(\S+) .*, above ([\d.]+)/.exec(detail) ?? []
+    const { vitals } = sight.world.nodes.get(node)?.faults ?? {}
+    const value = vitals === undefined || vitals === 'untold' ? undefined : vitals[vital as keyof typeof vitals] // a word of the product, which may be none of them
+    return value !== undefined && value > Number(above) ? undefined : `the ${vital} of ${node} is not above ${above}`
+  },
   dumping: () => 'no machine of this world has a crash kernel',
   'order-may-land': mayLand,
   resting({ node, fence }, sight) {

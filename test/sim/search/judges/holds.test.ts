@@ -40,6 +40,8 @@ const sentences: readonly (readonly [string, string])[] = [
   ['do-nothing', 'nodeDownPodDeletionPolicy is DoNothing'],
   ['order-may-land', 'the order to bmc-off did not end verified and may land for another 12.0 s'],
   ['order-may-land', 'an order off to bmc-off did not end verified, and nothing has told since how the machine stands by it'],
+  ['ailing', 'disk 97 %, above 95 for 301.0 s: NodeRemedy full-disks has it told, and nothing done'],
+  ['ailing', 'KernelDeadlock is True for 301.0 s: NodeRemedy locked has it told, and nothing done'],
   ['dumping', 'the crash kernel of VICTIM writes its dump'],
   ['order-may-land', 'bmc-off is being asked'],
   ['resting', 'level 1: bmc-off failed 2 times; no proof: bmc-off says on'],
