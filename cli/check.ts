@@ -30,7 +30,7 @@ export function check(cluster: Cluster, moves: boolean, wall: number): readonly 
     { name: 'coordinator', checks: [leads(cluster, moves), notPaused(cluster)] },
     { name: 'policies', checks: [policiesValid(cluster), nodesSelected(cluster), policiesAct(cluster), remediesValid(cluster)] },
     { name: 'agents', checks: [agentsRun(cluster), agentsHeard(cluster), placesFound(cluster), gatesAsked(cluster), watchdogsArmed(cluster)] },
-    { name: 'fence paths', checks: [pathsValid(cluster), pathsConfigured(cluster), pathsVerified(cluster), auditsCurrent(cluster, wall), identityProven(cluster), portsHeard(cluster), dumpsAwaited(cluster)] },
+    { name: 'fence paths', checks: [pathsValid(cluster), pathsConfigured(cluster), pathsVerified(cluster), auditsCurrent(cluster, wall), identityProven(cluster), drillsMade(cluster, wall), portsHeard(cluster), dumpsAwaited(cluster)] },
     { name: 'taints', checks: [taintsOwned(cluster)] },
     { name: 'incidents', checks: [fencesReadable(cluster)] },
     { name: 'storage', checks: [pluginsTolerate(cluster), freedByNobodyElse(cluster)] },
@@ -278,6 +278,22 @@ function identityProven(cluster: Cluster): Checked {
     const unproven = all.filter(({ identity }) => identity === 'unproven').map(({ name, method }) => `${name} ${method}${twinOf(name)}`)
     if (wrong.length > 0) return few(wrong)
     return unproven.length === 0 ? undefined : `nothing proves ${few(unproven)}`
+  }, 'warning')
+}
+
+/** Where nobody was chosen because everybody who could be is proven, all is well. */
+function drillsMade(cluster: Cluster, wall: number): Checked {
+  const { lease, policies } = cluster
+  const asking = inForce(cluster).filter(({ drills }) => drills !== undefined).map(({ name }) => name)
+  const turns = (lease.ok ? lease.value.drills ?? [] : []).filter(({ policy }) => asking.includes(policy))
+  const told = turns.map(({ policy, at, chosen }) => `${policy}, ${chosen === undefined ? 'nobody' : chosen.node}, ${agoOf({ at: Date.parse(at) }, wall)}`)
+  return claim('drills-made', `every policy that asks for drills finds a node for them${told.length === 0 ? '' : `: ${few(told)}`}`, asking.length === 0 || (!lease.ok && lease.kind === 'notFound') ? [policies] : [lease, policies], () => {
+    const idle = turns.flatMap(({ policy, refused, nodes }) => {
+      const reasons = nodes.filter(({ because }) => because !== 'proven').map(({ node, detail }) => `${node}: ${detail}`)
+      if (refused === undefined || (nodes.length > 0 && reasons.length === 0)) return []
+      return [`${policy}: ${refused.detail}${reasons.length === 0 ? '' : ` (${few(reasons)})`}`]
+    })
+    return idle.length === 0 ? undefined : idle.join('; ')
   }, 'warning')
 }
 

@@ -2,6 +2,7 @@
 // is a part with a reason, so that a person with few rights still sees the rest.
 import type { Api, ApiError, KubeObject } from '../coordinator/api.ts'
 import { readAuditTurn, type AuditTurn } from '../coordinator/audit-turns.ts'
+import { readDrillTurns, type DrillTurnEnd } from '../coordinator/drill-turns.ts'
 import { isFenceConfigMap, textData, type FenceConfigMap } from '../coordinator/fence-config.ts'
 import { keptName } from '../coordinator/fence-kept.ts'
 import type { Lease } from '../coordinator/lease.ts'
@@ -77,6 +78,8 @@ export interface LeaseSeen {
   readonly renewTime: string
   /** The latest turn of the audit that came to its end. */
   readonly turn?: AuditTurn
+  /** Of each policy that asks for drills, what came of its latest hour. */
+  readonly drills?: readonly DrillTurnEnd[]
 }
 
 export interface AgentPod {
@@ -194,7 +197,8 @@ function remedySeen(object: KubeObject): RemedySeen {
 
 function leaseOf({ metadata, spec = {} }: Lease): LeaseSeen {
   const turn = readAuditTurn(metadata.annotations)
-  return { holder: spec.holderIdentity ?? '', term: spec.leaseTransitions ?? 0, renewTime: spec.renewTime ?? '', ...(turn === undefined ? {} : { turn }) }
+  const drills = readDrillTurns(metadata.annotations)
+  return { holder: spec.holderIdentity ?? '', term: spec.leaseTransitions ?? 0, renewTime: spec.renewTime ?? '', ...(turn === undefined ? {} : { turn }), ...(drills.length === 0 ? {} : { drills }) }
 }
 
 async function pauseOf(api: Api, namespace: string): Promise<Cluster['pause']> {

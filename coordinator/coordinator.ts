@@ -7,6 +7,7 @@ import { createApi, type Api, type CallOptions, type KubeObject } from './api.ts
 import { auditRate, auditTurns, type AuditTurn } from './audit-turns.ts'
 import { serveBeats, type Beats } from './beats.ts'
 import { doer } from './deed.ts'
+import { drillTurns, type DrillTurnEnd } from './drill-turns.ts'
 import { gatherDumpWords } from './dump-words.ts'
 import { recorder as createRecorder } from './events.ts'
 import { fencesKept } from './fence-kept.ts'
@@ -70,6 +71,10 @@ export interface Coordinator {
   auditAll(period: Ms): boolean
   /** The latest turn that came to its end, while this replica leads. */
   audited(): AuditTurn | undefined
+  /** A drill is due by this policy, if it asks for drills and this replica leads. */
+  drillSpare(policy: string): boolean
+  /** What came of the latest hour of each policy that asks for drills, while this replica leads. */
+  drilled(): readonly DrillTurnEnd[]
   stop(): Promise<void>
 }
 
@@ -110,10 +115,11 @@ export async function startCoordinator(host: CoordinatorHost, settings: Coordina
 
   const elector = elect({
     api: leaseApi, clock, chance: host.chance, identity, namespace, name: 'holdfast-coordinator', log,
-    highestTerm: observation.highestTerm, note: () => turns.note(),
+    highestTerm: observation.highestTerm, note: () => ({ ...turns.note(), ...drills.note() }),
     gained(term) {
       leadership = new AbortController()
       turns.led(elector.annotations())
+      drills.led(elector.annotations())
       self.ledSince = clock.now()
       beats.setLeading(true)
       void watchServerVersion(endingApi, clock, leadership.signal, (version) => { self.knowsMaintenance = knowsMaintenance(version) })
@@ -123,6 +129,7 @@ export async function startCoordinator(host: CoordinatorHost, settings: Coordina
     lost(reason) {
       leadership.abort(new Error(reason))
       turns.lost()
+      drills.lost()
       beats.setLeading(false)
       log.warn({ reason }, 'this replica leads no more')
     },
@@ -131,6 +138,7 @@ export async function startCoordinator(host: CoordinatorHost, settings: Coordina
   const turns = auditTurns({ clock, log, observation, leads })
   const recorder = createRecorder({ api, clock, log, identity })
   const policies = keepPolicies({ api: endingApi, clock, log, recorder, leads, changed: () => wake() })
+  const drills = drillTurns({ clock, log, observation, leads, policies: policies.inForce })
   const fences = fencePaths({
     clock, log, salt: settings.salt, nodes: () => observation.seen.nodes.keys(),
     changed: (node, config) => {
@@ -174,6 +182,7 @@ export async function startCoordinator(host: CoordinatorHost, settings: Coordina
         remedies.now(clock.now())
       }
       turns.now()
+      drills.now()
       settings.decided?.(span)
     },
   })
@@ -189,7 +198,7 @@ export async function startCoordinator(host: CoordinatorHost, settings: Coordina
   return {
     address: listener.address, seen: observation.seen, beats, leads, policies: policies.inForce, holds: holds.standing,
     ready, prune: pruner({ api: endingApi, clock, log, observation, leads, ready }),
-    freshAt, hurries: () => loop?.hurries() === true, wanted: () => wanted, auditAll: turns.begin, audited: turns.last,
+    freshAt, hurries: () => loop?.hurries() === true, wanted: () => wanted, auditAll: turns.begin, audited: turns.last, drillSpare: drills.begin, drilled: drills.last,
     async stop() {
       loop?.stop()
       fences.stop()

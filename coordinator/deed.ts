@@ -229,5 +229,6 @@ export function doer(options: DeedOptions): (deed: Deed) => Promise<boolean> {
 /** Of those that nobody takes for dead. */
 const openedFor: Partial<Record<Incident['cause'], (node: NodeName) => string>> = {
   owed: (node) => `what an earlier incident left off of ${node} is switched on again`,
+  'scheduled-drill': (node) => `${node} is spare, and is drilled`,
   remedy: (node) => `${node} runs and is not well, and is to be switched off and on`,
 }

@@ -1,7 +1,8 @@
 // HoldfastPolicy: what the operator wants for a set of nodes. The schema below is the one source of what is read here and
 // of the CRD; what the fields mean to the core stands in core/policy.ts.
+import { validate } from 'node-cron'
 import * as v from 'valibot'
-import { defaultPolicy, profiles, type Brakes, type Policy } from '../core/policy.ts'
+import { defaultPolicy, profiles, type Brakes, type Drills, type Policy } from '../core/policy.ts'
 import type { KubeObject } from './api.ts'
 import { conditionAfter, conditions } from './schema-condition.ts'
 import { showDuration } from './schema-duration.ts'
@@ -13,6 +14,9 @@ const { brakes, ...usual } = defaultPolicy
 
 const tooShort = 'must be at least as long as the profile takes to call a node dead, or no storm is ever seen whole'
 const unfed = 'needs giveUp: watchdog: a machine whose watchdog nobody arms is not reset by it'
+/** A season. */
+const provenFor = 90 * 24 * 3_600_000
+const undrillable = 'needs another nodeDownPodDeletionPolicy: under DoNothing no device is ever ordered, and none drilled'
 const contradicts = 'needs another nodeDownPodDeletionPolicy: under DoNothing no device is ever ordered'
 
 const brakesSchema = v.pipe(
@@ -35,6 +39,25 @@ const brakesSchema = v.pipe(
     ].join(' '), 316)),
   } satisfies Fields<Brakes>),
   v.description('Limits that keep devices untouched while a fault looks common.'),
+)
+
+/** `*`, each nth, or numbers and spans of them: what cron has beyond that (names of months, seconds) nobody needs here. */
+const cronField = (one: string): string => `(\\*(/[1-9][0-9]?)?|${one}(-${one})?(,${one}(-${one})?)*)`
+const weekday = '([0-7]|sun|mon|tue|wed|thu|fri|sat)'
+const cronTime = new RegExp(`^${['[1-5]?[0-9]', '(1?[0-9]|2[0-3])', '([1-9]|[12][0-9]|3[01])', '([1-9]|1[0-2])', weekday].map(cronField).join(' ')}$`)
+
+const drillsSchema = v.pipe(
+  v.object({
+    schedule: v.pipe(
+      text('When, as cron has it: five fields, in UTC where the coordinator has no other time zone. Each time at most one node is drilled.', 100),
+      v.regex(cronTime, 'must be five fields as cron has them, such as 0 3 * * 6'), v.check(validate, 'never comes'),
+    ),
+    again: v.exactOptional(duration('How long what a drill has proven is taken for proven here: a node whose every path is proven since then is not drilled. A path whose device tells the machine\'s own UUID is proven all the time.', 3_600_000, 10 * 365 * 24 * 3_600_000), showDuration(provenFor)),
+  } satisfies Fields<Drills>),
+  v.description([
+    'Nodes that have nothing to do are switched off and on while everybody listens, to see that their fence paths lead to them: one that is cordoned and drained already, well, and not of the control plane.',
+    'Nothing is drilled while an incident is open or a node is silent. Absent: nothing is, but by a person.',
+  ].join(' ')),
 )
 
 /** What a person writes; also what a NodeFence keeps by value. */
@@ -117,6 +140,7 @@ export const policyFields = {
   }), usual.kdump),
   waitForPermit: v.exactOptional(flag('Where nodes give up: free nothing of a node that was ordered off, or whose crash kernel was heard, before its last permit has run out and it had time to stop what it runs, half a minute after the proof. For devices that have been seen to call a machine off that runs on. A machine that was found off is not waited for.'), usual.waitForPermit),
   brakes: v.exactOptional(brakesSchema, {}),
+  drills: v.exactOptional(drillsSchema),
   pause: v.exactOptional(v.pipe(
     v.object({
       reason: text('Why.', 1_024),
@@ -131,6 +155,7 @@ const deadAfter = Object.entries(profiles).reduce((rest, [name, profile]) =>
 
 const policyRules = ruled(
   { rule: `self.nodeDownPodDeletionPolicy != 'DoNothing' || !self.powerOnFoundOff`, message: contradicts, fieldPath: '.powerOnFoundOff' },
+  { rule: `self.nodeDownPodDeletionPolicy != 'DoNothing' || !has(self.drills)`, message: undrillable, fieldPath: '.drills' },
   { rule: `self.selfFenced != 'accept' || self.giveUp == 'watchdog'`, message: unfed, fieldPath: '.selfFenced' },
   { rule: `duration(self.brakes.stormWindow) >= duration(${deadAfter})`, message: tooShort, fieldPath: '.brakes.stormWindow' },
 )
@@ -142,6 +167,7 @@ const spec = v.pipe(
   v.forward(v.partialCheck(
     [['nodeDownPodDeletionPolicy'], ['powerOnFoundOff']], (some) => some.nodeDownPodDeletionPolicy !== 'DoNothing' || !some.powerOnFoundOff, contradicts,
   ), ['powerOnFoundOff']),
+  v.forward(v.partialCheck([['nodeDownPodDeletionPolicy'], ['drills']], (some) => some.nodeDownPodDeletionPolicy !== 'DoNothing' || some.drills === undefined, undrillable), ['drills']),
   v.forward(v.partialCheck([['selfFenced'], ['giveUp']], (some) => some.selfFenced !== 'accept' || some.giveUp === 'watchdog', unfed), ['selfFenced']),
   v.forward(v.partialCheck(
     // An optional object's field has no type here; by now it is a number, or was a fault of its own.
@@ -214,12 +240,13 @@ function filled(some: Omit<v.InferOutput<typeof spec>, 'selector'>): Omit<Policy
 
 /** As a person would write it, every field named: a policy kept by value must not change its meaning with our defaults. */
 export function specOfPolicy(policy: Policy): v.InferInput<typeof spec> {
-  const { priority, nodeLabels, mode, profile, nodeDownPodDeletionPolicy, onlyTerminating, provisioners, volumeAttachmentRecovery, safeDetach, release, hungAfter, evictWithin, retries, powerOnFoundOff, identity, cloudShutdown, giveUp, selfFenced, kdump, waitForPermit, cleanUp, brakes: limits, pause } = policy
+  const { priority, nodeLabels, mode, profile, nodeDownPodDeletionPolicy, onlyTerminating, provisioners, volumeAttachmentRecovery, safeDetach, release, hungAfter, evictWithin, retries, powerOnFoundOff, identity, cloudShutdown, giveUp, selfFenced, kdump, waitForPermit, cleanUp, brakes: limits, drills, pause } = policy
   return {
     priority, selector: { matchLabels: { ...nodeLabels } }, mode, profile, nodeDownPodDeletionPolicy, onlyTerminating, provisioners: [...provisioners], volumeAttachmentRecovery, safeDetach: [...safeDetach], release, hungAfter: showDuration(hungAfter), evictWithin: showDuration(evictWithin), retries,
     powerAfter: showDuration(policy.powerAfter), restAfter: showDuration(policy.restAfter), ...(policy.restarts === undefined ? {} : { restarts: policy.restarts }), bootWithin: showDuration(policy.bootWithin),
     returnPatience: showDuration(policy.returnPatience), clearPatience: showDuration(policy.clearPatience),
     powerOnFoundOff, identity, cloudShutdown, giveUp, selfFenced, kdump, waitForPermit, cleanUp, brakes: { ...limits, stormWindow: showDuration(limits.stormWindow), repeatWindow: showDuration(limits.repeatWindow) },
+    ...(drills === undefined ? {} : { drills: { ...drills, again: showDuration(drills.again) } }),
     ...(pause === undefined ? {} : { pause: { ...pause } }),
   }
 }

@@ -10,6 +10,7 @@ import { keepAuthority } from './authority.ts'
 import { schedule } from 'node-cron'
 import { startCoordinator, type Coordinator } from './coordinator.ts'
 import { withoutCoreDumps } from './core-dumps.ts'
+import { drillSchedule } from './drill-schedule.ts'
 import { serveHealth } from './health.ts'
 import { clusterTransport } from './kubeconfig.ts'
 import { machineHost, type MachineHost } from './machine-host.ts'
@@ -71,9 +72,13 @@ async function run(settings: ReplicaSettings): Promise<void> {
   })
   host = machine
   ends.push(() => machine.close())
+  const drills = drillSchedule((policy) => void coordinator?.drillSpare(policy))
   const started = await startCoordinator(machine, {
     namespace, agentNamespace, identity, salt: authority.salt, token: () => readToken(settings.tokenFile), replicas: authority.replicas,
-    decided: (span) => measured.decision.observe({}, span / 1000),
+    decided(span) {
+      measured.decision.observe({}, span / 1000)
+      if (coordinator !== undefined) drills.keep(coordinator.policies())
+    },
     requested: (verb, answer, span) => measured.request.observe({ verb, answer }, span / 1000),
   })
   coordinator = started
@@ -84,7 +89,7 @@ async function run(settings: ReplicaSettings): Promise<void> {
   const pruning = schedule('17 3 * * *', () => void started.prune(), { unref: true })
   const turns = schedule(settings.auditAt, () => void started.auditAll(period(turns.getNextRun(), clock.wall())), { unref: true })
   const awake = keepNaps({ now: clock.now, wanted: () => started.beats.linked() >= napsFrom && !started.hurries() })
-  ends.push(() => started.stop(), () => awake(), () => page.close(), () => void pruning.destroy(), () => void turns.destroy())
+  ends.push(() => started.stop(), () => awake(), () => page.close(), () => void pruning.destroy(), () => void turns.destroy(), () => drills.stop())
   log.info({ beats: started.address, http: health.address, server: transport.server }, 'replica runs')
 }
 

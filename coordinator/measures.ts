@@ -39,6 +39,9 @@ export function measures(version: string): Measures {
         const turn = coordinator.audited()
         return turn === undefined ? [] : [[{}, Math.max(0, (clock.wall() - Date.parse(turn.began)) / 1000)]]
       })
+      registry.gaugeOf('holdfast_drill_age_seconds', 'Since the latest hour at which a policy asked for a drill, whatever came of it, as the leader has it.', ['policy'], () => coordinator.drilled().map(({ policy, at }) => [{ policy }, Math.max(0, (clock.wall() - Date.parse(at)) / 1000)] as const))
+      const refused = () => coordinator.drilled().flatMap(({ refused: whole, nodes }) => [...(whole === undefined ? [] : [whole.because]), ...nodes.map(({ because }) => because)])
+      registry.gaugeOf('holdfast_drill_refusals', 'Why no node was drilled at the latest hour of each policy, of the whole and of cordoned nodes, by reason.', ['because'], () => [...count(refused())].map(([because, value]) => [{ because }, value] as const))
       registry.gaugeOf('holdfast_incidents', 'Incidents kept, by phase.', ['phase'], () => [...count(incidents().map((one) => one.status.phase))].map(([phase, value]) => [{ phase }, value] as const))
       registry.gaugeOf('holdfast_holds', 'Decisions not to act that stand now, by reason.', ['because'], () => [...count(coordinator.holds().map((hold) => hold.because))].map(([because, value]) => [{ because }, value] as const))
       registry.gaugeOf('holdfast_proofs_void', 'Proofs that were shown false, of all incidents kept.', [], () => [[{}, incidents().reduce((sum, one) => sum + shownFalse(one.status).length, 0)]])

@@ -7,7 +7,7 @@
 // (restored from a copy) and insists is believed by the reflectors after a minute, and then here.
 import { dumpKey } from '../core/dump.ts'
 import { evictedKey, fencedKey, goneKey, remediedKey, terminatingKey, type EvictionSeen, type FencePath, type Ms, type NodeName, type NodeRecord, type Observed, type PodsSeen, type ProbeSeen, type Reading, type Self, type VolumeSeen, type WitnessSeen } from '../core/model.ts'
-import { given, isDrill, proofKeys, type Incident } from '../core/incident.ts'
+import { given, isDrill, openedKey, proofKeys, type Incident } from '../core/incident.ts'
 import { machineKey } from '../core/machine-id.ts'
 import { speechlessSince } from '../core/proof.ts'
 import type { Remedy } from '../core/remedy.ts'
@@ -300,10 +300,10 @@ export function createObservation(clock: Clock, replica: string, beats: Pick<Bea
     if (row === undefined) return
     const now = clock.now()
     const { acknowledge: word } = incident
-    // Wall times on it become instants of ours as soon as they are seen: a person's, and when it was fenced or remedied, perhaps days ago.
+    // Wall times on it become instants of ours as soon as they are seen: a person's, and when it was opened, fenced or remedied, perhaps days ago.
     const instantOf = (key: string): Ms | undefined => {
       const wall = word !== undefined && key === `expires ${incident.name} ${word.until}` ? word.until
-        : key === fencedKey(incident.name) ? fencedAt(incident) : key === remediedKey(incident.name) ? remediedAt(incident) : undefined
+        : key === fencedKey(incident.name) ? fencedAt(incident) : key === remediedKey(incident.name) ? remediedAt(incident) : key === openedKey(incident.name) ? incident.status.timeline[0]?.at : undefined
       return wall === undefined ? undefined : now + Date.parse(wall) - clock.wall()
     }
     for (const key of timesOf(incident)) {
@@ -347,10 +347,10 @@ function forgetEvictions(row: Row, { items }: PodsSeen): void {
 
 /** What is counted from when it was first seen: each order, its end, each proof, what a person said. */
 function timesOf(incident: Incident): string[] {
-  const { name, abort, acknowledge: word, status } = incident
+  const { name, cause, abort, acknowledge: word, status } = incident
   const attempts = status.attempts.flatMap(({ id, result }) => (result === 'running' ? [`began ${id}`] : [`began ${id}`, `ended ${id}`]))
   const proofs = status.voided.flatMap(({ proof }, index) => proofKeys(name, index, proof))
-  return [...attempts, ...proofs, ...(fencedAt(incident) === undefined ? [] : [fencedKey(name)]), ...(remediedAt(incident) === undefined ? [] : [remediedKey(name)]), ...(abort ? [`aborted ${name}`] : []), ...(status.revoked === undefined ? [] : [revokedKey(name)]), ...(status.dump === undefined ? [] : [dumpKey(name)]), ...(status.eviction === undefined ? [] : [evictedKey(name)]), ...(word === undefined ? [] : [`acknowledged ${name} ${word.until}`, `expires ${name} ${word.until}`]), ...(status.proof === undefined ? [] : proofKeys(name, status.voided.length, status.proof))]
+  return [...attempts, ...proofs, ...(cause === 'scheduled-drill' ? [openedKey(name)] : []), ...(fencedAt(incident) === undefined ? [] : [fencedKey(name)]), ...(remediedAt(incident) === undefined ? [] : [remediedKey(name)]), ...(abort ? [`aborted ${name}`] : []), ...(status.revoked === undefined ? [] : [revokedKey(name)]), ...(status.dump === undefined ? [] : [dumpKey(name)]), ...(status.eviction === undefined ? [] : [evictedKey(name)]), ...(word === undefined ? [] : [`acknowledged ${name} ${word.until}`, `expires ${name} ${word.until}`]), ...(status.proof === undefined ? [] : proofKeys(name, status.voided.length, status.proof))]
 }
 
 /** Ordered off because it seemed dead: neither a person's wish, nor a drill, nor the securing of what was off. */

@@ -1,7 +1,8 @@
 // Gives orders to devices. What is written down before and after one must outlive this process: an order that no next leader knows
 // of, or whose end is lost, would be given again.
 import type { Deed } from '../core/action.ts'
-import type { Attempt, Incident } from '../core/incident.ts'
+import { undrained } from '../core/drill-fit.ts'
+import { isDrill, type Attempt, type Incident } from '../core/incident.ts'
 import type { Ms, NodeName } from '../core/model.ts'
 import { isStrange, strangeness } from '../core/path.ts'
 import { isAnotherMachine } from '../core/situation.ts'
@@ -70,6 +71,7 @@ export function orderer({ observation, incidents, fences, runner, clock, log, re
     if (row.uid !== incident.nodeUid) return 'its Node was made anew'
     if (known.status.phase === 'Done') return 'the incident is being withdrawn'
     if (known.abort) return 'a person aborted it'
+    if (isDrill(incident)) return undrained(row)
     return asksByHand.has(incident.cause) ? undefined : (row.beat?.at ?? -Infinity) > since ? 'the node is heard again' : undefined
   }
 
@@ -83,7 +85,7 @@ export function orderer({ observation, incidents, fences, runner, clock, log, re
 }
 
 /** A node that is heard does not speak against these. */
-const asksByHand: ReadonlySet<Incident['cause']> = new Set(['by-hand', 'drill', 'remedy'])
+const asksByHand: ReadonlySet<Incident['cause']> = new Set(['by-hand', 'remedy'])
 
 /** A lost lease, a deadline or a signal leaves an order that may have been sent; only a program that never ran leaves none. */
 function endOf({ ran, state }: MethodEnd, action: 'off' | 'on'): Attempt['result'] {

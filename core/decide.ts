@@ -41,6 +41,7 @@ import { wellAgain, isEvicted, speaksAgainst, refutedWords } from './force-evict
 import { strays } from './stray.ts'
 import { replaced, madeAnew, outlived, mayBeMadeAnew } from './outlived.ts'
 import { settle } from './settle.ts'
+import { scheduledDrills } from './spare.ts'
 
 export function decide(seen: Observed, now: Ms, policies: readonly Policy[]): readonly Action[] {
   if (seen.self.term === undefined) return []
@@ -54,7 +55,7 @@ export function decide(seen: Observed, now: Ms, policies: readonly Policy[]): re
     const node = seen.nodes.get(name)
     if (node !== undefined && !on.open.has(name)) actions.push(...begin(on, node))
   }
-  actions.push(...owing(on), ...headStart(on), ...askShut(on), ...quarantineUnclean(on), ...seekRemedies(on))
+  actions.push(...owing(on), ...headStart(on), ...askShut(on), ...quarantineUnclean(on), ...seekRemedies(on), ...scheduledDrills(on))
   const asked = new Set(actions.map(keyOf))
   actions.push(...strays(on), ...refutedWords(on))
   // A device that an incident asks is not asked by an audit beside it: the answer is the same.

@@ -4,16 +4,17 @@
 // that each withdrawal goes; the machine's next boot makes it a proof. Nothing is freed by a drill.
 import type { Action } from './action.ts'
 import { noOrders, type Brake } from './brake.ts'
+import { levelOf, undrained, unfit } from './drill-fit.ts'
 import { given, isOf, type Attempt, type Incident } from './incident.ts'
-import { isIsolation } from './isolation.ts'
-import { askDevices, askPods, beatsWithin, challenge } from './look.ts'
+import { askDevices, askPods, challenge } from './look.ts'
 import { sameBoot, type Drill, type Method, type Ms, type NodeName, type NodeSeen, type Observed } from './model.ts'
-import { auditOf, isIdentified, untrusted } from './path.ts'
+import { isIdentified } from './path.ts'
 import { readingsOf, twoOffs } from './reading.ts'
 import { hold, type Situation } from './situation.ts'
+import { spareNoMore } from './spare.ts'
+import { awayWithin } from './struck.ts'
 
-const cordonKey = 'node.kubernetes.io/unschedulable'
-/** The list of pods that a first order rests on is no older. */
+/** The list of pods that an order rests on is no older. */
 const listedWithin: Ms = 5_000
 /** Nor is the reading that its devices answer. */
 const answersWithin: Ms = 10_000
@@ -25,12 +26,14 @@ const silentFor: Ms = 5_000
 const onItsWay: Ms = 2_500
 /** A node counts as heard before an order if it beat so shortly before it. */
 const heardBefore: Ms = 2_500
+/** An order of another node that ended so shortly before may have landed with it. */
+const landedBefore: Ms = 5_000
 
 export function drill(at: Situation): Action[] {
   const { incident, status } = at
   if (incident.abort) return over(at, 'a person aborted it')
   const orders = given(status).filter(({ action }) => action === 'off')
-  const level = orders.length === 0 ? levelOf(at) : status.level
+  const level = orders.length === 0 ? levelOf(at.node, incident.boot) : status.level
   const methods = at.node.path.levels[level] ?? []
   if (status.attempts.length === 0) return begin(at, methods, level)
   if (orders.some(({ term }) => term !== status.term)) return over(at, 'another replica leads since, and nobody has listened all the while')
@@ -38,28 +41,19 @@ export function drill(at: Situation): Action[] {
   if (failed !== undefined) return over(at, `${failed.method} did not end off: ${failed.reason ?? failed.result}`)
   if (status.attempts.some(({ result }) => result === 'running')) return []
   const next = methods.find((method) => !orders.some((one) => isOf(one, method)))
-  return next === undefined ? judge(at, methods, orders) : order(at, next, level)
-}
-
-/** What is not proven yet, before what is. A machine that is isolated does not fall silent. */
-function levelOf({ node, incident }: Situation): number {
-  const power = node.path.levels.map((methods, level) => ({ methods, level })).filter(({ methods }) => !isIsolation(methods))
-  const unproven = power.find(({ methods }) => methods.some((method) => !isIdentified(node, method, incident.boot)))
-  return (unproven ?? power[0])?.level ?? node.path.levels.length
+  // Between two feeds somebody may have put the node to use.
+  return next === undefined ? judge(at, methods, orders) : leftOn(at) ?? order(at, next, level)
 }
 
 function begin(at: Situation, methods: readonly Method[], level: number): Action[] {
   const { on, incident, node } = at
-  const never = unfit(at, methods)
+  const scheduled = incident.cause === 'scheduled-drill'
+  const never = unfit(node, incident.boot, incident.policy, methods, on.now) ?? (scheduled ? spareNoMore(at)?.detail : undefined)
   if (never !== undefined) return over(at, never)
-  const { pods } = node
-  if (pods === undefined || on.now - pods.askedAt > listedWithin) return [...askPods(node), ...askDevices(node, on.now)]
-  const stays = pods.items.find(({ exempt, phase }) => exempt === undefined && phase !== 'Succeeded' && phase !== 'Failed')
-  if (stays !== undefined) return over(at, `${stays.namespace}/${stays.name} is on the node still: drain it first`)
-  const [volume] = node.volumes
-  if (volume !== undefined) return over(at, `${volume.volume} is attached to the node still: drain it first`)
+  const left = leftOn(at)
+  if (left !== undefined) return left
   const brake = withheld(at)
-  if (brake !== undefined) return [hold(node.name, brake, incident)]
+  if (brake !== undefined) return scheduled ? over(at, brake.detail) : [hold(node.name, brake, incident)]
   const mute = methods.find((method) => {
     const last = readingsOf(node, method).at(-1)
     return last === undefined || on.now - last.endedAt > answersWithin
@@ -70,15 +64,12 @@ function begin(at: Situation, methods: readonly Method[], level: number): Action
   return silent === undefined ? order(at, first, level) : over(at, `${silent.name} does not say on now`)
 }
 
-/** A person who stands by is told at once: a drill that began by itself once the node is drained would come as a surprise. */
-function unfit({ on, incident, node }: Situation, methods: readonly Method[]): string | undefined {
-  if (!node.taints.some(({ key }) => key === cordonKey)) return 'the node is not cordoned'
-  if (methods.length === 0) return node.path.faults[0] ?? 'no fence path is configured'
-  if (node.beat === undefined || on.now - node.beat.at >= beatsWithin) return 'its agent is not heard: whether it falls silent could not be told'
-  if (!sameBoot(node.beat.boot, incident.boot)) return 'the node is in another boot'
-  const doubt = methods.map((method) => untrusted(node, method, auditOf(node, method, incident.boot))).find((one) => one !== undefined)
-  if (doubt !== undefined) return doubt
-  return incident.policy.nodeDownPodDeletionPolicy === 'DoNothing' ? 'nodeDownPodDeletionPolicy is DoNothing: no order is given' : undefined
+/** Undefined: nothing is left on it, by a list that is new. */
+function leftOn(at: Situation): Action[] | undefined {
+  const { on, node } = at
+  if (node.pods === undefined || on.now - node.pods.askedAt > listedWithin) return [...askPods(node), ...askDevices(node, on.now)]
+  const left = undrained(node)
+  return left === undefined ? undefined : over(at, left)
 }
 
 /** The same limits as for a fence: two machines off are two machines off. */
@@ -97,6 +88,8 @@ function judge(at: Situation, methods: readonly Method[], orders: readonly Attem
   const seenAt = (what: 'began' | 'ended', { id }: Attempt): Ms => node.firstSeen.get(`${what} ${id}`) ?? on.now
   const began = Math.min(...orders.map((one) => seenAt('began', one)))
   const settled = Math.max(...orders.map((one) => seenAt('ended', one)))
+  const beside = orderedBeside(at, began)
+  if (beside !== undefined) return over(at, beside)
   const lacks = notOff(node, methods, settled, on.now) ?? notSilent(at, settled) ?? otherSilent(at, began, settled)
   if (lacks === undefined) {
     const because = `${namesOf(methods)} off, ${node.name} silent with it, and every other node heard since`
@@ -114,16 +107,35 @@ function notOff(node: NodeSeen, methods: readonly Method[], settled: Ms, now: Ms
 
 function notSilent({ on, node }: Situation, settled: Ms): string | undefined {
   const last = node.beat?.at ?? -Infinity
+  if (node.beat?.goodbye !== undefined) return `${node.name} said goodbye, and an outlet is not announced`
   if (last > settled + onItsWay) return `${node.name} beats on: the path leads to another machine, or does not switch all that feeds this one`
   return on.now - Math.max(last, settled) < silentFor ? `${node.name} is not silent long enough yet` : undefined
 }
 
 function otherSilent({ on, node }: Situation, began: Ms, settled: Ms): string | undefined {
   for (const other of on.seen.nodes.values()) {
-    if (other.name === node.name || other.gone === true || other.beat === undefined || other.beat.goodbye !== undefined) continue
-    if (other.beat.at >= began - heardBefore && other.beat.at <= settled + onItsWay) return `${other.name} fell silent with it`
+    if (other.name === node.name || other.gone === true || other.beat === undefined) continue
+    const { at, goodbye } = other.beat
+    // Who is away for a moment would not be missed.
+    const lived = goodbye === undefined ? at >= began - heardBefore : goodbye.at >= began - awayWithin
+    if (lived && at <= settled + onItsWay) return `${other.name} fell silent with it`
   }
   return undefined
+}
+
+/** What silenced it may have been another's order: two cables in each other's sockets, and each of the machines is dark by the other's outlet. */
+function orderedBeside({ on, node }: Situation, began: Ms): string | undefined {
+  for (const incident of on.seen.incidents.values()) {
+    const other = on.seen.nodes.get(incident.nodeName)
+    if (other === undefined || other.name === node.name) continue
+    const cut = given(incident.status).find(({ id, action }) => action === 'off' && (other.firstSeen.get(`ended ${id}`) ?? Infinity) >= began - landedBefore)
+    if (cut !== undefined && !isIdentifiedBy(other, cut, incident)) return `${other.name} was ordered off beside it by ${cut.method}, and nothing proves that this did not silence ${node.name}`
+  }
+  return undefined
+}
+
+function isIdentifiedBy(node: NodeSeen, attempt: Attempt, { boot }: Incident): boolean {
+  return node.path.levels.flat().some((method) => isOf(attempt, method) && isIdentified(node, method, boot))
 }
 
 function over({ incident, node }: Situation, because: string): Action[] {

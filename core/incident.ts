@@ -33,13 +33,16 @@ export interface Acknowledgement {
   readonly until: string
 }
 
-/** Of two nothing failed. `drill`: a person wants to see that the path switches this machine, and no other. `owed`: what an earlier incident
+/** Of three nothing failed. `drill`: a person wants to see that the path switches this machine, and no other; `scheduled-drill`: the policy does. `owed`: what an earlier incident
  *  left off is given back. `remedy`: it runs, and is not well, and the operator wants such a node fenced. */
-export type Cause = 'silence' | 'hung' | 'found-off' | 'by-hand' | 'by-word' | 'drill' | 'owed' | 'remedy'
+export type Cause = 'silence' | 'hung' | 'found-off' | 'by-hand' | 'by-word' | 'drill' | 'scheduled-drill' | 'owed' | 'remedy'
 
 export function isDrill({ cause }: Pick<Incident, 'cause'>): boolean {
-  return cause === 'drill'
+  return cause === 'drill' || cause === 'scheduled-drill'
 }
+
+/** Of `firstSeen`: when an incident was opened, as far as its record tells. */
+export const openedKey = (incident: string): string => `opened ${incident}`
 
 export interface IncidentStatus {
   /** The seed's automaton. Running: orders and readings. Done: the need is over, what was cut is given back. Error: every restart that the

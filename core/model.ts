@@ -4,6 +4,7 @@ import type { Incident } from './incident.ts'
 import type { BootEnd, CleanReport, GateState, Goodbye, PermitState, Places, Pressure, StorageWord } from './beat.ts'
 import type { RecordWrite } from './record-write.ts'
 import type { Remedy } from './remedy.ts'
+import type { DrillTurn } from './spare.ts'
 import type { Strain, Vitals } from './vitals.ts'
 import type { NodeBoot } from './beat.ts'
 import type { Membership, WatchdogKept, WatchdogSaid } from './watchdog.ts'
@@ -63,6 +64,8 @@ export interface Self {
   readonly recordBudget: number
   /** When this replica, leading, began the audit's present or latest turn: each path that was not asked since is asked. */
   readonly turnAt?: Ms
+  /** Drills that are due by a policy, and for which nobody was chosen yet. */
+  readonly drillTurns?: readonly DrillTurn[]
   /** CSI drivers that say of themselves that they refuse to detach what is in use. */
   readonly safeDrivers: readonly string[]
   /** Whether the API server is of a version that has the node condition MaintenanceInProgress. */

@@ -50,7 +50,16 @@ export interface Policy {
   /** Nothing is freed of a node that was ordered off before it had the time to give up. */
   readonly waitForPermit: boolean
   readonly brakes: Brakes
+  /** Nodes that are cordoned and drained are drilled at these hours. Undefined: none is but by a person. */
+  readonly drills?: Drills
   readonly pause?: { readonly reason: string; readonly by: string }
+}
+
+export interface Drills {
+  /** As cron has it. */
+  readonly schedule: string
+  /** What a drill has proven is to be proven again after this. */
+  readonly again: Ms
 }
 
 export interface Brakes {

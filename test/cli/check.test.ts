@@ -49,6 +49,19 @@ test('each failure names its reason and a heading that stands in the docs', () =
 
 const own = (node: string, steps: string) => ({ name: `fence-config-${node}`, data: { 'config.properties': steps, 'fence-method-bmc': 'agent_name=redfish\nip=10.2.0.1\npassword=secret:bmc/password\naction=off\n' } })
 
+test('drills by the hour: who was chosen, or why nobody was; that everybody is proven is no reason', () => {
+  const asking = part([{ name: 'all', faults: '', policy: { ...policy, drills: { schedule: '0 3 * * 6', again: 3_600_000 } } }])
+  const of = (latest: object, policies: Cluster['policies'] = asking) => one('drills-made', cluster({ policies, lease: part({ holder: 'replica-0', term: 3, renewTime: 'then', drills: [{ policy: 'all', at: '2026-01-02T09:00:00Z', nodes: [], ...latest }] }) }))
+  assert.is(of({ chosen: { node: 'node-1', incident: 'node-1-x-1' } })?.description, 'every policy that asks for drills finds a node for them: all, node-1, 3 h 0 min ago')
+  const nobody = { because: 'no-spare', detail: 'no node of policy all can be drilled' } as const
+  const proven = { node: 'node-1', because: 'proven', detail: 'it is proven' } as const
+  assert.is(of({ refused: nobody, nodes: [proven] })?.error, undefined)
+  const found = of({ refused: nobody, nodes: [proven, { node: 'node-2', because: 'not-drained', detail: 'work/web-0 is on the node still' }] })
+  assert.equal([found?.result, found?.error], ['warning', 'all: no node of policy all can be drilled (node-2: work/web-0 is on the node still)'])
+  assert.is(of({ refused: { because: 'no-spare', detail: 'no node of policy all is cordoned' } })?.error, 'all: no node of policy all is cordoned')
+  assert.is(of({ refused: nobody }, part([{ name: 'all', faults: '', policy }]))?.error, undefined, 'it asks for none any more')
+})
+
 test('a fence ConfigMap with faults warns with each of them, and says of which node the last good one holds', () => {
   const [good, other] = [own('node-1', 'power_management=bmc'), own('node-2', 'power_management=bmc')]
   assert.is(one('paths-valid', cluster({ fenceMaps: part([good, other]) }))?.result, 'success')

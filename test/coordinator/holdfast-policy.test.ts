@@ -54,7 +54,7 @@ test('a malformed policy lists every fault with its path', () => {
     'spec.pause.reason: is empty',
     'spec.pause.by: is missing',
     'spec.selector.matchExpressions: is not a field; known are matchLabels',
-    'spec.profle: is not a field; known are priority, selector, mode, profile, nodeDownPodDeletionPolicy, onlyTerminating, provisioners, volumeAttachmentRecovery, safeDetach, release, hungAfter, evictWithin, retries, powerAfter, restAfter, restarts, bootWithin, returnPatience, cleanUp, clearPatience, powerOnFoundOff, identity, cloudShutdown, giveUp, selfFenced, kdump, waitForPermit, brakes, pause',
+    'spec.profle: is not a field; known are priority, selector, mode, profile, nodeDownPodDeletionPolicy, onlyTerminating, provisioners, volumeAttachmentRecovery, safeDetach, release, hungAfter, evictWithin, retries, powerAfter, restAfter, restarts, bootWithin, returnPatience, cleanUp, clearPatience, powerOnFoundOff, identity, cloudShutdown, giveUp, selfFenced, kdump, waitForPermit, brakes, drills, pause',
   ])
 })
 
@@ -68,6 +68,20 @@ test('fields that contradict each other are faults, also beside faults of other 
   assert.equal(faults({ profile: 'fast', brakes: { stormWindow: '3s' } }), [])
   assert.equal(faults({ selfFenced: 'accept', giveUp: 'stop' }), ['spec.selfFenced: needs giveUp: watchdog: a machine whose watchdog nobody arms is not reset by it'])
   assert.equal(faults({ selfFenced: 'accept', giveUp: 'watchdog' }), [])
+})
+
+test('drills are off until a policy asks for them, at an hour that cron knows', () => {
+  const asks = { nodeDownPodDeletionPolicy: 'DeleteAllPods' }
+  const read = readPolicy(object({ ...asks, drills: { schedule: '0 3 * * 6' } }))
+  assert.ok(read.ok && read.policy.drills?.again === 90 * 24 * 3_600_000)
+  assert.is(defaultPolicy.drills, undefined)
+  const often = readPolicy(object({ ...asks, drills: { schedule: '*/5 * * * sat', again: '26280h' } }))
+  assert.ok(often.ok)
+  assert.equal(often.ok && readPolicy(object(specOfPolicy(often.policy))), often)
+  assert.equal(faults({ drills: { schedule: '0 3 * * 6' } }), ['spec.drills: needs another nodeDownPodDeletionPolicy: under DoNothing no device is ever ordered, and none drilled'])
+  for (const schedule of ['0 3 * *', '0 0 3 * * 6', '61 3 * * 6', '@weekly', '']) assert.match(faults({ ...asks, drills: { schedule } }).join(), /five fields|is empty/, schedule)
+  assert.equal(faults({ ...asks, drills: { schedule: '0 3 31 2 *' } }), ['spec.drills.schedule: never comes'])
+  assert.equal(faults({ ...asks, drills: { again: '1s' } }), ['spec.drills.schedule: is missing', 'spec.drills.again: must be at least 1h'])
 })
 
 test('no spec at all is a fault, not a policy for every node', () => {

@@ -160,6 +160,7 @@ test('when a node was fenced is known from the record, to a leader that began lo
   assert.is(at({}, '9'), clock.now() - 500_000)
   assert.is(at({ proof: proofRecord({ kind: 'found-off' }) }, '10'), undefined)
   assert.is(at({}, '11', 'drill'), undefined, 'a drill is no death that counts')
+  assert.is(at({}, '12', 'scheduled-drill'), undefined)
 })
 
 test('when a remedy began is known likewise, by the pods that it asked to go where nothing was ordered; of another cause nothing is', () => {

@@ -5,9 +5,9 @@ import { keepNode } from '../../coordinator/kubernetes.ts'
 import type { Deed } from '../../core/action.ts'
 import type { Attempt } from '../../core/incident.ts'
 import type { Method } from '../../core/model.ts'
-import { attempt, beat, method } from '../core/world.ts'
+import { attempt, beat, method, pod } from '../core/world.ts'
 import { attempts, fault, faulty, off, opened, switchOn } from './deed-world.ts'
-import { edgeWorld, fence, turned, victim } from './edge-world.ts'
+import { edgeWorld, fence, turned, victim, type EdgeWorld } from './edge-world.ts'
 
 const test = suite('order')
 
@@ -100,6 +100,30 @@ test('a beat from before the decision keeps no order back, and what a person ord
   assert.ok(await other.do(off))
   assert.is(other.runs.length, 1)
 })
+
+const cordon = { taints: [{ key: 'node.kubernetes.io/unschedulable', effect: 'NoSchedule' }] }
+const left = { askedAt: 0, listedAt: 0, items: [pod('landed')] }
+
+for (const cause of ['drill', 'scheduled-drill'] as const) {
+  for (const [what, meanwhile, reason] of [
+    ['nothing happened', () => undefined, undefined],
+    ['somebody uncordoned it', (world: EdgeWorld) => world.observation.node({ ...keepNode({ metadata: { name: victim, uid: world.observation.row(victim)?.uid ?? '', resourceVersion: '9999' } }), machine: 'machine-2', taints: [] }), 'the node is not cordoned'],
+    ['a pod was seen on it', (world: EdgeWorld) => world.observation.listed(victim, left), 'default/landed is on the node still: drain it first'],
+  ] as const) {
+    test(`${cause}: ${what} while its order was being written: ${reason === undefined ? 'it is given, though the node is heard' : 'no device is touched'}`, async () => {
+      const world = edgeWorld()
+      world.plantNode(victim, { spec: cordon })
+      await world.plantFence({}, { cause })
+      world.asked = () => {
+        world.beats.set(victim, beat({ at: world.clock.now() + 1 }))
+        if (world.runs.length === 0 && world.writes.length === 0) meanwhile(world)
+      }
+      await world.do(off)
+      assert.is(world.runs.length, reason === undefined ? 1 : 0)
+      assert.is(attempts(world)[0]?.reason || undefined, reason)
+    })
+  }
+}
 
 test('the incident was withdrawn while its order waited to be written: no device is touched', async () => {
   const world = await opened()

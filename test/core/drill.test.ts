@@ -61,7 +61,21 @@ test('off twice, silent, and the others heard since: passed', () => {
   assert.equal(end(of(dark, { attempts: [off] }))?.passed, true)
 })
 
+test('another node is ordered off beside it, by what nothing proves to be its own: what silenced this one may have been that', () => {
+  const unproven = record({ nodeUid: 'uid-node-1', paths: record().paths.map((path) => ({ ...path, identity: 'unproven' })) })
+  const beside = (began: number, ended: number | undefined, its: Partial<NodeSeen> = { record: unproven }) => {
+    const other = node({ name: 'node-1', beat: beat({ at: settled - 20_000 }), firstSeen: new Map(seenOrder(began, ended, 'z')), ...its })
+    const fence = incident({ attempts: [attempt({ id: 'z', ...(ended === undefined ? { result: 'running' } : {}) })] }, { name: 'node-1-abc-1', nodeName: 'node-1', nodeUid: 'uid-node-1' })
+    return end(decide(seen([other, node({ name: 'node-2', ...dark }), node({ name: 'node-3' })], [incident({ attempts: [off] }, { cause: 'drill' }), fence]), now, [policy]).filter((action) => action.node === 'node-2'))
+  }
+  for (const [began, ended] of [[settled - 1_500, settled - 500], [settled - 6_000, settled - 4_000], [settled - 1_000, undefined]] as const) assert.equal([beside(began, ended)?.passed, /node-1 was ordered off beside it/.test(beside(began, ended)?.detail ?? '')], [false, true])
+  assert.is(beside(settled - 40_000, settled - 30_000)?.passed, true, 'that was over long before')
+  assert.is(beside(settled - 1_500, settled - 500, { record: record({ nodeUid: 'uid-node-1' }) })?.passed, true, 'that was its own outlet')
+})
+
 for (const [name, changes, other] of [
+  ['it said goodbye', { beat: beat({ at: settled - 500, goodbye: { at: settled - 400, why: 'reboot' } }) }, {}],
+  ['a neighbour was away for a moment, and is not heard since', {}, { beat: beat({ at: settled - 60_000, goodbye: { at: settled - 60_000, why: 'restart' } }) }],
   ['one reading', { readings: [reading('off', now - 900)] }, {}],
   ['it beats on', { beat: beat({ at: now - 100 }) }, {}],
   ['silent for a moment only', { beat: beat({ at: now - 3_000 }) }, {}],
@@ -70,7 +84,7 @@ for (const [name, changes, other] of [
   test(`${name}: not passed, and failed once its time is over`, () => {
     const late = new Map(seenOrder(settled - 42_000, settled - 40_000))
     assert.is(end(of({ ...dark, ...changes }, { attempts: [off] }, {}, other))?.passed, undefined)
-    const shifted = name.startsWith('a neighbour') ? { beat: beat({ at: settled - 40_200 }) } : other
+    const shifted = name.startsWith('a neighbour that') ? { beat: beat({ at: settled - 40_200 }) } : other
     if (name !== 'silent for a moment only') assert.is(end(of({ ...dark, beat: beat({ at: settled - 40_500 }), ...changes, firstSeen: late }, { attempts: [off] }, {}, shifted))?.passed, false)
   })
 }

@@ -1,4 +1,5 @@
 import fc from 'fast-check'
+import { validate } from 'node-cron'
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
 import { parse } from 'yaml'
@@ -31,11 +32,11 @@ function measures(spec: Value): boolean {
   ))
 }
 
-/** The rules of HoldfastPolicy that look at more than one field, said a second time. */
+/** The rules of HoldfastPolicy that look at more than one field, said a second time; and the 31st of February, which no pattern knows. */
 function agrees(value: Value): boolean {
-  const { profile = 'balanced', powerOnFoundOff = false, nodeDownPodDeletionPolicy = 'DoNothing', selfFenced = 'refuse', giveUp = 'never', brakes } = Object(value)
+  const { profile = 'balanced', powerOnFoundOff = false, nodeDownPodDeletionPolicy = 'DoNothing', selfFenced = 'refuse', giveUp = 'never', brakes, drills } = Object(value)
   const least = { fast: 3_000, balanced: 8_000, conservative: 45_000 }[String(profile)] ?? 0
-  return (selfFenced === 'refuse' || giveUp === 'watchdog') && (powerOnFoundOff === false || nodeDownPodDeletionPolicy !== 'DoNothing') && Number.parseInt(brakes?.stormWindow ?? '60000ms', 10) >= least
+  return (selfFenced === 'refuse' || giveUp === 'watchdog') && ((powerOnFoundOff === false && drills === undefined) || nodeDownPodDeletionPolicy !== 'DoNothing') && (drills === undefined || validate(drills.schedule)) && Number.parseInt(brakes?.stormWindow ?? '60000ms', 10) >= least
 }
 
 const policy = (spec: unknown) => ({ metadata: { name: 'usual' }, spec })

@@ -17,6 +17,8 @@ export function valueOf(property: Property, whole = false): fc.Arbitrary<Value> 
     case 'integer': return fc.integer({ min: property.minimum ?? 0, max: property.maximum ?? 0 })
     case 'string': {
       const longest = Math.min(property.maxLength ?? 0, 40)
+      // Most patterns take any letters.
+      if (property.pattern !== undefined && !new RegExp(property.pattern).test('abc')) return fc.stringMatching(new RegExp(property.pattern)).filter((text) => text.length <= longest)
       const unit = property.pattern === undefined ? 'binary' : fc.constantFrom(...'abcXYZ019')
       return fc.string({ unit, minLength: property.minLength ?? 0, maxLength: longest }).filter((text) => text.length <= longest)
     }
