@@ -47,7 +47,7 @@ export function keepLab(settings: Partial<LabSettings> = {}): LabKeeper {
   let kept: Lab | undefined
   const fresh = async (): Promise<Lab> => {
     const lab = await startLab(settings)
-    await Promise.all([0, 1].map((number) => lab.replicas.start(number)))
+    await startReplicas(lab)
     return lab
   }
   const begin = async (alone: boolean): Promise<Play> => {
@@ -74,6 +74,10 @@ export function keepLab(settings: Partial<LabSettings> = {}): LabKeeper {
       kept = undefined
     },
   }
+}
+
+export async function startReplicas(lab: Lab): Promise<void> {
+  await Promise.all([0, 1].map((number) => lab.replicas.start(number)))
 }
 
 export async function settle(lab: Lab, within: Ms, alone = true): Promise<Play | undefined> {

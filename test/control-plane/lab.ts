@@ -193,7 +193,7 @@ export async function startLab(wanted: Partial<LabSettings> = {}): Promise<Lab> 
         controller.fault(undefined)
         controller.lie(false)
         const device = world.devices.get(`bmc-${name}`)
-        if (device !== undefined) device.fault = undefined
+        device?.heal()
       }
       for (const end of cut.splice(0)) end()
       for (const replica of replicas.running.values()) replica.resume()

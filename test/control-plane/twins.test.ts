@@ -1,6 +1,6 @@
 // The negative twins on a real control plane: what looks like the story and is not. Nothing may be freed, nobody needlessly
 // fenced, and whoever waits says for what.
-import { readdirSync, readFileSync } from 'node:fs'
+import { readdirSync } from 'node:fs'
 import { kill } from 'node:process'
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
@@ -8,6 +8,7 @@ import { machineClock as clock } from '../../edge/clock.ts'
 import type { Lab } from './lab.ts'
 import { comesBack, findings, happened, lasting, nothingFreed, untouched } from './lab-judge.ts'
 import { bindPod, ended, isReady, keepLab, ourTaints, theIncident, times, transcript, until, verdictsOf } from './lab-play.ts'
+import { environmentOf } from './process-environment.ts'
 
 const test = suite('twins on a real control plane')
 const keeper = keepLab({ nodes: 6, zones: 3, policy: { restAfter: '10s', returnPatience: '60s' } })
@@ -136,14 +137,6 @@ function hang(attempt: string | undefined): boolean {
   if (attempt === undefined) return false
   const pid = readdirSync('/proc').map(Number).find((one) => one > 0 && environmentOf(one).includes(`HOLDFAST_ATTEMPT=${attempt}`))
   return pid !== undefined && kill(pid, 'SIGSTOP')
-}
-
-function environmentOf(pid: number): readonly string[] {
-  try {
-    return readFileSync(`/proc/${pid}/environ`, 'utf8').split('\0')
-  } catch {
-    return [] // it has ended, or is not ours to look at
-  }
 }
 
 test.run()

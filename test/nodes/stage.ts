@@ -21,6 +21,7 @@ import { startProcess } from '../../sim/process.ts'
 import { createStorage } from '../../sim/storage.ts'
 import { ready, startCluster, until, type Cluster, type Node } from './cluster.ts'
 import { turnsOf, type Turn } from './judge.ts'
+import type { LabWatchdogs } from './lab-watchdog.ts'
 import { openManagement, type Management } from './management.ts'
 import { mendCuts } from './network.ts'
 import { driver, volumes, workNamespace, workObjects } from './workload.ts'
@@ -59,6 +60,8 @@ export interface StageSettings {
   readonly images: readonly string[]
   /** What the manifests are rendered with, where they are not as they come. */
   readonly values: Values
+  /** Of every machine; with values of one's own. */
+  readonly watchdogs: LabWatchdogs
 }
 
 export async function startStage(say: (line: string) => void, settings: Partial<StageSettings> = {}): Promise<Stage> {
@@ -72,7 +75,7 @@ export async function startStage(say: (line: string) => void, settings: Partial<
   }
 }
 
-async function setStage(say: (line: string) => void, { images = [], values }: Partial<StageSettings>, ends: (() => unknown)[]): Promise<Stage> {
+async function setStage(say: (line: string) => void, { images = [], values, watchdogs }: Partial<StageSettings>, ends: (() => unknown)[]): Promise<Stage> {
   const began = clock.now()
   const told = (what: string): void => say(`${what} after ${((clock.now() - began) / 1_000).toFixed(1)} s`)
   await mendCuts()
@@ -82,10 +85,12 @@ async function setStage(say: (line: string) => void, { images = [], values }: Pa
   const management = await openManagement(cluster.machines.values())
   ends.push(() => management.close())
   for (const volume of volumes) mkdirSync(join(cluster.storage, volume), { mode: 0o777 })
+  ends.unshift(() => watchdogs?.close())
+  await watchdogs?.wire(cluster.machines.values())
   const attacher = attach(cluster)
   ends.unshift(() => attacher.kill())
   await Promise.all([...cluster.machines.values()].map((machine) => machine.powerOn()))
-  await cluster.kubectl('apply', '--server-side', '--filename', values === undefined ? join(dist, 'holdfast.yaml') : rendered(cluster, values))
+  await cluster.kubectl('apply', '--server-side', '--filename', values === undefined ? join(dist, 'holdfast.yaml') : rendered(cluster, values, watchdogs))
   await apply(cluster, 'lab', [policy, ...management.objects(namespace)])
   // The workload goes where no replica is, and a scheduler can heed only what has a place already.
   await until('every replica has a node', async () => (await podsOf(cluster, namespace)).filter(({ spec }) => spec.nodeName !== undefined).length === usualValues.replicas, peaceWithin)
@@ -115,9 +120,10 @@ async function setStage(say: (line: string) => void, { images = [], values }: Pa
   return stage
 }
 
-function rendered({ folder }: Cluster, values: Values): string {
+function rendered({ folder }: Cluster, values: Values, watchdogs?: LabWatchdogs): string {
   const file = join(folder, 'holdfast.yaml')
-  writeFileSync(file, yamlOf(manifests(values)))
+  const all = manifests(values)
+  writeFileSync(file, yamlOf(watchdogs?.fit(all) ?? all))
   return file
 }
 
@@ -164,7 +170,7 @@ export async function nodesOf({ cluster }: Pick<Stage, 'cluster'>): Promise<read
   return await items(cluster, '/api/v1/nodes') as readonly Node[] // the path names the kind
 }
 
-async function recordsOf({ cluster }: Stage): Promise<ReadonlyMap<string, NodeRecord>> {
+export async function recordsOf({ cluster }: Stage): Promise<ReadonlyMap<string, NodeRecord>> {
   return new Map((await items(cluster, recordsPath)).flatMap((object) => {
     const read = readRecord(object)
     return read.ok ? [[object.metadata.name, read.record]] : []

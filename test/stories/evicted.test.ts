@@ -5,6 +5,8 @@ import * as assert from 'uvu/assert'
 import type { KubeObject } from '../../coordinator/api.ts'
 import { fencesPath } from '../../coordinator/node-fence.ts'
 import { settled } from '../../sim/stage.ts'
+import { budgetSaysNo } from './budget.ts'
+import { stageGround } from './ground.ts'
 import { ended, findings, happened, ourTaints, peace, programs, steps, theIncident, transcript, workload, workloadRuns, type Play } from './play.ts'
 
 const test = suite('evicted')
@@ -35,6 +37,7 @@ async function heldByIts(on: Play): Promise<string> {
   return pod
 }
 
+test(budgetSaysNo.title, async () => await budgetSaysNo.tell(await stageGround({ seed: 150, policy: { evictWithin: '5m' }, controlLoops: { disruption: true } })))
 
 test('a budget says no, and nothing is ordered; lifted, the pod goes in good order, and then the node is switched off', async () => {
   const on = await guarded(151, '5m')

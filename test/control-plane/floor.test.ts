@@ -1,0 +1,42 @@
+// What the product adds to what the control plane needs anyway, from the proof on: volumes released by hand at once, and by the product, in one
+// lab, so that the machine's mood divides out.
+import { suite } from 'uvu'
+import * as assert from 'uvu/assert'
+import type { Ms } from '../../core/model.ts'
+import { startLab, type Lab } from './lab.ts'
+import { startReplicas } from './lab-play.ts'
+import { floor, quantile, recovery } from './lab-recovery.ts'
+
+const test = suite('the floor of a real control plane')
+
+const rounds = 3
+const most = 1.5
+
+const median = (spans: readonly Ms[]): Ms => quantile(spans.toSorted((one, other) => one - other), 0.5)
+const told = (spans: readonly Ms[]): string => spans.map((span) => (span / 1_000).toFixed(2)).join(', ')
+
+async function inLab(play: (lab: Lab) => Promise<void>): Promise<void> {
+  const lab = await startLab()
+  try {
+    await play(lab)
+  } finally {
+    await lab.stop()
+  }
+}
+
+test('from the proof to the last volume released the product takes at most half as long again as a person who does everything at once', () => inLab(async (lab) => {
+  await startReplicas(lab)
+  const byHand: Ms[] = []
+  const sinceProof: Ms[] = []
+  for (let round = 0; round < rounds; round += 1) {
+    byHand.push((await floor(lab)).released)
+    const { released, steps } = await recovery(lab, 'power loss')
+    assert.type(steps['proven'], 'number')
+    sinceProof.push(released - (steps['proven'] ?? 0))
+  }
+  const ratio = median(sinceProof) / median(byHand)
+  console.log(`floor ${told(byHand)} s; from the proof on ${told(sinceProof)} s; ratio of the medians ${ratio.toFixed(2)}`)
+  assert.ok(ratio <= most, `${ratio.toFixed(2)} is more than ${most}`)
+}))
+
+test.run()
