@@ -32,7 +32,7 @@ test('the search refuses what it does not know, and searches nothing', async () 
 })
 
 test('a benchmark that there is not, and what one does not take, are refused before anything is measured', async () => {
-  await refuses('test/bench/run.ts', 2, /NAME is one of beats, decide, recovery/, [['run'], ['--json', '--runs', '3']])
+  await refuses('test/bench/run.ts', 2, /NAME is one of agent, beats, decide, recovery/, [['run'], ['--json', '--runs', '3']])
   await refuses('test/bench/run.ts', 2, /recovery takes --json, --runs N, --only /, [
     ['recovery', '--runs', '0'], ['recovery', '--runs', '--json'], ['recovery', '--only', 'rain'], ['recovery', 'more'],
   ])
