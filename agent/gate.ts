@@ -4,6 +4,7 @@ import type { CleanReport, GateState } from '../core/beat.ts'
 import { admit, gateOf, type Admission, type Gate, type GateFacts, type PodAsked } from '../core/gate.ts'
 import type { ColdWord } from '../core/cold-start.ts'
 import type { Boot, Ms } from '../core/model.ts'
+import { gateMemory, stateIn, type Remembered } from './gate-memory.ts'
 import type { AgentHost, ByteStream } from './host.ts'
 import { speakNri } from './nri.ts'
 
@@ -34,7 +35,6 @@ const lastAgain: Ms = 5_000
 const connectWithin: Ms = 3_000
 /** A plugin that served so long begins with the short wait again. */
 const stood: Ms = 10_000
-const memory = 'gate.json'
 const notLookedAt: CleanReport = { state: 'unknown', reason: 'nobody has looked since its gate was shut' }
 
 export function keepGate({ host, exemptNamespaces, known }: GateOptions): GateKeeper {
@@ -111,7 +111,7 @@ export function keepGate({ host, exemptNamespaces, known }: GateOptions): GateKe
   }
 
   async function recall(): Promise<void> {
-    const text = await host.disk.load(memory).catch(() => undefined) // a disk that cannot be read remembers nothing
+    const text = await host.disk.load(gateMemory).catch(() => undefined) // a disk that cannot be read remembers nothing
     remembered ??= stateIn(text)
     if (remembered?.gate === 'open' && !held) opened = remembered.boot
   }
@@ -120,7 +120,7 @@ export function keepGate({ host, exemptNamespaces, known }: GateOptions): GateKe
    *  started again opens by the leader's word alone, whatever its disk says. */
   function remember(boot: Boot, state: Remembered['gate']): void {
     remembered = { boot, gate: state }
-    saved = saved.then(() => host.disk.save(memory, JSON.stringify({ boot, gate: state })))
+    saved = saved.then(() => host.disk.save(gateMemory, JSON.stringify({ boot, gate: state })))
       .catch((error: unknown) => log.warn({ reason: String(error) }, 'the state of the gate could not be remembered on disk'))
   }
 
@@ -167,20 +167,5 @@ export function keepGate({ host, exemptNamespaces, known }: GateOptions): GateKe
     if (reason !== away && !stopping.signal.aborted) log.warn({ reason }, 'the runtime does not ask the gate: pods start unasked')
     away = reason
     return since === undefined ? 0 : clock.now() - since
-  }
-}
-
-interface Remembered {
-  readonly boot: Boot
-  readonly gate: 'open' | 'shut'
-}
-
-function stateIn(text: string | undefined): Remembered | undefined {
-  try {
-    const value: unknown = JSON.parse(text ?? 'null')
-    if (typeof value !== 'object' || value === null || !('gate' in value) || !('boot' in value) || typeof value.boot !== 'string') return undefined
-    return value.gate === 'open' || value.gate === 'shut' ? { boot: value.boot, gate: value.gate } : undefined
-  } catch {
-    return undefined // cut short, or not ours: it remembers nothing
   }
 }

@@ -2,6 +2,7 @@
 import process, { env, exit } from 'node:process'
 import pino from 'pino'
 import { startAgent } from './agent.ts'
+import { removeBootGate } from './boot-gate-install.ts'
 import { machineHost } from './machine-host.ts'
 import { readEnvironment } from './settings.ts'
 import { shuttingDown } from './shutdown.ts'
@@ -17,6 +18,8 @@ if (!read.ok) {
   exit(2)
 }
 const { settings } = read
+// A gate that nobody opens any more must not go on holding pods at each boot.
+if (!settings.gateFromBoot) await removeBootGate(settings.state).catch((error: unknown) => console.error(`holdfast agent: the gate of the boot stays: ${String(error)}`))
 const log = pino({ level: settings.logLevel, base: {} }, pino.destination({ sync: true }))
 const host = machineHost(settings, log)
 const agent = startAgent(host, { version: '0.1.0', kubeletRoot: settings.kubeletRoot, whisperPort: settings.whisperPort, exemptNamespaces: settings.exemptNamespaces, storage: settings.storage, ...(settings.gate === undefined ? {} : { gate: settings.gate }) })

@@ -15,6 +15,8 @@ import { callBody, piecesOf, pluginService, readCall, readFrames, readReply, rep
 export interface NriOptions {
   readonly clock: Clock
   readonly log: Log
+  /** Two digits, by which the runtime orders its plugins. */
+  readonly index?: string
   /** Asked within a call of the runtime: no I/O, no waiting. */
   judge(pod: PodAsked | undefined): Admission
   /** The runtime asks from now on. */
@@ -26,8 +28,7 @@ export interface NriOptions {
 /** The runtime gives up on a plugin that registers for longer. */
 const registerWithin: Ms = 5_000
 const name = 'holdfast'
-/** Two digits, by which the runtime orders its plugins. */
-const index = '05'
+const usualIndex = '05'
 /** The newest NRI whose calls are known here. */
 const spoken = 'v0.12.0'
 
@@ -43,7 +44,7 @@ const vetoed = 9
 const unimplemented = 12
 const unreadable = 3
 
-export function speakNri(stream: ByteStream, { clock, log, judge, serving, ended }: NriOptions): { close(reason: string): void } {
+export function speakNri(stream: ByteStream, { clock, log, index = usualIndex, judge, serving, ended }: NriOptions): { close(reason: string): void } {
   let over = false
   let runtime = ''
   const frames = readFrames(take)

@@ -22,6 +22,8 @@ export interface AgentEnvironment {
   readonly nriSocket: string
   /** Undefined: no gate on this node. */
   readonly gate: { readonly node: string } | undefined
+  /** A program of its own keeps it before there is an agent. */
+  readonly gateFromBoot: boolean
   /** Pods of these start while the gate is shut, and are not stopped by a node that gives up. */
   readonly exemptNamespaces: readonly string[]
   /** Undefined: there is none to ask here. */
@@ -75,6 +77,8 @@ export function readEnvironment(variables: Readonly<Record<string, string | unde
   const bind = text('BIND', '*')
   const gateWord = text('GATE', 'off')
   if (gateWord !== 'on' && gateWord !== 'off') faults.push('HOLDFAST_GATE is neither on nor off')
+  const fromBoot = text('GATE_FROM_BOOT', 'off')
+  if (fromBoot !== 'on' && fromBoot !== 'off') faults.push('HOLDFAST_GATE_FROM_BOOT is neither on nor off')
   const exemptNamespaces = text('GATE_EXEMPT_NAMESPACES', usualExempt).split(',').map((name) => name.trim())
   for (const name of exemptNamespaces) if (!/^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$/.test(name)) faults.push(`HOLDFAST_GATE_EXEMPT_NAMESPACES: ${name} is no namespace`)
   const apiHost = variables['KUBERNETES_SERVICE_HOST'] ?? ''
@@ -93,7 +97,7 @@ export function readEnvironment(variables: Readonly<Record<string, string | unde
   for (const target of storage) if (!/^(?:\/.*|tcp:\/\/(?:[\w.-]+|\[[\da-f:]+\]):\d{1,5})$/.test(target)) faults.push(`HOLDFAST_STORAGE: ${target} is neither a path nor tcp://host:port`)
   const settings: AgentEnvironment = {
     replicas, whisperPort, bind: bind === '*' ? undefined : bind, kubeletRoot, podsFolder: path('PODS', `${kubeletRoot}/pods`), proc, sys: path('SYS', '/sys'), enter: enter === 'none' ? [] : enter.split(/\s+/), cgroups: path('CGROUPS', '/sys/fs/cgroup'), runtimeSockets, nriSocket: path('NRI_SOCKET', `${run}/${usualNri}`),
-    gate: gateWord === 'on' ? { node: text('NODE', '') } : undefined, exemptNamespaces,
+    gate: gateWord === 'on' ? { node: text('NODE', '') } : undefined, gateFromBoot: gateWord === 'on' && fromBoot === 'on', exemptNamespaces,
     api: apiHost === '' ? undefined : { host: apiHost, port: apiPort, folder: path('API_FOLDER', '/var/run/secrets/holdfast-api') },
     machineFile: path('MACHINE_FILE', '/sys/class/dmi/id/product_uuid'), state: path('STATE', '/var/lib/holdfast'),
     tokenFile: path('TOKEN_FILE', '/var/run/secrets/holdfast/token'), authorityFile: path('AUTHORITY_FILE', '/etc/holdfast/ca.crt'),

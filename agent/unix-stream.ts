@@ -1,5 +1,5 @@
 // A byte stream to a socket in the file system of this machine.
-import { connect } from 'node:net'
+import { connect, type Socket } from 'node:net'
 import type { Ms } from '../core/model.ts'
 import { machineClock } from '../edge/clock.ts'
 import type { ByteStream } from './host.ts'
@@ -8,29 +8,30 @@ import type { ByteStream } from './host.ts'
 export function connectUnix(path: string, span: Ms): Promise<ByteStream> {
   return new Promise((resolve, reject) => {
     const socket = connect(path)
-    let ears: Parameters<ByteStream['listen']>[0] | undefined
-    let reason = 'the other end closed it'
     const late = machineClock.after(span, () => socket.destroy(new Error(`nobody lets us in within ${span} ms`)))
     socket.on('connect', () => {
       late()
-      resolve({
-        send: (bytes) => void (socket.writable ? socket.write(bytes) : undefined),
-        listen(given) {
-          ears = given
-          socket.on('data', (bytes: Buffer) => given.bytes(bytes))
-        },
-        close: () => socket.destroy(),
-      })
+      resolve(streamOf(socket))
     })
-    socket.on('error', (error) => {
-      reason = error.message
-      reject(new Error(`${path}: ${error.message}`))
-    })
-    // A half that is closed is of no use to either protocol spoken here.
-    socket.on('end', () => socket.destroy())
-    socket.on('close', () => {
-      late()
-      ears?.closed(reason)
-    })
+    socket.on('error', (error) => reject(new Error(`${path}: ${error.message}`)))
+    socket.on('close', late)
   })
+}
+
+/** Of one that is open already. */
+export function streamOf(socket: Socket): ByteStream {
+  let ears: Parameters<ByteStream['listen']>[0] | undefined
+  let reason = 'the other end closed it'
+  socket.on('error', (error) => { reason = error.message })
+  // A half that is closed is of no use to either protocol spoken here.
+  socket.on('end', () => socket.destroy())
+  socket.on('close', () => ears?.closed(reason))
+  return {
+    send: (bytes) => void (socket.writable ? socket.write(bytes) : undefined),
+    listen(given) {
+      ears = given
+      socket.on('data', (bytes: Buffer) => given.bytes(bytes))
+    },
+    close: () => socket.destroy(),
+  }
 }

@@ -1,6 +1,7 @@
 // holdfast check: would it work tonight? The same list before and after an installation; each line is one claim, and each that
 // does not hold says why and where to read on. It only reads, and only what the API server knows.
 import { outOfServiceKey, quarantineKey } from '../core/clear.ts'
+import { tolerateGate } from '../core/gate.ts'
 import { isKubeletsWord, sameBoot, type NodeRecord } from '../core/model.ts'
 import { policyOf, type Policy } from '../core/policy.ts'
 import { machineKey } from '../core/machine-id.ts'
@@ -29,7 +30,7 @@ export function check(cluster: Cluster, moves: boolean, wall: number): readonly 
     { name: 'kubernetes', checks: [apiAnswers(cluster), versionKnown(cluster), kindsInstalled(cluster), guardsStand(cluster)] },
     { name: 'coordinator', checks: [leads(cluster, moves), notPaused(cluster)] },
     { name: 'policies', checks: [policiesValid(cluster), nodesSelected(cluster), policiesAct(cluster), remediesValid(cluster)] },
-    { name: 'agents', checks: [agentsRun(cluster), agentsHeard(cluster), placesFound(cluster), gatesAsked(cluster), watchdogsArmed(cluster)] },
+    { name: 'agents', checks: [agentsRun(cluster), agentsHeard(cluster), placesFound(cluster), gatesAsked(cluster), gatePassed(cluster), watchdogsArmed(cluster)] },
     { name: 'fence paths', checks: [pathsValid(cluster), pathsConfigured(cluster), pathsVerified(cluster), auditsCurrent(cluster, wall), identityProven(cluster), drillsMade(cluster, wall), portsHeard(cluster), dumpsAwaited(cluster)] },
     { name: 'taints', checks: [taintsOwned(cluster)] },
     { name: 'incidents', checks: [fencesReadable(cluster)] },
@@ -196,6 +197,18 @@ function placesFound(cluster: Cluster): Checked {
     })
     return lacking.length === 0 ? undefined : `not there: ${few(lacking)}`
   }, 'warning')
+}
+
+/** What must start before anybody can accept a boot. A runtime that requires a plugin asks the annotation alone, of static pods too. */
+function gatePassed({ daemonSets, staticPods }: Cluster): Checked {
+  const sets = valueOf(daemonSets, [])
+  const { on = false, fromBoot = false, exemptNamespaces = [] } = sets.find(({ gate }) => gate !== undefined)?.gate ?? {}
+  return claim('gate-passed', 'what a node cannot do without starts while its gate is shut', [daemonSets, staticPods], () => {
+    if (!on) return undefined
+    const first = sets.filter(({ csi, critical }) => csi || critical).filter(({ name, passes }) => !passes && (fromBoot || !exemptNamespaces.includes(name.split('/')[0] ?? '')))
+    const held = [...first, ...(fromBoot ? valueOf(staticPods, []).filter(({ passes }) => !passes) : [])].map(({ name }) => name)
+    return held.length === 0 ? undefined : `${few(held)}: without the annotation ${tolerateGate}=true${fromBoot ? '' : ', and in no namespace that passes'}`
+  }, fromBoot ? 'error' : 'warning')
 }
 
 function watchdogsArmed(cluster: Cluster): Checked {

@@ -13,6 +13,7 @@ import { readRemedy, remediesPath } from '../coordinator/node-remedy.ts'
 import { policiesPath, policyInForce, readPolicy } from '../coordinator/holdfast-policy.ts'
 import { apiVersion } from '../coordinator/schema-kind.ts'
 import { showFaults } from '../coordinator/schema.ts'
+import { tolerateGate } from '../core/gate.ts'
 import type { Incident } from '../core/incident.ts'
 import type { NodeRecord } from '../core/model.ts'
 import type { Policy } from '../core/policy.ts'
@@ -41,6 +42,8 @@ export interface Parts {
   readonly fenceMaps: Part<readonly FenceConfigMap[]>
   readonly agents: Part<readonly AgentPod[]>
   readonly daemonSets: Part<readonly DaemonSet[]>
+  /** Those of the control plane, as kubeadm and RKE2 label them. */
+  readonly staticPods: Part<readonly StaticPod[]>
   /** Longhorn's `node-down-pod-deletion-policy`; undefined: there is no Longhorn. */
   readonly longhorn: Part<string | undefined>
   /** Deployments in which Stork watches over nodes and pods. */
@@ -50,7 +53,7 @@ export interface Parts {
   readonly denying: Part<readonly string[]>
 }
 
-export const partNames = ['version', 'kinds', 'nodes', 'incidents', 'records', 'policies', 'remedies', 'lease', 'pause', 'fenceMaps', 'agents', 'daemonSets', 'longhorn', 'storks', 'guards', 'denying'] as const satisfies readonly (keyof Parts)[]
+export const partNames = ['version', 'kinds', 'nodes', 'incidents', 'records', 'policies', 'remedies', 'lease', 'pause', 'fenceMaps', 'agents', 'daemonSets', 'staticPods', 'longhorn', 'storks', 'guards', 'denying'] as const satisfies readonly (keyof Parts)[]
 
 export interface UnreadableFence {
   readonly name: string
@@ -82,6 +85,19 @@ export interface LeaseSeen {
   readonly drills?: readonly DrillTurnEnd[]
 }
 
+/** How the agents were told to keep their gates. */
+export interface GateWanted {
+  readonly on: boolean
+  readonly exemptNamespaces: readonly string[]
+  /** Shut from the first second of a boot, by the program in the runtime's own folder. */
+  readonly fromBoot: boolean
+}
+
+export interface StaticPod {
+  readonly name: string
+  readonly passes: boolean
+}
+
 export interface AgentPod {
   readonly name: string
   readonly node: string
@@ -91,15 +107,24 @@ export interface AgentPod {
 export interface DaemonSet {
   readonly name: string
   readonly csi: boolean
+  /** Its pods are of a node's own: they start before anything else there. */
+  readonly critical: boolean
+  /** Whether its pods are annotated to pass a gate that is shut. */
+  readonly passes: boolean
+  /** Of our agents. */
+  readonly gate?: GateWanted
   readonly tolerations: readonly { readonly key?: string; readonly operator?: string; readonly value?: string; readonly effect?: string }[]
 }
 
+/** As deploy/agent.ts names them: the agents, and what puts the gate's own program onto a node. */
+const agentSet = 'holdfast-agent'
+const bootGate = 'boot-gate'
 const pageSize = 500
 /** Five thousand nodes are ten pages. */
 const mostPages = 60
 
 export async function readCluster(api: Api, namespace: string): Promise<Cluster> {
-  const [version, kinds, nodes, incidents, records, policies, remedies, lease, pause, fenceMaps, agents, daemonSets, settings, deployments, guards, denying] = await Promise.all([
+  const [version, kinds, nodes, incidents, records, policies, remedies, lease, pause, fenceMaps, agents, daemonSets, staticPods, settings, deployments, guards, denying] = await Promise.all([
     one(api, '/version', (found: { gitVersion?: string }) => found.gitVersion ?? ''),
     one(api, `/apis/${apiVersion}`, (found: { resources?: { name: string }[] }) => (found.resources ?? []).map(({ name }) => name).filter((name) => !name.includes('/'))),
     all(api, paths.nodes, keepNode),
@@ -112,13 +137,14 @@ export async function readCluster(api: Api, namespace: string): Promise<Cluster>
     all(api, paths.configMaps(namespace), fenceMapOf),
     all(api, '/api/v1/pods?labelSelector=app.kubernetes.io%2Fname%3Dholdfast-agent', agentOf),
     all(api, '/apis/apps/v1/daemonsets', daemonSetOf),
+    all(api, '/api/v1/namespaces/kube-system/pods?labelSelector=tier%3Dcontrol-plane', staticPodOf),
     all(api, '/apis/longhorn.io/v1beta2/settings', longhornPolicyOf),
     all(api, '/apis/apps/v1/deployments', storkOf),
     all(api, guardsPath, guardOf),
     all(api, bindingsPath, denyingOf),
   ])
   return {
-    version, kinds, nodes: defined(nodes), policies: defined(policies), remedies: defined(remedies), lease, pause, fenceMaps: defined(fenceMaps), agents: defined(agents), daemonSets: defined(daemonSets), storks: defined(deployments), guards: orNone(guards), denying: orNone(defined(denying)),
+    version, kinds, nodes: defined(nodes), policies: defined(policies), remedies: defined(remedies), lease, pause, fenceMaps: defined(fenceMaps), agents: defined(agents), daemonSets: defined(daemonSets), staticPods: defined(staticPods), storks: defined(deployments), guards: orNone(guards), denying: orNone(defined(denying)),
     longhorn: settings.ok ? { ok: true, value: settings.value.find((policy) => policy !== undefined) } : settings.kind === 'notFound' ? { ok: true, value: undefined } : settings,
     incidents: incidents.ok ? { ok: true, value: incidents.value.flatMap((read) => ('incident' in read ? read.incident : [])) } : incidents,
     unreadable: incidents.ok ? incidents.value.flatMap((read) => ('incident' in read ? [] : read)) : [],
@@ -225,18 +251,36 @@ function agentOf(object: KubeObject): AgentPod {
   }
 }
 
+interface ContainerObject { name?: string; image?: string; env?: { name: string; value?: string }[] }
+
 interface DaemonSetObject extends KubeObject {
-  spec?: { template?: { spec?: { containers?: { name?: string; image?: string }[]; tolerations?: DaemonSet['tolerations'] } } }
+  spec?: { template?: {
+    metadata?: { annotations?: Record<string, string> }
+    spec?: { containers?: ContainerObject[]; initContainers?: ContainerObject[]; tolerations?: DaemonSet['tolerations']; priorityClassName?: string }
+  } }
 }
 
 /** The node half of a CSI driver is told by the registrar beside it, which every one of them has. */
 function daemonSetOf(object: KubeObject): DaemonSet {
   const { metadata, spec } = object as DaemonSetObject // every field of it is optional here
-  const { containers = [], tolerations = [] } = spec?.template?.spec ?? {}
+  const { containers = [], initContainers = [], tolerations = [], priorityClassName } = spec?.template?.spec ?? {}
+  const { env } = containers.find(({ name }) => metadata.name === agentSet && name === 'agent') ?? {}
   return {
     name: `${metadata.namespace ?? ''}/${metadata.name}`, tolerations,
+    critical: priorityClassName === 'system-node-critical', passes: spec?.template?.metadata?.annotations?.[tolerateGate] === 'true',
+    ...(env === undefined ? {} : { gate: gateOf(env, initContainers) }),
     csi: containers.some(({ name = '', image = '' }) => `${name} ${image}`.includes('node-driver-registrar') || name === 'driver-registrar'),
   }
+}
+
+function gateOf(env: NonNullable<ContainerObject['env']>, first: readonly ContainerObject[]): GateWanted {
+  const value = (name: string): string => env.find((variable) => variable.name === name)?.value ?? ''
+  return { on: value('HOLDFAST_GATE') === 'on', exemptNamespaces: value('HOLDFAST_GATE_EXEMPT_NAMESPACES').split(',').filter((name) => name !== ''), fromBoot: first.some(({ name }) => name === bootGate) }
+}
+
+/** Kubelet shows each by a mirror of it, with its annotations. */
+function staticPodOf({ metadata: { name, annotations = {} } }: KubeObject): StaticPod | undefined {
+  return annotations['kubernetes.io/config.mirror'] === undefined ? undefined : { name: `kube-system/${name}`, passes: annotations[tolerateGate] === 'true' }
 }
 
 /** Longhorn frees pods of a node that is down by itself, where this setting of it says so. */

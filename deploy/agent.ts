@@ -40,12 +40,14 @@ function podSpec(values: Values): object {
     dnsPolicy: 'ClusterFirstWithHostNet',
     terminationGracePeriodSeconds: 10,
     securityContext: { seccompProfile: { type: 'RuntimeDefault' } },
+    ...(values.gateFromBoot === 'on' ? { initContainers: [bootGate(values)] } : {}),
     containers: [container(values)],
     volumes: [
       { name: 'proc', hostPath: { path: '/proc', type: 'Directory' } },
       { name: 'kubelet', hostPath: { path: kubeletRoot, type: 'Directory' } },
       { name: 'run', hostPath: { path: '/run', type: 'Directory' } },
       { name: 'state', hostPath: { path: agentState, type: 'DirectoryOrCreate' } },
+      ...(values.gateFromBoot === 'on' ? [{ name: 'plugins', hostPath: { path: values.nriPlugins, type: 'DirectoryOrCreate' } }] : []),
       ...(values.freezer === 'on' ? [{ name: 'cgroups', hostPath: { path: '/sys/fs/cgroup', type: 'Directory' } }] : []),
       { name: 'token', projected: { sources: [{ serviceAccountToken: { audience: names.audience, expirationSeconds: 3_600, path: 'token' } }] } },
       { name: 'authority', configMap: { name: names.authority } },
@@ -64,7 +66,27 @@ function podSpec(values: Values): object {
  *  change the root, to unmount. The profile that runtimes confine containers by forbids the first. */
 const entering = { capabilities: { drop: ['ALL'], add: ['SYS_ADMIN', 'SYS_CHROOT', 'SYS_PTRACE'] }, appArmorProfile: { type: 'Unconfined' } } as const
 
-function container({ image, namespace, agentNamespace, beatsPort, whisperPort, kubeletRoot, gate, gateExemptNamespaces, freezer, cleanUp, watchdog, storage }: Values): object {
+/** Puts the gate's own program, and a Node for it, onto the host; the next start of the runtime begins with it. */
+function bootGate(values: Values): object {
+  return {
+    name: names.bootGate, image: values.image,
+    command: ['/holdfast/node', '/holdfast/boot-gate.mjs', 'install', agentState, pluginsHere, exempt(values)],
+    resources: { requests: { cpu: '10m', memory: '64Mi' }, limits: { memory: '192Mi' } },
+    securityContext: { runAsUser: 0, readOnlyRootFilesystem: true, allowPrivilegeEscalation: false, capabilities: { drop: ['ALL'] } },
+    volumeMounts: [{ name: 'state', mountPath: agentState }, { name: 'plugins', mountPath: pluginsHere }],
+  }
+}
+
+/** Where the runtime's plugin folder is mounted. */
+export const pluginsHere = '/host/nri-plugins'
+
+/** Whoever accepts a boot must be able to start on one that nobody has accepted. */
+function exempt({ gateExemptNamespaces, namespace, agentNamespace }: Values): string {
+  return [...gateExemptNamespaces, namespace, agentNamespace].join(',')
+}
+
+function container(values: Values): object {
+  const { image, namespace, beatsPort, whisperPort, kubeletRoot, gate, gateFromBoot, freezer, cleanUp, watchdog, storage } = values
   return {
     name: 'agent', image,
     command: ['/holdfast/node', '/holdfast/agent.mjs'],
@@ -76,8 +98,8 @@ function container({ image, namespace, agentNamespace, beatsPort, whisperPort, k
       { name: 'HOLDFAST_PROC', value: '/host/proc' },
       { name: 'HOLDFAST_RUN', value: '/host/run' },
       { name: 'HOLDFAST_GATE', value: gate },
-      // Whoever accepts a boot must be able to start on one that nobody has accepted.
-      { name: 'HOLDFAST_GATE_EXEMPT_NAMESPACES', value: [...gateExemptNamespaces, namespace, agentNamespace].join(',') },
+      ...(gateFromBoot === 'on' ? [{ name: 'HOLDFAST_GATE_FROM_BOOT', value: 'on' }] : []),
+      { name: 'HOLDFAST_GATE_EXEMPT_NAMESPACES', value: exempt(values) },
       { name: 'HOLDFAST_STATE', value: agentState },
       ...(storage.length > 0 ? [{ name: 'HOLDFAST_STORAGE', value: storage.join(',') }] : []),
       ...(freezer === 'on' ? [{ name: 'HOLDFAST_CGROUPS', value: '/host/cgroup' }] : []),

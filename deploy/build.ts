@@ -67,6 +67,8 @@ export function programs(): readonly Program[] {
     { from: 'agent/main.ts', to: 'agent.mjs' },
     // Beside the agent's, which starts it: what it holds must not be in there.
     { from: 'agent/vitals-program.ts', to: 'vitals-program.mjs' },
+    // Copied onto nodes, where it keeps the gate until there is an agent.
+    { from: 'agent/boot-gate.ts', to: 'boot-gate.mjs' },
     { from: 'coordinator/main.ts', to: 'coordinator.mjs' },
     { from: 'cli/main.ts', to: 'kubectl-holdfast.mjs' },
     ...['ipmi', 'redfish'].filter((name) => !agents.some((file) => basename(file, '.ts') === name)).map((name) => agentProgram(`fence-agents/${name}/${name}.ts`)),

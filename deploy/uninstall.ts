@@ -1,6 +1,7 @@
-// What removes from the nodes what agents have left on their disks: one folder. It runs once on every node, after the agents are
+// What removes from the nodes what agents have left on their disks: one folder, and the shim of a gate that was kept from boot on. It runs once on every node, after the agents are
 // gone, and is deleted again (docs/install.md).
-import { agentState } from './agent.ts'
+import { shimName } from '../agent/boot-gate-install.ts'
+import { agentState, pluginsHere } from './agent.ts'
 import type { Manifest } from './manifest.ts'
 import type { Values } from './values.ts'
 
@@ -10,8 +11,10 @@ const mounted = '/host'
 
 const node = (program: string): readonly string[] => ['/holdfast/node', '--eval', program]
 
-export function uninstallManifests({ image, agentNamespace }: Values): readonly Manifest[] {
+export function uninstallManifests({ image, agentNamespace, gateFromBoot, nriPlugins }: Values): readonly Manifest[] {
   const [parent, folder] = [agentState.slice(0, agentState.lastIndexOf('/')), `${mounted}${agentState.slice(agentState.lastIndexOf('/'))}`]
+  const shims = gateFromBoot === 'on' ? [{ name: 'plugins', path: nriPlugins, file: `${pluginsHere}/${shimName}` }] : []
+  const left = [folder, ...shims.map(({ file }) => file)].map((path) => `'${path}'`).join(', ')
   return [{
     apiVersion: 'apps/v1', kind: 'DaemonSet', metadata: { name, namespace: agentNamespace, labels },
     spec: {
@@ -25,12 +28,12 @@ export function uninstallManifests({ image, agentNamespace }: Values): readonly 
           containers: [{
             name: 'uninstall', image,
             // It stays, because a DaemonSet starts again what ends.
-            command: node(`fs.rmSync('${folder}', { recursive: true, force: true }); process.once('SIGTERM', () => process.exit(0)); setInterval(() => {}, 60_000)`),
-            readinessProbe: { exec: { command: node(`process.exit(fs.existsSync('${folder}') ? 1 : 0)`) }, periodSeconds: 2, timeoutSeconds: 5 },
+            command: node(`for (const one of [${left}]) fs.rmSync(one, { recursive: true, force: true }); process.once('SIGTERM', () => process.exit(0)); setInterval(() => {}, 60_000)`),
+            readinessProbe: { exec: { command: node(`process.exit([${left}].some((one) => fs.existsSync(one)) ? 1 : 0)`) }, periodSeconds: 2, timeoutSeconds: 5 },
             securityContext: { runAsUser: 0, allowPrivilegeEscalation: false, readOnlyRootFilesystem: true, capabilities: { drop: ['ALL'] } },
-            volumeMounts: [{ name: 'parent', mountPath: mounted }],
+            volumeMounts: [{ name: 'parent', mountPath: mounted }, ...shims.map(({ name: volume }) => ({ name: volume, mountPath: pluginsHere }))],
           }],
-          volumes: [{ name: 'parent', hostPath: { path: parent, type: 'Directory' } }],
+          volumes: [{ name: 'parent', hostPath: { path: parent, type: 'Directory' } }, ...shims.map(({ name: volume, path }) => ({ name: volume, hostPath: { path, type: 'DirectoryOrCreate' } }))],
         },
       },
     },

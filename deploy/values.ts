@@ -20,6 +20,11 @@ export interface Values {
   readonly kubeletRoot: string
   /** Whether agents hold pods on a node until its boot is accepted, where the runtime knows NRI. */
   readonly gate: 'on' | 'off'
+  /** Whether the gate is shut from the first second of a boot: by a program of its own in the runtime's plugin folder, which is put there. Needs the gate,
+   *  and a host with a shell. */
+  readonly gateFromBoot: 'on' | 'off'
+  /** The runtime's plugin folder (NRI's plugin_path). */
+  readonly nriPlugins: string
   /** Pods of these start on a node that is not accepted yet; those of ours do anyway. */
   readonly gateExemptNamespaces: readonly string[]
   /** Whether agents may let go of mounts of the host, where a policy has them clean up: for that they enter its mount namespace. */
@@ -49,6 +54,8 @@ export const usualValues: Values = {
   whisperPort: 7_416,
   kubeletRoot: '/var/lib/kubelet',
   gate: 'off',
+  gateFromBoot: 'off',
+  nriPlugins: '/opt/nri/plugins',
   gateExemptNamespaces: ['kube-system'],
   cleanUp: 'off',
   freezer: 'off',
@@ -62,6 +69,8 @@ export const usualValues: Values = {
 export const names = {
   coordinator: replicaName,
   agent: 'holdfast-agent',
+  /** What puts the gate's own program onto a node, before its agent. */
+  bootGate: 'boot-gate',
   audience,
   /** The Secret with the keys of our own certificate authority, and the ConfigMap with its certificate. */
   authority: 'holdfast-authority',

@@ -1,7 +1,7 @@
 // The agent as the process it is in a cluster, over real sockets and real files, against replicas in this process.
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { execPath } from 'node:process'
@@ -168,6 +168,22 @@ async function isSo(what: () => boolean): Promise<void> {
     await machineClock.wait(20)
   }
 }
+
+test('an agent whose gate is not kept from boot on takes away what keeps it, and another one leaves it', async () => {
+  const one = await replica('replica-a')
+  for (const [fromBoot, stays] of [['off', false], ['on', true]] as const) {
+    const path = folder([one.address])
+    const kept = join(path, 'state', 'boot-gate')
+    mkdirSync(kept, { recursive: true })
+    const run = agent(path, { HOLDFAST_REPLICAS: one.address, HOLDFAST_GATE: 'on', HOLDFAST_NRI_SOCKET: join(path, 'nri.sock'), HOLDFAST_GATE_FROM_BOOT: fromBoot, HOLDFAST_VITALS: 'off' })
+    await isSo(() => run.output().includes('agent started'))
+    assert.is(existsSync(kept), stays)
+    run.child.kill('SIGTERM')
+    await run.ended
+    rmSync(path, { recursive: true })
+  }
+  await one.stop()
+})
 
 test('an agent that is told nothing ends at once and names every fault', async () => {
   const run = agent('/tmp', { HOLDFAST_WHISPER_PORT: 'x' })

@@ -16,6 +16,16 @@ function settings(variables: Readonly<Record<string, string>> = {}) {
   return read.settings
 }
 
+function kept(variables: Readonly<Record<string, string>>): boolean | readonly string[] {
+  const read = readEnvironment({ HOLDFAST_REPLICAS: 'a:1', ...variables })
+  return read.ok ? read.settings.gateFromBoot : read.faults
+}
+
+test('the gate is kept from boot on only where there is one, and another word is a fault', () => {
+  assert.equal([kept({}), kept({ HOLDFAST_GATE: 'on' }), kept({ HOLDFAST_GATE_FROM_BOOT: 'on' }), kept({ HOLDFAST_GATE: 'on', HOLDFAST_GATE_FROM_BOOT: 'on' })], [false, false, false, true])
+  assert.equal(kept({ HOLDFAST_GATE_FROM_BOOT: 'maybe' }), ['HOLDFAST_GATE_FROM_BOOT is neither on nor off'])
+})
+
 test('the runtime is looked for where the common installers have it, and the gate is off unless it is wanted', () => {
   const usual = settings()
   assert.equal(usual.runtimeSockets, ['/run/containerd/containerd.sock', '/run/k3s/containerd/containerd.sock', '/run/crio/crio.sock'])

@@ -8,6 +8,7 @@ import { execPath } from 'node:process'
 import { fileURLToPath } from 'node:url'
 import { bundle } from '../../deploy/build.ts'
 import { buildNodes, hindrance } from '../nodes/enter.ts'
+import { weighBootGate } from './agent/boot-gate.ts'
 import { loadGate } from './agent/gate.ts'
 import type { NodeFigures } from './agent/node.ts'
 import type { Flag } from './run.ts'
@@ -29,13 +30,17 @@ export async function bench(json: boolean, options: ReadonlyMap<string, string>)
     if ('missing' in built) throw new Error(built.missing)
     const gate = await loadGate(join(folder, 'agent.mjs'), Number(options.get('sandboxes') ?? 2_000), Number(options.get('seconds') ?? 60))
     tell(`gate: ${gate.sandboxesPerMinute} sandboxes a minute, ${gate.calls} calls: p50 ${gate.p50Ms} ms, p99 ${gate.p99Ms} ms, worst ${gate.worstMs} ms; ${gate.refused} refused, ${gate.unanswered} not answered in time`)
+    const bootBuilt = await bundle({ from: 'agent/boot-gate.ts', to: 'boot-gate.mjs' }, folder)
+    if ('missing' in bootBuilt) throw new Error(bootBuilt.missing)
+    const bootGate = await weighBootGate(join(folder, 'boot-gate.mjs'), folder)
+    tell(`the gate of the boot, apart: RSS ${bootGate.rssMiB} MiB, RssAnon ${bootGate.rssAnonMiB} MiB`)
     const node = onNode(options.get('minutes') ?? '10')
     if ('skipped' in node) tell(`the real node was left out: ${node.skipped}`)
     else {
       tell(`node: ${node.pods} pods, ${node.mounts} mounts, after ${node.minutes} min: RSS ${node.rssMiB} MiB, RssAnon ${node.rssAnonMiB} MiB, ${node.cpuPercent} % of a core, started in ${node.startMs} ms, mount table read in ${node.mountsReadMs} ms`)
       tell(`beside it: a bare Node ${node.bare.rssMiB} and ${node.bare.rssAnonMiB} MiB, ${node.bare.cpuPercent} %; the vitals' child ${node.vitals.peakRssMiB} MiB at most, ${node.vitals.cpuPercent} %, ${node.vitals.looks} looks; ${beside}`)
     }
-    if (json) console.log(JSON.stringify({ gateP99Ms: gate.p99Ms, gate, ...node, beside }))
+    if (json) console.log(JSON.stringify({ gateP99Ms: gate.p99Ms, gate, bootGate, ...node, beside }))
   } finally {
     rmSync(folder, { recursive: true, force: true })
   }

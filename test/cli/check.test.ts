@@ -23,7 +23,7 @@ const one = (id: string, seen: Cluster, moves = true): Checked | undefined => al
 const records = (name: string, changes: Parameters<typeof record>[0]): Cluster['records'] =>
   part(new Map([['node-1', record({ nodeUid: 'uid-node-1' })], ['node-2', record({ nodeUid: 'uid-node-2' })], [name, record({ nodeUid: `uid-${name}`, ...changes })]]))
 
-const plugin = (tolerations: DaemonSet['tolerations']) => one('plugins-tolerate', cluster({ daemonSets: part([{ name: 'csi/node', csi: true, tolerations }]) }))
+const plugin = (tolerations: DaemonSet['tolerations']) => one('plugins-tolerate', cluster({ daemonSets: part([{ name: 'csi/node', csi: true, critical: true, passes: true, tolerations }]) }))
 
 test('a cluster in which all is well passes every check', () => {
   assert.equal(all(cluster()).filter(({ result }) => result !== 'success'), [])
@@ -35,7 +35,7 @@ test('each failure names its reason and a heading that stands in the docs', () =
   const headings = new Set([...readFileSync('docs/checks.md', 'utf8').matchAll(/^## (\S+)$/gm)].map((match) => match[1]))
   const nothing = refused()
   const blind = cluster({
-    version: nothing, kinds: nothing, nodes: nothing, incidents: nothing, records: nothing, policies: nothing, remedies: nothing, lease: nothing, pause: nothing, fenceMaps: nothing, agents: nothing, daemonSets: nothing, longhorn: nothing, storks: nothing, guards: nothing, denying: nothing,
+    version: nothing, kinds: nothing, nodes: nothing, incidents: nothing, records: nothing, policies: nothing, remedies: nothing, lease: nothing, pause: nothing, fenceMaps: nothing, agents: nothing, daemonSets: nothing, staticPods: nothing, longhorn: nothing, storks: nothing, guards: nothing, denying: nothing,
   })
   for (const checked of all(blind, false)) {
     assert.is(checked.result, 'error', checked.id)
@@ -93,6 +93,29 @@ test('what agents found is told by whose it is, and what they miss is a warning'
   assert.equal([found?.result, found?.error], ['warning', 'not there: node-2 (kubelet\'s folder, a socket of the runtime, the socket of NRI)'])
   assert.is(one('places-found', placed({ gate: '' }, 'off'))?.result, 'success', 'no gate is wanted there')
 })
+
+const agents = (fromBoot: boolean, on = true): DaemonSet => ({
+  name: 'holdfast-agents/holdfast-agent', csi: false, critical: true, passes: true, tolerations: [], gate: { on, fromBoot, exemptNamespaces: ['kube-system', 'holdfast-agents'] },
+})
+const set = (name: string, changes: Partial<DaemonSet> = {}): DaemonSet => ({ name, csi: false, critical: true, passes: false, tolerations: [], ...changes })
+
+for (const [what, sets, pods, error] of [
+  ['no gate is wanted', [agents(false, false), set('cni/calico')], [], undefined],
+  ['a network plugin in an exempt namespace', [agents(false), set('kube-system/proxy')], [], undefined],
+  ['a network plugin elsewhere', [agents(false), set('cni/calico')], [], 'cni/calico: without the annotation holdfast.dev/tolerate-gate=true, and in no namespace that passes'],
+  ['one that is annotated', [agents(false), set('cni/calico', { passes: true })], [], undefined],
+  ['a CSI plugin of no priority', [agents(false), set('csi/node', { critical: false, csi: true })], [], 'csi/node: without the annotation holdfast.dev/tolerate-gate=true, and in no namespace that passes'],
+  ['any other DaemonSet', [agents(false), set('logs/fluent', { critical: false })], [], undefined],
+  ['static pods, which pass by themselves', [agents(false)], [{ name: 'kube-system/etcd-1', passes: false }], undefined],
+  ['from boot on, an exempt namespace', [agents(true), set('kube-system/proxy')], [], 'kube-system/proxy: without the annotation holdfast.dev/tolerate-gate=true'],
+  ['from boot on, a static pod', [agents(true)], [{ name: 'kube-system/etcd-1', passes: false }, { name: 'kube-system/api-1', passes: true }], 'kube-system/etcd-1: without the annotation holdfast.dev/tolerate-gate=true'],
+] as const) {
+  test(`what must start before its gate is open: ${what} ${error === undefined ? 'is well' : 'is told'}`, () => {
+    const found = one('gate-passed', cluster({ daemonSets: part(sets), staticPods: part(pods) }))
+    assert.is(found?.error, error)
+    if (error !== undefined) assert.is(found?.result, error.includes('namespace') ? 'warning' : 'error')
+  })
+}
 
 test('a Lease that is held and not renewed is no leader', () => {
   assert.match(one('replica-leads', cluster(), false)?.error ?? '', /replica-0 holds the Lease and does not renew it/)

@@ -4,6 +4,8 @@ import { readCluster } from '../../cli/cluster.ts'
 import type { Answer, Api, KubeObject } from '../../coordinator/api.ts'
 import { policiesPath } from '../../coordinator/holdfast-policy.ts'
 import { fencesPath, incidentBody, statusBody } from '../../coordinator/node-fence.ts'
+import { manifests } from '../../deploy/manifests.ts'
+import { usualValues } from '../../deploy/values.ts'
 import { incident } from '../core/world.ts'
 
 const test = suite('cluster')
@@ -52,6 +54,20 @@ test('Longhorn and Stork are known by their own objects, and where there are non
   assert.equal([there.longhorn, there.storks], [{ ok: true, value: 'delete-statefulset-pod' }, { ok: true, value: ['kube-system/stork'] }])
   assert.equal((await read({ ok: false, error: { kind: 'notFound', message: 'no such group' } })).longhorn, { ok: true, value: undefined })
   assert.not.ok((await read({ ok: false, error: { kind: 'forbidden', message: 'no rights' } })).longhorn.ok)
+})
+
+test('how the agents keep their gates, and what must start before, is read of the manifests as they are applied', async () => {
+  const agent = manifests({ ...usualValues, gate: 'on', gateExemptNamespaces: ['cni'] }).find(({ kind }) => kind === 'DaemonSet')
+  const mirror = { metadata: { name: 'etcd-1', annotations: { 'kubernetes.io/config.mirror': 'x', 'holdfast.dev/tolerate-gate': 'true' } } }
+  const { daemonSets, staticPods } = await readCluster({
+    get: async (path: string): Promise<Answer<unknown>> => (path.startsWith('/apis/apps/v1/daemonsets') ? list([agent, { metadata: { namespace: 'x', name: 'plain' } }])
+      : path.startsWith('/api/v1/namespaces/kube-system/pods') ? list([mirror, { metadata: { name: 'no-mirror' } }]) : { ok: false, error: { kind: 'forbidden', message: 'no rights' } }),
+  } as Partial<Api> as Api, 'holdfast-system') // reading asks for nothing else
+  assert.equal(daemonSets.ok && daemonSets.value.map(({ name: called, critical, passes, gate }) => ({ called, critical, passes, gate })), [
+    { called: 'holdfast-agents/holdfast-agent', critical: true, passes: true, gate: { on: true, exemptNamespaces: ['cni', 'holdfast-system', 'holdfast-agents'], fromBoot: false } },
+    { called: 'x/plain', critical: false, passes: false, gate: undefined },
+  ])
+  assert.equal(staticPods, { ok: true, value: [{ name: 'kube-system/etcd-1', passes: true }] })
 })
 
 test.run()

@@ -9,6 +9,7 @@ import { readFenceConfigs, sentenceOf } from '../../coordinator/fence-config.ts'
 import { readPolicy } from '../../coordinator/holdfast-policy.ts'
 import { readRemedy } from '../../coordinator/node-remedy.ts'
 import { inputOf, type AgentParameters } from '../../core/contract.ts'
+import { programs as built } from '../../deploy/build.ts'
 import type { Manifest } from '../../deploy/manifest.ts'
 import { yamlOf } from '../../deploy/manifest.ts'
 import { manifests } from '../../deploy/manifests.ts'
@@ -145,6 +146,19 @@ test('the namespaces of the product pass the gate whatever they are called', () 
   const [container] = Object(renamed)['spec'].template.spec.containers
   const read = readEnvironment(Object.fromEntries(container.env.map(({ name, value }: { name: string; value?: string }) => [name, value])))
   assert.equal(read.ok && [read.settings.gate, read.settings.exemptNamespaces], [{ node: '' }, ['kube-system', 'hf', 'hf-agents']])
+})
+
+test('a gate from boot on is put onto the node before the agent, by the words that its program takes, and is removed with it', () => {
+  const values = { ...usualValues, gate: 'on', gateFromBoot: 'on', nriPlugins: '/opt/plugins' } as const
+  const { initContainers: [first], containers: [own], volumes } = Object(manifests(values).find(({ kind }) => kind === 'DaemonSet'))['spec'].template.spec
+  assert.equal(first.command, ['/holdfast/node', '/holdfast/boot-gate.mjs', 'install', '/var/lib/holdfast', '/host/nri-plugins', 'kube-system,holdfast-system,holdfast-agents'])
+  assert.ok(built().some(({ to }) => to === 'boot-gate.mjs'))
+  const pathOf = (mounted: string) => volumes.find(({ name }: { name: string }) => name === first.volumeMounts.find(({ mountPath }: { mountPath: string }) => mountPath === mounted)?.name)?.hostPath.path
+  assert.equal([pathOf('/var/lib/holdfast'), pathOf('/host/nri-plugins')], ['/var/lib/holdfast', '/opt/plugins'])
+  const read = readEnvironment(Object.fromEntries(own.env.map(({ name, value }: { name: string; value?: string }) => [name, value])))
+  assert.is(read.ok && read.settings.gateFromBoot, true)
+  assert.match(JSON.stringify(uninstallManifests(values)), /'\/host\/nri-plugins\/04-holdfast'.*"path":"\/opt\/plugins"/)
+  assert.not.match(JSON.stringify([agent, ...uninstallManifests(usualValues)]), /boot-gate|nri-plugins|GATE_FROM_BOOT/, 'unless it is wanted')
 })
 
 test('both start where a gate is shut, and where the plugin that a runtime requires is not there yet', () => {
@@ -288,7 +302,7 @@ test('what is removed from a node at the end is the one folder that its agent wr
   const written = agent.volumes.filter((volume: { name: string }) => agent.containers[0].volumeMounts.some((mount: { name: string; readOnly?: boolean }) => mount.name === volume.name && mount.readOnly !== true))
   assert.equal(written.map((volume: { hostPath?: { path: string } }) => volume.hostPath?.path), ['/var/lib/holdfast'])
   assert.equal(spec.volumes.map((volume: { hostPath?: { path: string } }) => volume.hostPath?.path), ['/var/lib'])
-  assert.match(spec.containers[0].command.join(' '), /rmSync\('\/host\/holdfast',/)
+  assert.match(spec.containers[0].command.join(' '), /for \(const one of \['\/host\/holdfast'\]\) fs\.rmSync\(one,/)
   assert.equal(spec.tolerations, agent.tolerations)
 })
 
