@@ -37,18 +37,21 @@ export interface Played {
 }
 
 const lookEvery: Ms = 25
-/** An audit that missed is repeated after a quarter of a minute. */
-const wellWithin: Ms = 22_000
+/** Of all its time, what the story itself needs once all is well: an incident of half a minute, and a boot. */
+const storyTakes: Ms = 37_000
 /** Between the last audit and the blow: a port that has just answered speaks for a machine for a while. */
 const restsFor: Ms = 2_000
-/** Of the whole process, its start included: the promise is sixty seconds. */
-const endsAt: Ms = 59_000
+/** For the world to stop and the folder to go. */
+const endTakes: Ms = 1_000
 
-export async function playScript(embedded: Embedded, fault: Fault, tell: (line: string) => void): Promise<Played> {
+/** `within`: of the whole process, its start included. */
+export async function playScript(embedded: Embedded, fault: Fault, within: Ms, tell: (line: string) => void): Promise<Played> {
+  const endsAt = within - endTakes
+  const wellAt = endsAt - storyTakes
   const { world, home } = embedded
   const { clock } = world
-  const isWell = await until(world, () => well(embedded), Math.min(clock.now() + wellWithin, endsAt))
-  if (!isWell) return played({ fault, node: home, phase: 'none', times: {}, reason: `not well within ${seconds(wellWithin).trim()}: ${lacks(embedded)}` })
+  const isWell = await until(world, () => well(embedded), wellAt)
+  if (!isWell) return played({ fault, node: home, phase: 'none', times: {}, reason: `not well within ${seconds(wellAt).trim()}: ${lacks(embedded)}` })
   await clock.wait(restsFor)
   tell(`all is well: db-0 and web write into their volumes on ${home}, every fence path is verified`)
 

@@ -4,12 +4,14 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
+import type { Ms } from '../core/model.ts'
 import type { Embedded } from './embedded.ts'
 
 const usage = `npm start                  the embedded world, with its page, until Ctrl-C
 npm start -- --script      plays the story once and ends
   --fault power|freeze|partition   what befalls the node (power)
   --json                   the last line is one JSON object
+  --within SECONDS         the story has come to its end by then, or has failed (60)
   --profile fast|balanced  of the policy (fast)
   --verbose                everything that happens in the world, line by line`
 
@@ -55,7 +57,7 @@ async function main(): Promise<void> {
       return
     }
     const { playScript } = await import('./start-script.ts')
-    const played = await playScript(embedded, wanted.fault, (line) => console.log(line))
+    const played = await playScript(embedded, wanted.fault, wanted.within, (line) => console.log(line))
     if (wanted.json) console.log(JSON.stringify(played))
     await end(played.reason === undefined ? 0 : 1)
   } catch (error) {
@@ -71,6 +73,8 @@ interface Wanted {
   readonly verbose: boolean
   readonly fault: (typeof faults)[number]
   readonly profile: (typeof profiles)[number]
+  /** Since the process began. */
+  readonly within: Ms
 }
 
 function read(): Wanted | string {
@@ -78,16 +82,19 @@ function read(): Wanted | string {
     const { values } = parseArgs({
       options: {
         script: { type: 'boolean', default: false }, json: { type: 'boolean', default: false }, verbose: { type: 'boolean', default: false },
-        fault: { type: 'string', default: 'power' }, profile: { type: 'string', default: 'fast' }, help: { type: 'boolean', short: 'h', default: false },
+        fault: { type: 'string', default: 'power' }, profile: { type: 'string', default: 'fast' },
+        within: { type: 'string', default: '60' }, help: { type: 'boolean', short: 'h', default: false },
       },
     })
     if (values.help) return usage
     if (values.json && !values.script) return '--json is for --script: npm start -- --script --json'
+    const within = Number(/^\d{1,4}$/.exec(values.within)?.[0])
+    if (!(within >= 60)) return `--within ${values.within}: whole seconds, 60 to 9999`
     const fault = faults.find((one) => one === values.fault)
     const profile = profiles.find((one) => one === values.profile)
     if (fault === undefined) return `--fault ${values.fault}: one of ${faults.join(', ')}`
     if (profile === undefined) return `--profile ${values.profile}: one of ${profiles.join(', ')}`
-    return { script: values.script, json: values.json, verbose: values.verbose, fault, profile }
+    return { script: values.script, json: values.json, verbose: values.verbose, fault, profile, within: within * 1_000 }
   } catch (error) {
     return `${error instanceof Error ? error.message : String(error)}\n${usage}` // an option that is not known
   }

@@ -13,7 +13,7 @@ const head = `import { suite } from '${import.meta.resolve('uvu')}'\nconst test 
 const well = `${head}test('one', () => undefined)\ntest('two', () => undefined)\ntest.run()\n`
 
 /** What all files come to, in so many processes. */
-async function ran(texts: readonly string[], deadline = 20_000, processes = 1): Promise<Tally> {
+async function ran(texts: readonly string[], deadline = 120_000, processes = 1): Promise<Tally> {
   const folder = mkdtempSync(join(tmpdir(), 'holdfast-runner-'))
   const said = console.log
   console.log = () => undefined
@@ -67,14 +67,14 @@ test('a file that never ends, or whose process never does, fails at the deadline
 })
 
 test('two processes take from one list, and what neither came to fails', async () => {
-  assert.equal(await ran([well, well, well, well, well], 20_000, 2), { passed: 10, failed: 0, skipped: 0 })
+  assert.equal(await ran([well, well, well, well, well], 120_000, 2), { passed: 10, failed: 0, skipped: 0 })
   const ending = `${head}test('one', () => process.exit(0))\ntest.run()\n`
-  assert.equal(await ran([ending, ending, well], 20_000, 2), { passed: 0, failed: 3, skipped: 0 })
+  assert.equal(await ran([ending, ending, well], 120_000, 2), { passed: 0, failed: 3, skipped: 0 })
 })
 
 test('a child left running, which holds the output, is ended with its file, and the file fails', async () => {
   const child = `${head}import { spawn } from 'node:child_process'\ntest('one', () => void spawn('sleep', ['100'], { stdio: 'inherit' }).unref())\ntest.run()\n`
-  assert.equal(await ran([well, child], 60_000), { passed: 3, failed: 1, skipped: 0 })
+  assert.equal(await ran([well, child]), { passed: 3, failed: 1, skipped: 0 })
 })
 
 test.run()

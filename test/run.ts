@@ -21,8 +21,8 @@ interface Batch {
 
 /** Of files that were named: more than there are cores, since half of them wait for processes and timers of the machine. */
 const processesAtOnce = availableParallelism() + 4
-/** For each file of a batch. */
-const fileDeadline = 170_000
+/** For each file of a batch: what hangs is ended. How long a slow machine needs is no claim, so there is room for several times of it. */
+const fileDeadline = 420_000
 /** From the end of a process to that of its output. */
 const letsGoWithin = 2_000
 const host = fileURLToPath(new URL('host.ts', import.meta.url))
