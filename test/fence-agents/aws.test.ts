@@ -303,7 +303,7 @@ for (const [name, words, over, reason] of [
   ['a proxy of another kind', '', () => ({ endpoint: '', proxy: 'socks5://127.0.0.1:1' }), /^config \(the proxy is not of the form/],
 ] as const) {
   test(`${name}: unknown, with its reason, in time`, () => inWorld(({ cloud, with: at }) => saying(words, async (port) => {
-    const word = await cloud.place.ask('aws', 'status', at({ ...over(port), login_timeout: '0.5' }), 5_000)
+    const word = await cloud.place.ask('aws', 'status', at({ ...over(port), login_timeout: '0.5' }), 15_000)
     assert.equal([word.state, word.late], ['unknown', false])
     assert.match(word.reason, reason)
   })))

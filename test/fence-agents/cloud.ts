@@ -156,7 +156,7 @@ export function sameDemands(test: Test, inWorld: (work: (world: CloudWorld) => P
   for (const [name, fault, reason] of [['mute', 'mute', /^timeout/], ['hanging up', 'drop', /^unreachable/], ['broken', 'broken', /^busy/]] as const) {
     test(`an API that is ${name} is unknown, with its reason, in time, and nothing is ordered`, () => inWorld(async (world) => {
       world.cloud.fault(fault)
-      const word = await world.cloud.place.ask(world.agent, 'off', world.with(quick), 3_000)
+      const word = await world.cloud.place.ask(world.agent, 'off', world.with(quick), 15_000)
       assert.equal([word.state, word.late, world.orders], ['failed', false, []])
       assert.match(word.reason, reason)
       for (const secret of hush) assert.not.match(JSON.stringify(word), secret)
@@ -182,7 +182,7 @@ export function sameDemands(test: Test, inWorld: (work: (world: CloudWorld) => P
 
   test('one that goes on refusing is unknown, and says that it is busy', () => inWorld(async (world) => {
     world.cloud.fault({ busy: 1_000 })
-    const word = await world.cloud.place.ask(world.agent, 'off', world.with(), 3_000)
+    const word = await world.cloud.place.ask(world.agent, 'off', world.with(), 5_000)
     assert.equal([word.state, word.late, world.orders], ['failed', false, []])
     assert.match(word.reason, /^busy/)
   }))

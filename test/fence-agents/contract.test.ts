@@ -160,7 +160,7 @@ test('why it fails is said in a word, a sentence, and what to do about it', () =
 test('a program ends itself before its deadline, and says why', () => inPlace(async (place) => {
   const file = join(place.folder, 'slow')
   writeFileSync(file, JSON.stringify({ power: 'on', mode: 'slow', delayMs: 60_000 }))
-  const word = await place.started.ask('test-device', 'off', { state_file: file }, 2_000)
+  const word = await place.started.ask('test-device', 'off', { state_file: file }, 4_000)
   assert.equal([word.state, word.late], ['failed', false])
   assert.match(word.reason, /^timeout/)
 }))
