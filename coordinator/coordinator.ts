@@ -10,6 +10,7 @@ import { doer } from './deed.ts'
 import { drillTurns, type DrillTurnEnd } from './drill-turns.ts'
 import { gatherDumpWords } from './dump-words.ts'
 import { recorder as createRecorder } from './events.ts'
+import { faultNote } from './fault-note.ts'
 import { fencesKept } from './fence-kept.ts'
 import { fencePaths } from './fence-paths.ts'
 import { fenceRunner } from './fence.ts'
@@ -149,7 +150,7 @@ export async function startCoordinator(host: CoordinatorHost, settings: Coordina
     faults(sentences, map, holds) {
       recorder.say({
         regarding: { apiVersion: 'v1', kind: 'ConfigMap', name: map, namespace, uid: '' }, reason: 'FenceConfigInvalid', action: 'Read',
-        note: `${holds}: ${sentences.join('; ')}`, type: 'Warning',
+        note: faultNote(holds, sentences), type: 'Warning',
       })
     },
   })

@@ -5,6 +5,7 @@ import type { Clock } from '../edge/clock.ts'
 import type { Log } from '../edge/log.ts'
 import type { Answer, Api } from './api.ts'
 import { microTime } from './api-time.ts'
+import { noteLimit } from './fault-note.ts'
 
 export interface Regarded {
   readonly apiVersion: string
@@ -65,7 +66,6 @@ const seriesLimit = 2_000
 const queueLimit = 500
 const tries = 4
 const closingSpan: Ms = 2_000
-const noteLimit = 1024
 const wordLimit = 128
 
 export function recorder({ api, clock, log, identity }: RecorderOptions): Recorder {

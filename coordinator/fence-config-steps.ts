@@ -88,16 +88,17 @@ export function withInstance(steps: Steps, specs: ReadonlyMap<string, MethodSpec
   return !named || specs.has(restartInstance) || instance === undefined || 'refused' in instance ? specs : new Map([...specs, [restartInstance, instance.spec]])
 }
 
-export function arrange(steps: Steps, specs: ReadonlyMap<string, MethodSpec>, map: string, instance?: Instance): Arrangement {
+/** `ill`: methods with faults of their own. How they would fit in is not said: one fault, one line. */
+export function arrange(steps: Steps, specs: ReadonlyMap<string, MethodSpec>, ill: ReadonlySet<string>, map: string, instance?: Instance): Arrangement {
   const named = stepNames.flatMap((step) => steps.steps[step]?.levels.flat().map((method, index) => ({ step, method, word: index + 1 })) ?? [])
   const faults = named.flatMap(({ step, method, word }) => {
-    const says = faultOf(step, method, word, specs.get(method), instance)
+    const says = ill.has(method) ? undefined : faultOf(step, method, word, specs.get(method), instance)
     const entry = steps.steps[step]?.entry
     return says === undefined || entry === undefined ? [] : [faultAt(entry, says, true)]
   })
   const { levels, fault } = levelsOf(steps, specs)
   // A level may be empty because of a method that has a fault already: that one is told, and no other.
-  if (fault !== undefined && faults.length === 0) faults.push(fault)
+  if (fault !== undefined && faults.length === 0 && ill.size === 0) faults.push(fault)
   const ons = [...specs.values()].filter((spec) => spec.action === 'on' && named.some(({ method }) => method === spec.name))
   const written = backOrder.flatMap((step) => steps.steps[step]?.levels.flat() ?? [])
   const methods = [...new Set(levels.flat())].flatMap((name) => {
@@ -107,7 +108,7 @@ export function arrange(steps: Steps, specs: ReadonlyMap<string, MethodSpec>, ma
     const cutsOff = isolating(steps).has(name)
     return [{ ...configured(spec, on, cutsOff), ...placeOf(on === undefined ? undefined : written.indexOf(on.name), cutsOff) }]
   })
-  faults.push(...idle(specs, named.map(({ method }) => method), methods, map))
+  faults.push(...idle(specs, named.map(({ method }) => method), methods, ill.size > 0, map))
   const marks = named.map(({ method }) => method).filter((name) => marking.has(name))
   const whole = levels.map((level) => level.flatMap((name) => methods.filter((method) => method.name === name)))
   return { arranged: { levels: whole, methods, marks, dumps: steps.dumps }, faults }
@@ -167,12 +168,12 @@ function configured(spec: MethodSpec, on: MethodSpec | undefined, cutsOff: boole
 }
 
 /** What is written and never used is told, because its author thinks otherwise. */
-function idle(specs: ReadonlyMap<string, MethodSpec>, named: readonly string[], methods: readonly ConfiguredMethod[], map: string): ConfigFault[] {
+function idle(specs: ReadonlyMap<string, MethodSpec>, named: readonly string[], methods: readonly ConfiguredMethod[], lacking: boolean, map: string): ConfigFault[] {
   const cut = new Set(methods.map((method) => specs.get(method.name)?.outlet))
   return [...specs.values()].flatMap((spec) => {
     const at = { map, key: `fence-method-${spec.name}`, line: 1, blocks: false }
     if (!named.includes(spec.name)) return [{ ...at, says: `method ${spec.name} is named by no step` }]
-    if (spec.action === 'on' && !cut.has(spec.outlet)) return [{ ...at, says: `method ${spec.name} has the outlet of no off method: it is never run` }]
+    if (spec.action === 'on' && !lacking && !cut.has(spec.outlet)) return [{ ...at, says: `method ${spec.name} has the outlet of no off method: it is never run` }]
     return []
   })
 }

@@ -176,6 +176,8 @@ function parseNode(
   const steps = stepsOf(config)
   faults.push(...steps.faults)
   const specs = new Map<string, MethodSpec>()
+  /** Written, and with faults of their own. */
+  const ill = new Set<string>()
   const used = new Set<string>()
   for (const name of new Set(layers.flatMap((layer) => [...layer.methods.keys()]))) {
     const holding = layers.filter((layer) => layer.methods.has(name))
@@ -184,11 +186,10 @@ function parseNode(
     for (const entry of own) if (entry.key === 'template') used.add(entry.value)
     const { spec, faults: wrong } = methodSpec(name, place, own, templates, node)
     faults.push(...wrong)
-    if (spec !== undefined) specs.set(name, spec)
+    if (spec === undefined) ill.add(name)
+    else specs.set(name, spec)
   }
   faults.push(...[...used].flatMap((name) => broken.get(name) ?? []))
-  // How the steps fit together is said only of methods that are themselves well: one fault, one line.
-  if (faults.some((fault) => fault.blocks)) return { arranged: { levels: [], methods: [], marks: [], dumps: {} }, faults }
-  const arranged = arrange(steps, withInstance(steps, specs, instance), layers.at(-1)?.name ?? defaultName, instance)
+  const arranged = arrange(steps, withInstance(steps, specs, instance), ill, layers.at(-1)?.name ?? defaultName, instance)
   return { arranged: arranged.arranged, faults: [...faults, ...arranged.faults] }
 }

@@ -6,8 +6,9 @@ import type { Clock } from '../edge/clock.ts'
 import type { Log } from '../edge/log.ts'
 import type { Api, KubeObject } from './api.ts'
 import type { Recorder } from './events.ts'
+import { faultNote } from './fault-note.ts'
 import { policiesPath, policyInForce, policyStatusBody, readPolicy } from './holdfast-policy.ts'
-import { showFaults } from './schema.ts'
+import { sentencesOf } from './schema.ts'
 
 export interface Policies {
   inForce(): readonly Policy[]
@@ -33,7 +34,7 @@ const againAfter: Ms = 5_000
 export function keepPolicies({ api, clock, log, recorder, leads, changed }: PoliciesOptions): Policies {
   const good = new Map<string, Policy>()
   const objects = new Map<string, KubeObject>()
-  const logged = new Map<string, string>()
+  const logged = new Map<string, readonly string[]>()
   /** Faults, with the term in which they were said. */
   const told = new Map<string, string>()
   const settled = new Map<string, number>()
@@ -51,7 +52,7 @@ export function keepPolicies({ api, clock, log, recorder, leads, changed }: Poli
         const before = good.get(name) ?? policyInForce(object)
         if (before !== undefined) good.set(name, before)
       }
-      tell(object, read.ok ? '' : showFaults(read.faults))
+      tell(object, read.ok ? [] : sentencesOf(read.faults))
       list = [...good.values()]
       changed()
       settle(object)
@@ -72,10 +73,11 @@ export function keepPolicies({ api, clock, log, recorder, leads, changed }: Poli
     },
   }
 
-  function tell(object: KubeObject, faults: string): void {
+  function tell(object: KubeObject, sentences: readonly string[]): void {
     const { name } = object.metadata
-    if ((logged.get(name) ?? '') !== faults) {
-      logged.set(name, faults)
+    const faults = sentences.join('; ')
+    if ((logged.get(name) ?? []).join('; ') !== faults) {
+      logged.set(name, sentences)
       if (faults === '') log.info({ policy: name }, 'the policy is without faults again')
       else log.warn({ policy: name, faults, holds: holding(name) }, 'the policy has faults')
     }
@@ -85,14 +87,15 @@ export function keepPolicies({ api, clock, log, recorder, leads, changed }: Poli
   /** Whoever leads next says it once more: the one before may have said nothing. */
   function say(object: KubeObject): void {
     const { name, uid } = object.metadata
-    const faults = logged.get(name) ?? ''
+    const faults = logged.get(name) ?? []
     const term = leads()
-    if (term === undefined || told.get(name) === `${term} ${faults}`) return
-    told.set(name, `${term} ${faults}`)
-    if (faults === '') return
+    const text = `${term} ${faults.join('; ')}`
+    if (term === undefined || told.get(name) === text) return
+    told.set(name, text)
+    if (faults.length === 0) return
     recorder.say({
       regarding: { apiVersion: 'holdfast.dev/v1alpha1', kind: 'HoldfastPolicy', name, uid: uid ?? '' }, reason: 'PolicyInvalid', action: 'Read',
-      note: `${holding(name)}: ${faults}`, type: 'Warning',
+      note: faultNote(holding(name), faults), type: 'Warning',
     })
   }
 

@@ -5,9 +5,10 @@ import { ailingSince, type Remedy } from '../core/remedy.ts'
 import type { Log } from '../edge/log.ts'
 import type { KubeObject } from './api.ts'
 import type { Recorder } from './events.ts'
+import { faultNote } from './fault-note.ts'
 import { readRemedy } from './node-remedy.ts'
 import type { Observation } from './observe.ts'
-import { showFaults } from './schema.ts'
+import { sentencesOf } from './schema.ts'
 import { apiVersion } from './schema-kind.ts'
 
 export interface Remedies {
@@ -29,7 +30,7 @@ export interface RemediesOptions {
 export function keepRemedies({ log, observation, recorder, leads, ready }: RemediesOptions): Remedies {
   const good = new Map<string, Remedy>()
   /** Faults that nobody was told of yet, each with its object. */
-  const untold = new Map<string, { readonly object: KubeObject; readonly faults: string }>()
+  const untold = new Map<string, { readonly object: KubeObject; readonly faults: readonly string[] }>()
 
   return {
     seen(object) {
@@ -39,9 +40,9 @@ export function keepRemedies({ log, observation, recorder, leads, ready }: Remed
       if (read.ok) good.set(name, read.remedy)
       else {
         good.delete(name)
-        const faults = showFaults(read.faults)
+        const faults = sentencesOf(read.faults)
         untold.set(name, { object, faults })
-        log.warn({ remedy: name, faults }, 'the remedy has faults and is not in force')
+        log.warn({ remedy: name, faults: faults.join('; ') }, 'the remedy has faults and is not in force')
       }
       inForce()
     },
@@ -68,7 +69,7 @@ export function keepRemedies({ log, observation, recorder, leads, ready }: Remed
 
   function tell(): void {
     for (const { object: { metadata: { name, uid = '' } }, faults } of untold.values()) {
-      recorder.say({ regarding: { apiVersion, kind: 'NodeRemedy', name, uid }, reason: 'RemedyInvalid', action: 'Read', note: `this remedy is not in force: ${faults}`, type: 'Warning' })
+      recorder.say({ regarding: { apiVersion, kind: 'NodeRemedy', name, uid }, reason: 'RemedyInvalid', action: 'Read', note: faultNote('this remedy is not in force', faults), type: 'Warning' })
     }
     untold.clear()
   }

@@ -19,7 +19,12 @@ export function read<const Schema extends v.GenericSchema>(schema: Schema, value
 
 /** `spec.profile: must be one of fast, balanced, conservative; is "quick"`, one line a fault. */
 export function showFaults(faults: readonly Fault[]): string {
-  return faults.map((fault) => `${fault.path}: ${fault.says}`).join('; ')
+  return sentencesOf(faults).join('; ')
+}
+
+/** One for each, its path first. */
+export function sentencesOf(faults: readonly Fault[]): readonly string[] {
+  return faults.map((fault) => `${fault.path}: ${fault.says}`)
 }
 
 /** Marks a field as settled when the object is made. Only the API server sees the old object, so only it can check this. */

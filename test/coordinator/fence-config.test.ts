@@ -312,6 +312,13 @@ test('every fault is told at once', () => {
   assert.is(told(config).length, 5)
 })
 
+test('a fault of one method hides none of how the steps fit together', () => {
+  const sentences = told(configOf(one('power_management=bmc nobody\nrecovery=bmc', { bmc, other: 'template=nowhere\naction=off' })))
+  for (const fault of [/fence-method-other, line 1: .*names no ConfigMap/, /config.properties, line 1: power_management=: method 2 is written nowhere/, /config.properties, line 2: recovery= names bmc, which switches off/]) {
+    assert.ok(sentences.some((sentence) => fault.test(sentence)), `${fault}\n${sentences.join('\n')}`)
+  }
+})
+
 test('the literal example of the proposal is obeyed: marking is no program', () => {
   const config = configOf(one('isolation=mark-unschedulable\npower_management=bmc\nrecovery=mark-unschedulable', { bmc }))
   assert.equal([told(config), names(config), config.marks], [[], [['bmc']], ['mark-unschedulable', 'mark-unschedulable']])

@@ -98,7 +98,7 @@ test('a fence ConfigMap with faults: every one of them in one Event with its key
   const told = events.value.items.filter((event) => event.reason === 'FenceConfigInvalid')
   assert.is(told.length, 1)
   const note = told[0]?.note ?? ''
-  for (const part of ['template= names no ConfigMap', 'plug', 'retry', 'line 2', 'line 3']) assert.ok(note.includes(part), `${part} in: ${note}`)
+  for (const part of ['template= names no ConfigMap', 'plug names more than one outlet', 'retry= is not known', 'method 2 is written nowhere', 'config.properties, line 2', 'line 3']) assert.ok(note.includes(part), `${part} in: ${note}`)
   on.world.cutPower(on.victim)
   await finishes(on)
 })
