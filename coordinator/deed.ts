@@ -43,6 +43,8 @@ export interface DeedOptions {
   leads(): number | undefined
   /** Aborts when the lease is lost: running programs are ended as groups, and what waits to be sent is not sent. */
   signal(): AbortSignal
+  /** Resolves once everything has been read that had arrived by now. */
+  drained(): Promise<void>
 }
 
 const writeDeadline: Ms = 4_000
@@ -54,7 +56,7 @@ export function doer(options: DeedOptions): (deed: Deed) => Promise<boolean> {
   const at = (): string => new Date(clock.wall()).toISOString()
   const how = () => ({ deadline: writeDeadline, signal: options.signal() })
   const means: DeedMeans = { api, clock, observation, incidents, log, leads, signal: () => options.signal(), how, at, say, concern }
-  const order = orderer({ ...means, fences, runner, replica })
+  const order = orderer({ ...means, fences, runner, replica, drained: () => options.drained() })
   const { taint, untaint } = tainter(means)
   const evict = evictor({ ...means, rate })
   const { free, detach, bury } = freer({ ...means, rate })

@@ -32,8 +32,10 @@ export interface MethodRun {
   readonly boot?: Boot
   readonly incident?: string
   readonly attempt?: string
-  /** Ends the program's group at once: the lease is lost, or a person aborted. */
+  /** Ends the program's group at once: the lease is lost. */
   readonly signal?: AbortSignal
+  /** Asked when the device is free: what has come to speak against the order while it waited for another node's. */
+  against?(): string | undefined
 }
 
 export interface MethodEnd extends AgentWord {
@@ -106,6 +108,8 @@ async function listNow(node: NodeName, method: ConfiguredMethod, deadlineAt: Ms,
 
 async function runNow(run: MethodRun, deadlineAt: Ms, signal: AbortSignal, host: FenceHost): Promise<MethodEnd> {
   const { method, action } = run
+  const against = run.against?.()
+  if (against !== undefined) return notRun(against, host.clock)
   const resolved = resolveParameters(action === 'on' ? method.on : method.parameters, host.secrets)
   if ('missing' in resolved) return notRun(resolved.missing.join('; '), host.clock)
   const parameters = { ...innerTimeout(method, action), ...resolved.parameters }

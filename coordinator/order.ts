@@ -15,6 +15,8 @@ export interface OrderMeans extends DeedMeans {
   readonly fences: Pick<FencePaths, 'method'>
   readonly runner: Pick<FenceRunner, 'runMethod'>
   readonly replica: string
+  /** Resolves once everything has been read that had arrived by now. */
+  drained(): Promise<void>
 }
 
 type Order = (deed: Extract<Deed, { do: 'fence' | 'restore' }>, action: 'off' | 'on') => Promise<boolean>
@@ -23,7 +25,7 @@ type Order = (deed: Extract<Deed, { do: 'fence' | 'restore' }>, action: 'off' | 
 const againAfter: Ms = 250
 const againTries = 7
 
-export function orderer({ observation, incidents, fences, runner, clock, log, replica, leads, signal, at, say }: OrderMeans): Order {
+export function orderer({ observation, incidents, fences, runner, clock, log, replica, leads, signal, drained, at, say }: OrderMeans): Order {
   return order
 
   /** The attempt stands on the record before the device is touched, so that a crash leaves a trace; then everything is looked
@@ -42,6 +44,8 @@ export function orderer({ observation, incidents, fences, runner, clock, log, re
     }
     if (!await incidents.change(deed.incident, timeline.ordered(attempt, deed.method.isolates !== undefined))) return false
     if (leads() !== term) return false
+    // Where this process slept, the answer to that write may be read before a beat that has come after it.
+    await drained()
     const against = refuted(incident, deed.node, action, beganAt)
     if (against !== undefined) {
       log.warn({ node: deed.node, incident: deed.incident, method: method.name, action, attempt: id, because: against }, 'order not given')
@@ -50,7 +54,7 @@ export function orderer({ observation, incidents, fences, runner, clock, log, re
     }
     log.warn({ node: deed.node, incident: deed.incident, method: method.name, action, attempt: id }, 'order given')
     say(deed.node, deed.incident, action === 'off' ? 'FenceOrdered' : 'PowerOnOrdered', action, `${deed.method.name} is asked ${action}`, 'Normal')
-    const end = await runner.runMethod({ node: deed.node, method, action, purpose: 'incident', boot: incident.boot, incident: deed.incident, attempt: id, signal: signal() })
+    const end = await runner.runMethod({ node: deed.node, method, action, purpose: 'incident', boot: incident.boot, incident: deed.incident, attempt: id, signal: signal(), against: () => refuted(incident, deed.node, action, beganAt) })
     if (!end.gone) return never()
     const row = observation.row(deed.node)
     const strange = end.state === action && row !== undefined && isStrange(end, row)

@@ -46,6 +46,8 @@ export interface EdgeWorld {
   lease: AbortController
   /** Called with each request before it reaches the server. */
   asked: (request: ApiRequest) => void
+  /** Reads what has arrived by now. */
+  drained: () => Promise<void>
   /** What becomes of a run. */
   runMethod: (run: MethodRun) => Promise<Partial<MethodEnd>>
   do(deed: Deed): Promise<boolean>
@@ -114,7 +116,7 @@ export function edgeWorld(): EdgeWorld {
   const rate = podRate(clock)
   const records = recordRate(clock)
   const deed = doer({
-    api, host: { clock }, observation, incidents, rate, records, log, replica: 'replica-0', leads, signal,
+    api, host: { clock }, observation, incidents, rate, records, log, replica: 'replica-0', leads, signal, drained: () => world.drained(),
     fences: { method: (_node, wanted) => (wanted.digest === configured.digest ? { ...configured, ...wanted } : undefined) },
     recorder: { say: (occasion) => said.push(occasion), close: async () => undefined },
     runner: {
@@ -130,6 +132,7 @@ export function edgeWorld(): EdgeWorld {
   const world: EdgeWorld = {
     clock, server, api, observation, incidents, beats, writes, story, said, logged, runs, term: 3, lease: new AbortController(),
     asked: () => undefined,
+    drained: async () => undefined,
     runMethod: async () => ({}),
     do: deed,
     plantNode(name = victim, changes = {}) {

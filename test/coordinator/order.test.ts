@@ -1,13 +1,16 @@
 // An order stands on the record before its device is touched, and its end outlives what gave it.
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
+import { fenceRunner } from '../../coordinator/fence.ts'
+import type { ProgramRun } from '../../coordinator/host.ts'
 import { keepNode } from '../../coordinator/kubernetes.ts'
 import type { Deed } from '../../core/action.ts'
 import type { Attempt } from '../../core/incident.ts'
 import type { Method } from '../../core/model.ts'
 import { attempt, beat, method, pod } from '../core/world.ts'
+import { silentLog } from '../../edge/log.ts'
 import { attempts, fault, faulty, off, opened, switchOn } from './deed-world.ts'
-import { edgeWorld, fence, turned, victim, type EdgeWorld } from './edge-world.ts'
+import { configured, edgeWorld, fence, turned, victim, type EdgeWorld } from './edge-world.ts'
 
 const test = suite('order')
 
@@ -88,6 +91,13 @@ test('the node is heard again while its order is being written down: no device i
   assert.equal([attempts(world)[0]?.result, attempts(world)[0]?.reason], ['not-given', 'the node is heard again'])
 })
 
+test('what arrived while this replica slept over that write is read before the order: no device is touched', async () => {
+  const world = await opened()
+  world.drained = async () => void world.beats.set(victim, beat({ at: world.clock.now() + 1 }))
+  await turned(world.clock, world.do(off))
+  assert.equal([world.runs, attempts(world)[0]?.result], [[], 'not-given'])
+})
+
 test('a beat from before the decision keeps no order back, and what a person ordered is given though the node is heard', async () => {
   const world = await opened()
   world.beats.set(victim, beat({ at: world.clock.now() - 5_000 }))
@@ -99,6 +109,49 @@ test('a beat from before the decision keeps no order back, and what a person ord
   other.asked = () => void other.beats.set(victim, beat({ at: other.clock.now() + 1 }))
   assert.ok(await other.do(off))
   assert.is(other.runs.length, 1)
+})
+
+/** The real line before a device, in which another node's order is under way for `busy`. */
+async function behindAnother(busy: number): Promise<{ world: EdgeWorld; asked: ProgramRun[] }> {
+  const world = await opened()
+  const asked: ProgramRun[] = []
+  const runner = fenceRunner({
+    clock: world.clock, log: silentLog, secrets: () => 'text',
+    programs: { async run(run) {
+      asked.push(run)
+      await world.clock.wait(run.environment['HOLDFAST_NODE'] === 'node-1' ? busy : 100)
+      return { exitCode: 0, stdout: '', stderr: '', late: false, gone: true }
+    } },
+  })
+  world.runMethod = (run) => runner.runMethod(run)
+  void runner.runMethod({ node: 'node-1', method: configured, action: 'off', purpose: 'incident' })
+  return { world, asked }
+}
+
+const nodesAsked = (asked: readonly ProgramRun[]): unknown[] => asked.map(({ environment }) => environment['HOLDFAST_NODE'])
+
+for (const [what, happens] of [
+  ['the node is heard again', (world: EdgeWorld) => void world.beats.set(victim, beat({ at: world.clock.now() }))],
+  ['a person aborts it', (world: EdgeWorld) => {
+    const incident = world.observation.seen.incidents.get(fence)
+    if (incident !== undefined) world.observation.incident({ ...incident, abort: true, resourceVersion: `${Number(incident.resourceVersion) + 1}` }, 'live')
+  }],
+] as const) {
+  test(`${what} while its order waits for the device, which another node's order has: no device is touched`, async () => {
+    const { world, asked } = await behindAnother(20_000)
+    const deed = world.do(off)
+    await world.clock.runFor(5_000)
+    assert.equal(nodesAsked(asked), ['node-1'], 'it waits')
+    happens(world)
+    await turned(world.clock, deed)
+    assert.equal(nodesAsked(asked), ['node-1'])
+  })
+}
+
+test('an order that has waited for its device is given if nothing spoke against it meanwhile', async () => {
+  const { world, asked } = await behindAnother(20_000)
+  await turned(world.clock, world.do(off))
+  assert.equal(nodesAsked(asked), ['node-1', victim])
 })
 
 const cordon = { taints: [{ key: 'node.kubernetes.io/unschedulable', effect: 'NoSchedule' }] }
