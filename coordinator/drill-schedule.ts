@@ -1,6 +1,8 @@
 // When drills are due: one cron task for each policy that asks for drills, as the policies in force stand.
-import { schedule, type ScheduledTask } from 'node-cron'
+import type { ScheduledTask } from 'node-cron'
 import type { Policy } from '../core/policy.ts'
+import type { Log } from '../edge/log.ts'
+import { byCalendar } from './calendar.ts'
 
 export interface DrillSchedule {
   /** Cheap where nothing has changed. */
@@ -8,7 +10,7 @@ export interface DrillSchedule {
   stop(): void
 }
 
-export function drillSchedule(due: (policy: string) => void): DrillSchedule {
+export function drillSchedule(due: (policy: string) => void, log: Log): DrillSchedule {
   const tasks = new Map<string, { readonly at: string; readonly task: ScheduledTask }>()
   let kept: readonly Policy[] = []
 
@@ -18,7 +20,7 @@ export function drillSchedule(due: (policy: string) => void): DrillSchedule {
       kept = policies
       for (const [name, { at }] of tasks) if (policies.find((policy) => policy.name === name)?.drills?.schedule !== at) end(name)
       for (const { name, drills } of policies) {
-        if (drills !== undefined && !tasks.has(name)) tasks.set(name, { at: drills.schedule, task: schedule(drills.schedule, () => due(name), { unref: true }) })
+        if (drills !== undefined && !tasks.has(name)) tasks.set(name, { at: drills.schedule, task: byCalendar(drills.schedule, () => due(name), log) })
       }
     },
     stop() {

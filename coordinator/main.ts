@@ -7,7 +7,7 @@ import { machineClock } from '../edge/clock.ts'
 import type { Log } from '../edge/log.ts'
 import { createApi } from './api.ts'
 import { keepAuthority } from './authority.ts'
-import { schedule } from 'node-cron'
+import { byCalendar } from './calendar.ts'
 import { startCoordinator, type Coordinator } from './coordinator.ts'
 import { withoutCoreDumps } from './core-dumps.ts'
 import { drillSchedule } from './drill-schedule.ts'
@@ -72,7 +72,7 @@ async function run(settings: ReplicaSettings): Promise<void> {
   })
   host = machine
   ends.push(() => machine.close())
-  const drills = drillSchedule((policy) => void coordinator?.drillSpare(policy))
+  const drills = drillSchedule((policy) => void coordinator?.drillSpare(policy), log)
   const started = await startCoordinator(machine, {
     namespace, agentNamespace, identity, salt: authority.salt, token: () => readToken(settings.tokenFile), replicas: authority.replicas,
     decided(span) {
@@ -86,8 +86,8 @@ async function run(settings: ReplicaSettings): Promise<void> {
   const page = createPage({ source: started, clock })
   health.route('/', page.handle)
   // At an hour at which nobody waits for the API server; only the replica that leads does anything.
-  const pruning = schedule('17 3 * * *', () => void started.prune(), { unref: true })
-  const turns = schedule(settings.auditAt, () => void started.auditAll(period(turns.getNextRun(), clock.wall())), { unref: true })
+  const pruning = byCalendar('17 3 * * *', () => void started.prune(), log)
+  const turns = byCalendar(settings.auditAt, () => void started.auditAll(period(turns.getNextRun(), clock.wall())), log)
   const awake = keepNaps({ now: clock.now, wanted: () => started.beats.linked() >= napsFrom && !started.hurries() })
   ends.push(() => started.stop(), () => awake(), () => page.close(), () => void pruning.destroy(), () => void turns.destroy(), () => drills.stop())
   log.info({ beats: started.address, http: health.address, server: transport.server }, 'replica runs')

@@ -3,6 +3,7 @@ import { setTimeout } from 'node:timers/promises'
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
 import { drillSchedule } from '../../coordinator/drill-schedule.ts'
+import { silentLog } from '../../edge/log.ts'
 import { policy } from '../core/world.ts'
 
 const test = suite('drill schedule')
@@ -15,7 +16,7 @@ async function until(so: () => boolean): Promise<void> {
 
 test('each policy that asks has its hours, until it asks for others, or for none', async () => {
   const due: string[] = []
-  const hours = drillSchedule((name) => due.push(name))
+  const hours = drillSchedule((name) => due.push(name), silentLog)
   hours.keep([asking('often', '* * * * * *'), asking('never yet', '0 0 1 1 *'), { ...policy, name: 'quiet' }])
   await until(() => due.length >= 2)
   assert.equal([...new Set(due)], ['often'])
