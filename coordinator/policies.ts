@@ -125,16 +125,23 @@ const mostNamed = 3
 export function onlyWatched(nodes: readonly Pick<NodeSeen, 'name' | 'labels'>[], policies: readonly Policy[]): readonly string[] {
   const conflicts = new Map<string, string[]>()
   const unselected: string[] = []
+  const dry = new Map<string, string[]>()
   for (const node of nodes) {
     const chosen = policyOf(node, policies)
-    if (!('none' in chosen)) continue
-    if (chosen.none === 'unselected') unselected.push(node.name)
-    else conflicts.set(chosen.names.join(' and '), [...conflicts.get(chosen.names.join(' and ')) ?? [], node.name])
+    if ('policy' in chosen) {
+      if (chosen.policy.mode === 'dryRun') into(dry, chosen.policy.name, node.name)
+    } else if (chosen.none === 'unselected') unselected.push(node.name)
+    else into(conflicts, chosen.names.join(' and '), node.name)
   }
   return [
     ...[...conflicts].map(([both, names]) => `${watched(names)}: policies ${both} select ${names.length === 1 ? 'it' : 'them'} with one priority`),
     ...(unselected.length === 0 ? [] : [`${watched(unselected)}: no policy selects ${unselected.length === 1 ? 'it' : 'them'}`]),
+    ...[...dry].map(([policy, names]) => `${watched(names)}: policy ${policy} is a dry run`),
   ]
+}
+
+function into(group: Map<string, string[]>, why: string, name: string): void {
+  group.set(why, [...group.get(why) ?? [], name])
 }
 
 function watched(names: readonly string[]): string {

@@ -21,6 +21,8 @@ export interface FrontOptions {
   readonly world: World
   /** Of the replica that leads, or else of one that runs. */
   page(): Page | undefined
+  /** Of the same, for Prometheus. */
+  metrics(): string
   /** The number of the replica that leads. */
   leader(): number | undefined
 }
@@ -30,9 +32,9 @@ const whole = 'replicas'
 /** As long as a pod takes that is started anew. */
 const replicaBackAfter: Ms = 5_000
 
-export async function openFront({ world, page, leader }: FrontOptions): Promise<Front> {
+export async function openFront({ world, page, metrics, leader }: FrontOptions): Promise<Front> {
   const levers = leversOf(world, leader)
-  const health = await serveHealth({ address: '127.0.0.1:0', live: {}, ready: {}, metrics: () => '', log: silentLog })
+  const health = await serveHealth({ address: '127.0.0.1:0', live: {}, ready: {}, metrics, log: silentLog })
   health.route('/', (request, response, url) => {
     const shown = page()
     if (shown === undefined) return say(response, 503, 'no replica runs yet\n')

@@ -8,6 +8,7 @@ import { startAgent } from '../agent/agent.ts'
 import { audience } from '../coordinator/beats-review.ts'
 import { startCoordinator, type Coordinator } from '../coordinator/coordinator.ts'
 import type { CoordinatorHost } from '../coordinator/host.ts'
+import { measures, type Measures } from '../coordinator/measures.ts'
 import { createPage, type Page } from '../coordinator/page.ts'
 import type { Ms } from '../core/model.ts'
 import type { Policy } from '../core/policy.ts'
@@ -64,7 +65,7 @@ export async function startEmbedded(settings: EmbeddedSettings): Promise<Embedde
   const empty = join(settings.folder, 'empty')
   mkdirSync(empty, { recursive: true })
   const salt = randomBytes(16).toString('hex')
-  const coordinators = new Map<number, { readonly coordinator: Coordinator; readonly page: Page }>()
+  const coordinators = new Map<number, { readonly coordinator: Coordinator; readonly page: Page; readonly measured: Measures }>()
   const programs = new Set<EmbeddedPrograms>()
   const devices = await openDevices(clock, nodes)
   let opened: ((ground: Ground) => void) | undefined
@@ -114,6 +115,7 @@ export async function startEmbedded(settings: EmbeddedSettings): Promise<Embedde
   try {
     front = await openFront({
       world, page: () => [...coordinators.values()].toSorted(leadingFirst)[0]?.page,
+      metrics: () => [...coordinators.values()].toSorted(leadingFirst)[0]?.measured.metrics.render() ?? '',
       leader: () => [...coordinators].find(([, { coordinator }]) => coordinator.leads() !== undefined)?.[0],
     })
     await settle(world.api, clock, nodes, home)
@@ -131,6 +133,7 @@ export async function startEmbedded(settings: EmbeddedSettings): Promise<Embedde
     const { process } = place
     const own = embeddedPrograms(clock, process, empty)
     programs.add(own)
+    const measured = measures('embedded')
     const coordinator = await startCoordinator({
       ...host, programs: own, transport: on.api.transport(at, process),
       dialer: on.links.dialer(at, process),
@@ -139,13 +142,15 @@ export async function startEmbedded(settings: EmbeddedSettings): Promise<Embedde
     }, {
       namespace: systemNamespace, agentNamespace: systemNamespace, identity: place.identity, salt,
       token: () => tokenOf(on.world, process.clock), replicas: place.replicas,
+      decided: (span) => measured.decision.observe({}, span / 1_000), requested: (verb, answer, span) => measured.request.observe({ verb, answer }, span / 1_000),
     })
+    measured.watch(coordinator, process.clock)
     // The front opens while the first replicas start.
     const page = createPage({
       source: coordinator, clock: process.clock,
       extras: { pods: (node) => front?.extras.pods(node), levers: (node) => front?.extras.levers(node) ?? [] },
     })
-    coordinators.set(place.number, { coordinator, page })
+    coordinators.set(place.number, { coordinator, page, measured })
     process.onEnd(() => {
       page.close()
       coordinators.delete(place.number)

@@ -122,12 +122,14 @@ test('a node without a fence path is counted as one that lacks it, and then it i
   assert.not(statusOf(bare, began).well)
 })
 
-test('nodes that nobody acts for are told: two policies of one priority, or none', () => {
+test('nodes that nobody acts for are told: two policies of one priority, none, or one that is a dry run', () => {
   const twins = cluster({ policies: part(['p', 'q'].map((name) => ({ name, policy: { ...policy, name }, faults: '' }))) })
   assert.equal(lines(twins).slice(1), ['‼ node-1, node-2 are only watched: policies p and q select them with one priority'])
   const none = cluster({ policies: part([]) })
   assert.equal(lines(none).slice(1), ['‼ node-1, node-2 are only watched: no policy selects them'])
-  assert.equal([statusOf(twins, began).well, statusOf(none, began).well], [false, false])
+  const dry = cluster({ policies: part([{ name: 'p', policy: { ...policy, name: 'p', mode: 'dryRun' as const }, faults: '' }]) })
+  assert.equal(lines(dry).slice(1), ['‼ node-1, node-2 are only watched: policy p is a dry run'])
+  assert.equal([twins, none, dry].map((one) => statusOf(one, began).well), [false, false, false])
   assert.equal(lines(cluster({ policies: refused('forbidden') })).slice(1), ['', '‼ not read: policies: forbidden'], 'what was not read is not said to be missing')
 })
 

@@ -137,7 +137,7 @@ test('one level that could be ordered is enough, and nothing is wanted of a node
   const other = { ...method, name: 'pdu-off', digest: 'd2' }
   assert.is(sentenceOf({ path: { levels: [[other], [method]], faults: [] } }).is, 'well')
   assert.is(sentenceOf({ path: { levels: [[other, method]], faults: [] } }).is, 'trouble')
-  assert.is(sentenceOf(noPath, [{ ...policy, mode: 'dryRun' }]).is, 'well')
+  assert.equal(sentenceOf(noPath, [{ ...policy, mode: 'dryRun' }]), { is: 'held', sentence: 'node-1, node-2, node-3 are only watched: policy all is a dry run.' })
 })
 
 test('what a node ought to have is counted: its methods, and one where none is configured', () => {

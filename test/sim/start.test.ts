@@ -76,6 +76,7 @@ test('Ctrl-C in the middle of an incident leaves no process, no folder and no po
     const shown = async () => await (await fetch(`${page}api/state`)).json() as Shown
     assert.ok(await until(async () => (await shown()).glance.is === 'well'), 'it is well')
     assert.is((await shown()).nodes.every(({ levers }) => levers?.length === 3), true)
+    assert.match(await (await fetch(`${page}metrics`)).text(), /^holdfast_leader 1$/m)
     assert.is(await pull('freeze', { ...lever, origin: page.slice(0, -1) }), 200)
     assert.ok(await until(async () => (await shown()).incidents.some(({ node }) => node === 'node-2')), 'an incident is opened')
     if (platform === 'linux') assert.ok(await until(() => programsOf(started.child.pid).length > 0), 'a fence program runs')
