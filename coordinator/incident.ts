@@ -1,6 +1,7 @@
 // Writes on NodeFences. Each write carries the resourceVersion it was made from; on a conflict the newer copy is read, and
 // the change is applied again only if that copy still bears our term: a leader that slept meets its successor's term here
 // and touches nothing more.
+import { isDeepStrictEqual } from 'node:util'
 import type { Ms } from '../core/model.ts'
 import type { Change } from '../core/timeline.ts'
 import type { Log } from '../edge/log.ts'
@@ -28,6 +29,8 @@ export interface IncidentWriterOptions {
 }
 
 const triesPerWrite = 3
+/** What the API server did is not known. */
+const mayHaveLanded: ReadonlySet<ApiError['kind']> = new Set<ApiError['kind']>(['unreachable', 'late', 'server'])
 /** The lease lapses within four seconds, and a change that comes later comes too late. */
 const writeDeadline: Ms = 4_000
 
@@ -81,13 +84,26 @@ export function incidentWriter({ api, observation, log, leads, signal }: Inciden
       const status = change(incident.status)
       if (status === incident.status) return true
       const { uid, resourceVersion } = incident
-      const answer = await api.replace<KubeObject>(`${fencesPath}/${name}/status`, statusBody(name, resourceVersion, uid, status), how())
+      const body = statusBody(name, resourceVersion, uid, status)
+      const answer = await api.replace<KubeObject>(`${fencesPath}/${name}/status`, body, how())
       if (answer.ok) return take(answer.value)
-      if (answer.error.kind !== 'conflict') return refused(name, answer.error)
+      if (answer.error.kind !== 'conflict') {
+        refused(name, answer.error)
+        return mayHaveLanded.has(answer.error.kind) && landed(name, resourceVersion, body)
+      }
       const newer = await api.get<KubeObject>(`${fencesPath}/${name}`, how())
       if (!newer.ok || !take(newer.value)) return false
     }
     return false
+  }
+
+  /** The answer was lost. What was written all the same is seen by its standing there, whole; taken for unwritten, an order that nobody gave
+   *  would be waited out. */
+  async function landed(name: string, over: string, body: { readonly status: unknown }): Promise<boolean> {
+    const now = await api.get<KubeObject>(`${fencesPath}/${name}`, how())
+    if (!now.ok || now.value.metadata.resourceVersion === over || !take(now.value)) return false
+    const [stands, wrote] = [readIncident(now.value), readIncident({ ...now.value, ...body, metadata: now.value.metadata } as KubeObject)] // its status alone differs
+    return stands.ok && wrote.ok && isDeepStrictEqual(stands.incident.status, wrote.incident.status)
   }
 
   function take(object: KubeObject): boolean {

@@ -135,7 +135,7 @@ const mostText = 1_000_000
 const moments = [limits.timeline, 100, 10] as const
 
 /** The whole body of a PUT to …/status. `uid` makes it miss a successor of the same name. */
-export function statusBody(name: string, resourceVersion: string, uid: string, status: IncidentStatus, extra: { readonly generation?: number } = {}): unknown {
+export function statusBody(name: string, resourceVersion: string, uid: string, status: IncidentStatus, extra: { readonly generation?: number } = {}): Pick<KubeObject, 'apiVersion' | 'kind'> & { readonly metadata: object; readonly status: unknown } {
   const shape = shapeOf(statusSchema, 'status')
   let next: unknown
   for (const most of moments) {

@@ -142,6 +142,28 @@ test('a server that never answers holds up an incident for seconds, not for ever
   assert.ok(world.clock.now() - began <= 5_000)
 })
 
+test('a change whose answer was lost, and that stands there, is written', async () => {
+  const world = await opened()
+  world.server.faults.set([{ does: 'lose answer', times: 1, strikes: (call) => call.method === 'PUT' }])
+  assert.ok(await turned(world.clock, world.incidents.change(fence, moment('one'))))
+  assert.equal([world.writes.length, moments(world), seen(world)?.timeline.length], [1, ['one'], 1])
+})
+
+test('a change whose answer was lost is not known to be written where it does not stand there, or another one has written over it', async () => {
+  const absent = await opened()
+  absent.server.faults.set([{ does: 'answer', status: 503, times: 1, strikes: (call) => call.method === 'PUT' }])
+  assert.is(await turned(absent.clock, absent.incidents.change(fence, moment('one'))), false)
+  assert.equal([absent.writes.length, moments(absent)], [1, []])
+
+  const over = await opened()
+  over.server.faults.set([{ does: 'lose answer', times: 1, strikes: (call) => call.method === 'PUT' }, { does: 'slow', by: 1_000, strikes: (call) => call.method === 'GET' }])
+  over.asked = ({ method }) => {
+    if (method === 'GET') void meanwhile(over, { term: 4 })
+  }
+  assert.is(await turned(over.clock, over.incidents.change(fence, moment('one'))), false)
+  assert.equal([over.writes.length, moments(over), seen(over)?.term], [1, ['one'], 4])
+})
+
 test('nobody writes who does not lead, and nothing is opened', async () => {
   const world = await opened()
   world.term = undefined
