@@ -102,20 +102,21 @@ export function judgeSelfStop({ on, wellness, ears }: Pick<History, 'on' | 'well
 
   function gaveUp(name: string, at: Ms): void {
     const { permittedSince, boot } = nodes.get(name) ?? {}
-    if (permittedSince === undefined || at - permittedSince < surelyPermitted || wasProven(name, boot)) return
+    if (permittedSince === undefined || at - permittedSince < surelyPermitted || wasWanted(name, boot)) return
     violations.set(`${name} gave up`, { judge: 'restraint', what: `${name} gave up its workloads, and for ${seconds(at - permittedSince)} somebody would have permitted them`, node: name, from: at })
   }
 
   /** Its agent runs all the while, and its kernel. */
   function wasReset(name: string, at: Ms): void {
     const { permittedSince, agentSince = at } = nodes.get(name) ?? {}
-    if (permittedSince === undefined || at - Math.max(permittedSince, agentSince) < surelyPermitted || wasProven(name, nodes.get(name)?.boot)) return
+    if (permittedSince === undefined || at - Math.max(permittedSince, agentSince) < surelyPermitted || wasWanted(name, nodes.get(name)?.boot)) return
     violations.set(`${name} was reset`, { judge: 'restraint', what: `${name} was reset by its watchdog, and for ${seconds(at - permittedSince)} somebody would have permitted it`, node: name, from: at })
   }
 
-  function wasProven(name: string, boot: string | undefined): boolean {
+  /** It is proven off, or a person wants it fenced though it lives. */
+  function wasWanted(name: string, boot: string | undefined): boolean {
     const fences = (world.server?.peek('nodefences.holdfast.dev') ?? []) as readonly Fence[] // that collection's kind
-    return fences.some(({ spec, status }) => spec.nodeName === name && bootId(spec.boot) === boot && (status?.proof !== undefined || (status?.voided ?? []).length > 0))
+    return ears.asked(name) || fences.some(({ spec, status }) => spec.nodeName === name && bootId(spec.boot) === boot && (status?.proof !== undefined || (status?.voided ?? []).length > 0))
   }
 
   function leads(): boolean {

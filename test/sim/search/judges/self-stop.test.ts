@@ -1,6 +1,8 @@
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
+import { fencesPath } from '../../../../coordinator/node-fence.ts'
 import { judgeSelfStop } from '../../../../sim/search/judges/self-stop.ts'
+import { settled } from '../../../../sim/stage.ts'
 import { quietWorld, type Quiet } from './quiet-world.ts'
 
 const test = suite('search: the judge of self-stop')
@@ -43,8 +45,8 @@ test('it is none while one peer, or the API server alone, can be heard, nor once
   }
 })
 
-test('to give up while a leader, or the API server, would have permitted it is needless; cut off, or proven off, it is not', async () => {
-  for (const [what, needless] of [['well', true], ['replicas away', true], ['cut off', false], ['proven off', false]] as const) {
+test('to give up while a leader, or the API server, would have permitted it is needless; cut off, proven off, or fenced by a person, it is not', async () => {
+  for (const [what, needless] of [['well', true], ['replicas away', true], ['cut off', false], ['proven off', false], ['fenced by a person', false]] as const) {
     const quiet = await quietWorld(asked)
     const { world, victim } = quiet
     const judge = found(quiet)
@@ -52,6 +54,7 @@ test('to give up while a leader, or the API server, would have permitted it is n
     if (what === 'replicas away') for (const number of [0, 1]) world.killReplica(number)
     if (what === 'cut off') world.isolate(victim)
     if (what === 'proven off') quiet.plantFence(`${victim}-x-1`, victim, { phase: 'Running', proof: { kind: 'off', boot: 'b', methods: [] } })
+    if (what === 'fenced by a person') await settled(world, world.api.create(fencesPath, { apiVersion: 'holdfast.dev/v1alpha1', kind: 'NodeFence', metadata: { name: 'by-hand' }, spec: { nodeName: victim } }))
     await quiet.run(45_000)
     world.truth.note('log', { who: `${victim}/agent`, level: 'error', message: 'this node gives up its workloads' })
     assert.equal(judge.found().filter(({ judge: whose }) => whose === 'restraint').map(({ node }) => node), needless ? [victim] : [], what)
