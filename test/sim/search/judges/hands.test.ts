@@ -84,15 +84,15 @@ test('what nobody here switched off is not switched on, unless the policy has it
   }
 })
 
-test('what is off by a person\'s word alone is not switched on by us, though an order of ours came before it; what runs again may be given back the rest', async () => {
-  for (const [kind, runs, found] of [['vouched', false, 1], ['off', false, 0], ['vouched', true, 0]] as const) {
-    const quiet = await quietWorld()
+test('what is off by a person\'s word alone is not switched on by us, though an order of ours came before it; what runs again may be given back the rest, and a port that was put down is no power', async () => {
+  for (const [kind, runs, found, power] of [['vouched', false, 1, 'bmc'], ['off', false, 0, 'bmc'], ['vouched', true, 0, 'bmc'], ['vouched', false, 0, 'fabric, then bmc']] as const) {
+    const quiet = await quietWorld({ power })
     const judge = judgeHands(quiet.history)
     order(quiet, 'off')
     quiet.plantFence(`${quiet.victim}-x-1`, quiet.victim, { phase: 'Running', proof: { kind, boot: 'b', methods: [] } })
     if (!runs) quiet.world.cutPower(quiet.victim)
     order(quiet, 'on')
-    assert.is(said(judge).length, found, `${kind} ${runs}`)
+    assert.is(said(judge).length, found, `${kind} ${runs} ${power}`)
   }
 })
 
