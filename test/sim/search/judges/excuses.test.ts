@@ -2,7 +2,7 @@ import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
 import type { Violation } from '../../../../sim/search/judgement.ts'
 import { excuses, type Struck } from '../../../../sim/search/judges/excuses.ts'
-import { feedCutByUs, leftInTheDark } from '../../../../sim/search/judges/liveness.ts'
+import { darkByUs, feedCutByUs, leftInTheDark } from '../../../../sim/search/judges/liveness.ts'
 import { judgeRestraint } from '../../../../sim/search/judges/restraint.ts'
 import { judgeSafety } from '../../../../sim/search/judges/safety.ts'
 import { quietWorld, type Quiet } from './quiet-world.ts'
@@ -292,6 +292,24 @@ test('a controller whose cable was changed while the order was on its way: excus
     assert.is(judge.found().length, 1)
     assert.is(excuses(judge.found(), history, []).length, excused)
     judge.stop()
+  }
+})
+
+test('a machine left dark by an order to another one, under which its cable was changed and changed back: excused; changed before the order, or not back: not', async () => {
+  for (const [changed, excused] of [[['under it', 'back'], 1], [['before', 'back'], 0], [['under it'], 0]] as const) {
+    const { world, victim, history, run } = await quietWorld()
+    const changes = () => world.truth.note('cables changed', { one: 'bmc-x/1', other: `bmc-${victim}/1` })
+    if (changed[0] === 'before') changes()
+    await run(500)
+    world.truth.note('device ordered', { device: 'bmc-x', plug: '1', to: 'off' })
+    await run(500)
+    if (changed[0] === 'under it') changes()
+    await run(500)
+    world.truth.note('device switched', { device: 'bmc-x', plug: '1', to: 'off', machine: victim })
+    await run(20_000)
+    if (changed.length > 1) changes()
+    const dark: Violation = { judge: 'liveness', what: `${victim} ${darkByUs}`, node: victim, from: world.clock.now() }
+    assert.is(excuses([dark], history, []).length, excused, changed.join())
   }
 })
 
