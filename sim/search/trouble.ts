@@ -81,10 +81,8 @@ export function aReplica(chance: Chance, { replicas }: Scene): string {
 }
 
 /** As a person would: again, until it is done or has had no success for minutes. */
-export function insist({ clock }: Stage['world'], act: () => Promise<boolean>): void {
-  void (async () => {
-    for (let tries = 0; tries < insistsFor && !await act(); tries += 1) await clock.wait(insistsEvery)
-  })()
+export async function insist({ clock }: Stage['world'], act: () => Promise<boolean>): Promise<void> {
+  for (let tries = 0; tries < insistsFor && !await act(); tries += 1) await clock.wait(insistsEvery)
 }
 
 const insistsEvery: Ms = 2_000

@@ -21,16 +21,25 @@ export function podsOn(world: World, name: string): readonly PodObject[] {
 }
 
 export function addTaint(world: World, node: string, taint: Taint): void {
-  insist(world, () => changeTaints(world.api, node, (taints) => [...taints.filter(({ key }) => key !== taint.key), taint]))
+  retaint(world, node, (taints) => [...taints.filter(({ key }) => key !== taint.key), taint])
 }
 
 /** Only one that is not the product's. */
 export function dropTaint(world: World, node: string, { key, value }: Taint): void {
-  insist(world, () => changeTaints(world.api, node, (taints) => taints.filter((taint) => taint.key !== key || taint.value !== value)))
+  retaint(world, node, (taints) => taints.filter((taint) => taint.key !== key || taint.value !== value))
+}
+
+const turns = new WeakMap<World, Map<string, Promise<void>>>()
+
+/** One after the other: whoever takes a taint off that he has put on waits for the server to have taken that, or it stays for ever. */
+function retaint(world: World, node: string, change: Parameters<typeof changeTaints>[2]): void {
+  const own = turns.get(world) ?? new Map<string, Promise<void>>()
+  turns.set(world, own)
+  own.set(node, (own.get(node) ?? Promise.resolve()).then(() => insist(world, () => changeTaints(world.api, node, change))))
 }
 
 export function patchNode(world: World, node: string, change: object): void {
-  insist(world, async () => {
+  void insist(world, async () => {
     const answer = await world.api.patch(`/api/v1/nodes/${node}`, 'merge', change)
     return answer.ok || answer.error.kind === 'notFound'
   })
@@ -128,7 +137,7 @@ function madeAnew(world: World, node: string): (() => void) | undefined {
   if (there === undefined) return undefined
   const { metadata: { name, labels: worn, annotations }, spec: { providerID = '' } = {} } = there
   void world.api.remove(`/api/v1/nodes/${node}`)
-  insist(world, async () => {
+  void insist(world, async () => {
     const made = await world.api.create('/api/v1/nodes', { apiVersion: 'v1', kind: 'Node', metadata: { name, labels: worn, annotations }, spec: { providerID } })
     return made.ok || made.error.reason === 'AlreadyExists'
   })

@@ -88,7 +88,7 @@ function assumesIt(world: World, node: string): () => void {
 /** The machine is given back to its provider, and the Node goes with it. Another one of the name comes at the end. */
 function deletesIt(world: World, node: string): () => void {
   world.nodes.get(node)?.machine.powerOff()
-  const cancel = world.clock.after(runTakes, () => insist(world, async () => {
+  const cancel = world.clock.after(runTakes, () => void insist(world, async () => {
     const gone = await world.api.remove(`/api/v1/nodes/${node}`)
     return gone.ok || gone.error.kind === 'notFound'
   }))

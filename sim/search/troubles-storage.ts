@@ -43,7 +43,7 @@ const finalizerStays: TroubleKind = {
     const objects = objectsOn(world, of, ground.node(trouble)).filter(({ metadata }) => metadata.deletionTimestamp === undefined)
     if (objects.length === 0) return undefined
     for (const object of objects) void world.api.patch(pathOf(of, object), 'merge', { metadata: { finalizers: [...object.metadata.finalizers ?? [], finalizer] } })
-    return () => insist(world, () => takenOff(world, of))
+    return () => void insist(world, () => takenOff(world, of))
   },
 }
 

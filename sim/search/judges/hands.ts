@@ -2,6 +2,7 @@
 // is anything switched on that nobody here ever switched off? There may be hands in it. What was said a moment ago, or while the leader was
 // served badly, could not be known.
 import type { Ms } from '../../../core/model.ts'
+import type { World } from '../../world.ts'
 import type { Switch } from '../../world/power.ts'
 import type { Violation } from '../judgement.ts'
 import { isOff, seconds } from './facts.ts'
@@ -35,7 +36,7 @@ export function judgeHands(history: History): HandsJudge {
       if (own === undefined) continue
       const word = kept(node, sight).find((one) => one.on === undefined || (action === 'on' && machine.state() === 'off'))
       if (word !== undefined) violations.push({ judge: 'restraint', what: `${own.name} of ${node} was ordered ${action}, and ${word.says} had stood there for ${seconds(at - stoodSince(node, word, at))}`, node, from: at })
-      const strange = action === 'on' && !wantsItOn(sight) ? whoseHands(sight, node, own.kind, history.ears.lastOrder(own.address, own.plug, 'off')) : undefined
+      const strange = action === 'on' && !wantsItOn(sight) ? whoseHands(sight, node, own, history.ears.lastOrder(own.address, own.plug, 'off') ?? (writtenByTheDead(own, node, sight, world) ? at : undefined)) : undefined
       if (strange !== undefined) violations.push({ judge: 'restraint', what: `${own.name} of ${node} was ordered on, and ${strange}`, node, from: at })
     }
   })
@@ -74,11 +75,17 @@ function words(node: string, sight: Sight): readonly Word[] {
 }
 
 /** Why it may be somebody else who has switched it off. A port to its storage, put down here, is no power: there are no hands in that. */
-function whoseHands(sight: Sight, node: string, kind: Switch['kind'], orderedOff: Ms | undefined): string | undefined {
+function whoseHands(sight: Sight, node: string, { kind }: Switch, orderedOff: Ms | undefined): string | undefined {
   if (orderedOff === undefined) return 'nobody here had ever ordered it off'
   if (kind === 'port') return undefined
   const vouched = sight.openOf(node).some(({ status }) => status?.proof?.kind === 'vouched')
   return vouched && isOff(node, sight) ? 'it was off by a person\'s word alone' : undefined
+}
+
+/** A replica wrote an order down and died: whether it was given nobody alive can tell, so it counts as one. */
+function writtenByTheDead({ name }: Switch, node: string, sight: Sight, { replicas }: World): boolean {
+  const alive = new Set([...replicas.running.values()].map(({ identity }) => identity))
+  return sight.openOf(node).some(({ status }) => status?.attempts?.some(({ action, method, result, replica }) => action === 'off' && method === `${name}-off` && result !== 'not-given' && !alive.has(replica)) === true)
 }
 
 function wantsItOn(sight: Sight): boolean {

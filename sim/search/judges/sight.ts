@@ -26,7 +26,7 @@ export interface Fence extends KubeObject {
     readonly round?: number
     readonly eviction?: { readonly over?: object }
     readonly holds?: readonly { readonly because: string; readonly detail: string }[]
-    readonly attempts?: readonly { readonly within: string; readonly late: string }[]
+    readonly attempts?: readonly { readonly method: string; readonly action: string; readonly result: string; readonly replica: string; readonly within: string; readonly late: string }[]
     readonly proof?: { readonly kind?: string; readonly boot: string; readonly methods: readonly string[] }
     readonly voided?: readonly object[]
   }

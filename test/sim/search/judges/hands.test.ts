@@ -84,6 +84,18 @@ test('what nobody here switched off is not switched on, unless the policy has it
   }
 })
 
+test('an off that stands on record counts where its replica is gone, and nobody alive can tell whether it was given; by a living one, or never given, it does not', async () => {
+  for (const [replica, result, found] of [['gone-1', 'unknown', 0], ['gone-1', 'not-given', 1], ['alive', 'unknown', 1]] as const) {
+    const quiet = await quietWorld()
+    const judge = judgeHands(quiet.history)
+    const [alive] = [...quiet.world.replicas.running.values()].map(({ identity }) => identity)
+    const attempt = { id: 'a', round: 1, level: 0, method: 'bmc-off', digest: '', agent: 'redfish', action: 'off', replica: replica === 'alive' ? alive : replica, term: 1, startedAt: '2026-01-01T00:00:00Z', within: '10s', late: '60s', result }
+    quiet.plantFence(`${quiet.victim}-x-1`, quiet.victim, { phase: 'Running', attempts: [attempt] })
+    order(quiet, 'on')
+    assert.is(said(judge).length, found, `${replica} ${result}`)
+  }
+})
+
 test('what is off by a person\'s word alone is not switched on by us, though an order of ours came before it; what runs again may be given back the rest, and a port that was put down is no power', async () => {
   for (const [kind, runs, found, power] of [['vouched', false, 1, 'bmc'], ['off', false, 0, 'bmc'], ['vouched', true, 0, 'bmc'], ['vouched', false, 0, 'fabric, then bmc']] as const) {
     const quiet = await quietWorld({ power })
