@@ -1,7 +1,7 @@
 // The beats server: every agent's open link to this replica, and what was heard over it. Its hot path is one number written
 // for each beat; whatever is worth a decision is told through `changed`. It judges nothing.
 import { tolerating, type Acceptance } from '../core/acceptance.ts'
-import type { AgentWord, Answer, Beat, BootEnd, Check, CleanWord, Hello, NodeBoot, Places, ReplicaWord, RevokesWord, Witness } from '../core/beat.ts'
+import type { AgentWord, Answer, Beat, BootEnd, Check, CleanReport, CleanWord, Hello, NodeBoot, Places, ReplicaWord, RevokesWord, Witness } from '../core/beat.ts'
 import { checkFrames, frameOf, framesOf, mostPods, mostRevoked, permitAgain, readAgentWord } from '../core/frame.ts'
 import type { BeatSeen, Boot, Ms, NodeName, PodsSeen } from '../core/model.ts'
 import { permitSpan, type MemberSays } from '../core/self-stop.ts'
@@ -339,7 +339,12 @@ export function serveBeats(options: BeatsOptions): Beats {
   /** An agent tells every replica, and answers the list of one. */
   function report(node: NodeName, row: Row, { listed }: Line, { report: said, list }: CleanWord): void {
     const asOf = list === undefined ? {} : { asOf: listed?.list === list ? listed.asOf : -Infinity }
-    if (ofItsBoot(row)) tell(node, row.seen, { clean: { at: clock.now(), ...asOf, report: said } }, 'report')
+    if (ofItsBoot(row)) tell(node, row.seen, { clean: { at: clock.now(), ...asOf, ...unclean(row.seen, said), report: said } }, 'report')
+  }
+
+  /** From the first word of an unbroken row of them. */
+  function unclean({ clean }: BeatSeen, { state }: CleanReport): { readonly uncleanSince?: Ms } {
+    return state === 'clean' ? {} : { uncleanSince: clean?.uncleanSince ?? clock.now() }
   }
 
   /** Until all of it is there the list before stands. What is cut off counts as permitted still. */
@@ -352,7 +357,8 @@ export function serveBeats(options: BeatsOptions): Beats {
   /** Whoever waits for a clean report reads there why none comes. */
   function untold(node: NodeName, reason: string): false {
     const seen = rows.get(node)?.seen
-    if (seen !== undefined) tell(node, seen, { clean: { at: clock.now(), report: { state: 'unknown', reason } } }, 'report')
+    const none: CleanReport = { state: 'unknown', reason }
+    if (seen !== undefined) tell(node, seen, { clean: { at: clock.now(), ...unclean(seen, none), report: none } }, 'report')
     return false
   }
 

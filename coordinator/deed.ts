@@ -233,4 +233,5 @@ const openedFor: Partial<Record<Incident['cause'], (node: NodeName) => string>> 
   owed: (node) => `what an earlier incident left off of ${node} is switched on again`,
   'scheduled-drill': (node) => `${node} is spare, and is drilled`,
   remedy: (node) => `${node} runs and is not well, and is to be switched off and on`,
+  leftover: (node) => `${node} is back and did not become clean in time, and is to be switched off and on`,
 }

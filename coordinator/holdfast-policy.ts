@@ -102,7 +102,12 @@ export const policyFields = {
   restAfter: v.exactOptional(duration('After a round in which no level could be proven, the wait before the next round.', 1_000), showDuration(usual.restAfter)),
   restarts: v.exactOptional(whole('Rounds after the first one. After the last an incident that nothing has proven is in phase Error, and orders no device off any more; a larger number here lets it go on. Absent: as many as it takes.', 0, 10_000)),
   bootWithin: v.exactOptional(duration('A node that was switched on and shows no new boot within this span is switched on again.', 1_000), showDuration(usual.bootWithin)),
-  returnPatience: v.exactOptional(duration('How long a node that is back may take to become clean before it is fenced again or held.', 1_000), showDuration(usual.returnPatience)),
+  returnPatience: v.exactOptional(duration('How long a node that is back, under quarantine and heard, may take to become clean. What becomes of it then is for afterPatience to say.', 1_000), showDuration(usual.returnPatience)),
+  afterPatience: v.exactOptional(word([
+    'What becomes of a node that runs and did not become clean within returnPatience.', 'One that was taken for off, and was heard after that, is fenced by its next level in any case: what it still runs runs elsewhere too.',
+  ].join(' '), {
+    wait: 'it waits under its quarantine, and says for what', fence: 'it is fenced, once: switched off, and on again; its next boot holds nothing of what is left over on this one',
+  }), usual.afterPatience),
   cleanUp: v.exactOptional(word('What becomes of what is left over of pods that do not belong on a node that is back under quarantine.', {
     never: 'its agent names it, and kubelet or a person ends it', agent: 'its agent ends it too: containers by the runtime, then mounts, staging mounts, empty staging folders and loop devices; never a lazy unmount',
   }), usual.cleanUp),
@@ -240,11 +245,11 @@ function filled(some: Omit<v.InferOutput<typeof spec>, 'selector'>): Omit<Policy
 
 /** As a person would write it, every field named: a policy kept by value must not change its meaning with our defaults. */
 export function specOfPolicy(policy: Policy): v.InferInput<typeof spec> {
-  const { priority, nodeLabels, mode, profile, nodeDownPodDeletionPolicy, onlyTerminating, provisioners, volumeAttachmentRecovery, safeDetach, release, hungAfter, evictWithin, retries, powerOnFoundOff, identity, cloudShutdown, giveUp, selfFenced, kdump, waitForPermit, cleanUp, brakes: limits, drills, pause } = policy
+  const { priority, nodeLabels, mode, profile, nodeDownPodDeletionPolicy, onlyTerminating, provisioners, volumeAttachmentRecovery, safeDetach, release, hungAfter, evictWithin, retries, powerOnFoundOff, identity, cloudShutdown, giveUp, selfFenced, kdump, waitForPermit, cleanUp, afterPatience, brakes: limits, drills, pause } = policy
   return {
     priority, selector: { matchLabels: { ...nodeLabels } }, mode, profile, nodeDownPodDeletionPolicy, onlyTerminating, provisioners: [...provisioners], volumeAttachmentRecovery, safeDetach: [...safeDetach], release, hungAfter: showDuration(hungAfter), evictWithin: showDuration(evictWithin), retries,
     powerAfter: showDuration(policy.powerAfter), restAfter: showDuration(policy.restAfter), ...(policy.restarts === undefined ? {} : { restarts: policy.restarts }), bootWithin: showDuration(policy.bootWithin),
-    returnPatience: showDuration(policy.returnPatience), clearPatience: showDuration(policy.clearPatience),
+    returnPatience: showDuration(policy.returnPatience), afterPatience, clearPatience: showDuration(policy.clearPatience),
     powerOnFoundOff, identity, cloudShutdown, giveUp, selfFenced, kdump, waitForPermit, cleanUp, brakes: { ...limits, stormWindow: showDuration(limits.stormWindow), repeatWindow: showDuration(limits.repeatWindow) },
     ...(drills === undefined ? {} : { drills: { ...drills, again: showDuration(drills.again) } }),
     ...(pause === undefined ? {} : { pause: { ...pause } }),

@@ -34,7 +34,7 @@ const reasons: Record<HoldReason, string> = {
   'foreign-taint': 'somebody else\'s out-of-service is on the node', aborted: 'a person aborted it, and the node is silent still',
   'power-after': 'it is isolated, and its power is left on for a while', exhausted: 'every restart was used up', dumping: 'a crash kernel writes its dump', 'abort-refused': 'an abort came after the proof', permit: 'a permit has not run out yet', 'self-fencing': 'its own watchdog does not prove it ended, or not yet', unvouched: 'an acknowledgement is no proof', 'not-due': 'Kubernetes has not evicted the pods yet',
   exclude: 'a person keeps us off the node', maintenance: 'a person works on the node', remediator: 'another remediator has the node in hand',
-  'kept-off': 'a person wants the machine off', 'repeat-limit': 'the node was fenced too often', partial: 'only some volumes are proven', evicting: 'pods are going in good order, while the node answers', ailing: 'a remedy has it told, and nothing done', 'disruption-budget': 'a disruption budget says that pods may not go yet',
+  'kept-off': 'a person wants the machine off', 'repeat-limit': 'the node was fenced too often', partial: 'only some volumes are proven', evicting: 'pods are going in good order, while the node answers', ailing: 'a remedy has it told, and nothing done', 'out-of-patience': 'not clean within returnPatience', 'disruption-budget': 'a disruption budget says that pods may not go yet',
 }
 
 const evidence = (says: string) => list(says, v.pipe(

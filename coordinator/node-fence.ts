@@ -29,7 +29,7 @@ const spec = v.pipe(
       silence: 'nothing was heard of the node', hung: 'its machine answers and nothing on it works', 'found-off': 'its devices say off', 'by-hand': 'a person asked for it', 'by-word': 'somebody says by holdfast.dev/force-eviction that it is off',
       drill: 'nothing failed: a person wants to see that the path switches this machine, and no other',
       'scheduled-drill': 'nothing failed: its policy asks for drills, and the node was spare',
-      owed: 'nothing failed: what an earlier incident left off is switched on again', remedy: 'it runs and is not well, and a NodeRemedy has such a node fenced',
+      owed: 'nothing failed: what an earlier incident left off is switched on again', remedy: 'it runs and is not well, and a NodeRemedy has such a node fenced', leftover: 'it is back, and did not become clean within returnPatience',
     } satisfies Record<Cause, string>), v.metadata(onlyOnce)), 'by-hand'),
     policy: v.exactOptional(v.pipe(
       v.object({ name: text('The HoldfastPolicy it was taken from.', 253), ...policyFields }),

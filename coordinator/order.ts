@@ -2,7 +2,7 @@
 // of, or whose end is lost, would be given again.
 import type { Deed } from '../core/action.ts'
 import { undrained } from '../core/drill-fit.ts'
-import { isDrill, type Attempt, type Incident } from '../core/incident.ts'
+import { isDrill, isWish, type Attempt, type Incident } from '../core/incident.ts'
 import type { Ms, NodeName } from '../core/model.ts'
 import { isStrange, strangeness } from '../core/path.ts'
 import { isAnotherMachine } from '../core/situation.ts'
@@ -76,7 +76,7 @@ export function orderer({ observation, incidents, fences, runner, clock, log, re
     if (known.status.phase === 'Done') return 'the incident is being withdrawn'
     if (known.abort) return 'a person aborted it'
     if (isDrill(incident)) return undrained(row)
-    return asksByHand.has(incident.cause) ? undefined : (row.beat?.at ?? -Infinity) > since ? 'the node is heard again' : undefined
+    return isWish(incident) ? undefined : (row.beat?.at ?? -Infinity) > since ? 'the node is heard again' : undefined
   }
 
   /** An end that is not written becomes *unknown*, and a verified *off* would be ordered again. */
@@ -87,9 +87,6 @@ export function orderer({ observation, incidents, fences, runner, clock, log, re
     }
   }
 }
-
-/** A node that is heard does not speak against these. */
-const asksByHand: ReadonlySet<Incident['cause']> = new Set(['by-hand', 'remedy'])
 
 /** A lost lease, a deadline or a signal leaves an order that may have been sent; only a program that never ran leaves none. */
 function endOf({ ran, state }: MethodEnd, action: 'off' | 'on'): Attempt['result'] {

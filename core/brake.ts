@@ -1,6 +1,6 @@
 // What keeps us from acting, each with its numbers and with what would lift it. Two kinds: *hands off* allows no deed at
 // all but taking out-of-service off; *no orders* keeps devices untouched while facts go on clearing what they prove.
-import { isDrill, type HoldReason, type Incident } from './incident.ts'
+import { isDrill, isWish, type HoldReason, type Incident } from './incident.ts'
 import { seconds, type Verdict } from './judge.ts'
 import type { Ms, NodeName, NodeSeen, Self } from './model.ts'
 import { policyOf, type Policy } from './policy.ts'
@@ -132,13 +132,13 @@ function storage(nodes: ReadonlyMap<NodeName, NodeSeen>, node: NodeSeen, { brake
 /** A word that is not said again is worth nothing after this: whoever says it may be dead itself. */
 const storageWordHolds: Ms = 30_000
 
-/** What the storage hears may run well, cut off from all who would hear it else. Of a person's fence that is no news, nor of a remedy's while the
- *  node beats. */
+/** What the storage hears may run well, cut off from all who would hear it else. Of a person's fence that is no news, nor of another one that was opened
+ *  of a node that runs, while it beats. */
 function heardByStorage(node: NodeSeen, incident: Incident, now: Ms, verdicts: ReadonlyMap<NodeName, Verdict>): Brake | undefined {
   const { cause, policy: { brakes } } = incident
   const condition = brakes.skipIfStorageHears
   const said = condition === undefined ? undefined : node.conditions?.get(condition)
-  if (said === undefined || cause === 'by-hand' || isDrill(incident) || (cause === 'remedy' && !verdicts.has(node.name)) || now - said.postedAt > storageWordHolds) return undefined
+  if (said === undefined || cause === 'by-hand' || isDrill(incident) || (isWish(incident) && !verdicts.has(node.name)) || now - said.postedAt > storageWordHolds) return undefined
   return {
     because: 'storage', detail: `its storage still hears ${node.name}: ${condition} was posted ${seconds(now - said.postedAt)} ago`,
     lifts: `${condition} no more True, or not posted anew for ${seconds(storageWordHolds)}; brakes.skipIfStorageHears out of its policy; or spec.acknowledge by a person who knows that the machine is off`,

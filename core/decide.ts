@@ -25,6 +25,7 @@ import { sameBoot, type Boot, type Ms, type NodeSeen, type Observed } from './mo
 import { incidentName } from './name.ts'
 import { declareMaintenance } from './maintenance.ts'
 import { owing } from './owed.ts'
+import { isCleanAgain } from './patience.ts'
 import { policyOf, type Policy } from './policy.ts'
 import { foundOff, recall, restsOnSilence, unconfigured, type Proof } from './proof.ts'
 import { readingsOf } from './reading.ts'
@@ -223,6 +224,7 @@ function unproven(at: Situation): Action[] {
   if (at.heard === 'new boot') return [withdraw(incident, 'a new boot is heard: the old one is dead, and frees nothing by force')]
   if (incident.abort) return [withdraw(incident, 'a person aborted it')]
   if (isCured(at)) return [withdraw(incident, 'what ailed it is over, or is not told any more, and nothing was ordered yet')]
+  if (isCleanAgain(at)) return [withdraw(incident, 'it is clean, and nothing was ordered yet')]
   if (at.heard === 'old boot' && !isWanted(at)) {
     const running = status.attempts.find((attempt) => attempt.result === 'running')
     if (running !== undefined) return [hold(node.name, { because: 'order-may-land', detail: `heard again while ${running.method} is being asked ${running.action}`, lifts: 'the end of that run' }, incident)]

@@ -5,7 +5,7 @@
 import type { Action } from './action.ts'
 import { choose } from './choice.ts'
 import { hasTaint, isOver, quarantineKey } from './clear.ts'
-import { given } from './incident.ts'
+import { given, isWish } from './incident.ts'
 import { seconds } from './judge.ts'
 import { askPods } from './look.ts'
 import { evictedKey, type Ms, type NodeSeen, type PodSeen } from './model.ts'
@@ -19,8 +19,8 @@ const podsEvery: Ms = 1_000
 
 /** Before the first order. Undefined: nothing is asked for, or not any more. */
 export function evictFirst(at: Situation): Action[] | undefined {
-  const { incident: { name, cause, policy, status }, node } = at
-  if ((cause !== 'by-hand' && cause !== 'remedy') || policy.evictWithin === 0 || status.eviction?.over !== undefined || given(status).length > 0) return undefined
+  const { incident: { name, policy, status }, node } = at
+  if (!isWish(at.incident) || policy.evictWithin === 0 || status.eviction?.over !== undefined || given(status).length > 0) return undefined
   const began = status.eviction !== undefined
   const ends = (because: string): Action[] => [{ do: 'endEviction', node: node.name, incident: name, because }]
   if (at.on.verdicts.get(node.name)?.is === 'dead') return ends('the node does not answer: a budget cannot be kept by a dead node')

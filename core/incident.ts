@@ -34,8 +34,13 @@ export interface Acknowledgement {
 }
 
 /** Of three nothing failed. `drill`: a person wants to see that the path switches this machine, and no other; `scheduled-drill`: the policy does. `owed`: what an earlier incident
- *  left off is given back. `remedy`: it runs, and is not well, and the operator wants such a node fenced. */
-export type Cause = 'silence' | 'hung' | 'found-off' | 'by-hand' | 'by-word' | 'drill' | 'scheduled-drill' | 'owed' | 'remedy'
+ *  left off is given back. `remedy`: it runs, and is not well, and the operator wants such a node fenced. `leftover`: it is back, and did not become clean in its policy's patience. */
+export type Cause = 'silence' | 'hung' | 'found-off' | 'by-hand' | 'by-word' | 'drill' | 'scheduled-drill' | 'owed' | 'remedy' | 'leftover'
+
+/** Somebody, or something, wants the node fenced though it runs: that it is heard speaks against none of these. */
+export function isWish({ cause }: Pick<Incident, 'cause'>): boolean {
+  return cause === 'by-hand' || cause === 'remedy' || cause === 'leftover'
+}
 
 export function isDrill({ cause }: Pick<Incident, 'cause'>): boolean {
   return cause === 'drill' || cause === 'scheduled-drill'
@@ -249,7 +254,7 @@ export type HoldReason =
   | 'not-dead' | 'blind' | 'pause' | 'dry-run' | 'unselected' | 'policy-conflict' | 'do-nothing'
   | 'order-may-land' | 'resting' | 'waiting-for-boot' | 'still-cut' | 'waiting-for-clean' | 'waiting-for-volumes' | 'waiting-for-kubelet' | 'waiting-for-controllers'
   | 'proof-void' | 'proof-doubted' | 'out-of-levels' | 'finalizer' | 'sent-back' | 'rate' | 'foreign-taint' | 'unreadable'
-  | 'power-after' | 'exhausted' | 'dumping' | 'aborted' | 'abort-refused' | 'unvouched' | 'not-due' | 'exclude' | 'maintenance' | 'remediator' | 'kept-off' | 'repeat-limit' | 'partial' | 'permit' | 'evicting' | 'disruption-budget' | 'self-fencing' | 'ailing'
+  | 'power-after' | 'exhausted' | 'dumping' | 'aborted' | 'abort-refused' | 'unvouched' | 'not-due' | 'exclude' | 'maintenance' | 'remediator' | 'kept-off' | 'repeat-limit' | 'partial' | 'permit' | 'evicting' | 'disruption-budget' | 'self-fencing' | 'ailing' | 'out-of-patience'
 
 export interface Moment {
   readonly at: string

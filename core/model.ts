@@ -226,6 +226,8 @@ export interface CleanSeen {
   readonly at: Ms
   /** When the pods were listed by which it was judged; -Infinity of a list that is not the latest told here. Undefined: its agent does not say which it answers. */
   readonly asOf?: Ms
+  /** Since when each word of it in this boot was another than clean. */
+  readonly uncleanSince?: Ms
   readonly report: CleanReport
 }
 

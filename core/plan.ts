@@ -8,7 +8,7 @@
 // And which orders already given may still land. An order that was sent cannot be taken back: a program that failed, timed
 // out or died with its leader may have left an *off* on its way, and until it cannot land any more nobody powers the node on
 // or ends the incident.
-import { given, isOf, shownFalse, type Attempt, type HoldReason, type Incident } from './incident.ts'
+import { given, isOf, isWish, shownFalse, type Attempt, type HoldReason, type Incident } from './incident.ts'
 import { driversBehind, isIsolation, powerMethods, powerOrdered } from './isolation.ts'
 import type { Method, Ms, NodeSeen, Reading } from './model.ts'
 import { seconds } from './judge.ts'
@@ -176,7 +176,7 @@ function staysOn(incident: Incident, node: NodeSeen, { methods, since }: Isolate
   if (power.length === 0) return none('still-cut', `${by} was ordered off, and no power_management= is configured: it stays so`)
   const until = since + incident.policy.powerAfter
   const saysOff = power.every((method) => readingsOf(node, method).at(-1)?.state === 'off')
-  if (now >= until || saysOff || powerOrdered(incident, node) || incident.cause === 'by-hand' || incident.cause === 'remedy') return undefined
+  if (now >= until || saysOff || powerOrdered(incident, node) || isWish(incident)) return undefined
   return { next: 'spare', until, detail: `isolated by ${by}; its power stays on for another ${seconds(until - now)} (powerAfter)` }
 }
 

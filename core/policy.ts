@@ -34,7 +34,10 @@ export interface Policy {
   readonly restarts?: number
   /** No new boot this long after *on*: order it again. */
   readonly bootWithin: Ms
+  /** So long a node that is back, and heard, may take to become clean. */
   readonly returnPatience: Ms
+  /** What becomes of it then. One whose proof was shown false is fenced in any case. */
+  readonly afterPatience: 'wait' | 'fence'
   /** Who ends what is left over on a node under quarantine. */
   readonly cleanUp: 'never' | 'agent'
   readonly clearPatience: Ms
@@ -114,6 +117,7 @@ export const defaultPolicy: Omit<Policy, 'name'> = {
   restAfter: 60_000,
   bootWithin: 600_000,
   returnPatience: 600_000,
+  afterPatience: 'wait',
   cleanUp: 'never',
   clearPatience: 600_000,
   powerOnFoundOff: false,

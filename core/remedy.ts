@@ -8,7 +8,7 @@ import type { Action } from './action.ts'
 import { handsOff, type Brake } from './brake.ts'
 import { foreignTaint, hasTaint, quarantineKey } from './clear.ts'
 import { keptOff, othersHands } from './hands.ts'
-import { given } from './incident.ts'
+import { given, isWish } from './incident.ts'
 import { seconds, shutsDown } from './judge.ts'
 import { beatsWithin } from './look.ts'
 import { kubeletsBootKey, remediedKey, sameBoot, type Ms, type NodeSeen } from './model.ts'
@@ -122,7 +122,7 @@ function fence(on: Survey, one: Ailment): Action | undefined {
   const { node, remedy, says } = one
   const chosen = policyOf(node, on.policies)
   if (!('policy' in chosen)) return waits(one, { because: chosen.none, detail: 'no one policy is in force for it', lifts: 'a HoldfastPolicy that selects it before all others' })
-  const brake = ownHands(on, node, chosen.policy) ?? on.storms.cluster ?? on.storms.zones.get(node.zone) ?? shared(on, one, chosen.policy) ?? tooSoon(on, one) ?? leftStanding(one) ?? another(on)
+  const brake = ownHands(on, node, chosen.policy) ?? underQuarantine(node) ?? on.storms.cluster ?? on.storms.zones.get(node.zone) ?? shared(on, one, chosen.policy) ?? tooSoon(on, one) ?? leftStanding(one) ?? another(on)
   if (brake !== undefined) return waits(one, brake)
   if (on.now - (node.beat?.at ?? -Infinity) >= beatsWithin) return undefined
   const boot = latestBoot(node)
@@ -130,12 +130,15 @@ function fence(on: Survey, one: Ailment): Action | undefined {
 }
 
 /** What keeps every hand of ours off it, or would leave it off for longer than it takes to boot. */
-function ownHands({ seen }: Survey, node: NodeSeen, policy: Policy): Brake | undefined {
+export function ownHands({ seen }: Survey, node: NodeSeen, policy: Policy): Brake | undefined {
   const off = handsOff(seen.self, policy) ?? othersHands(node) ?? keptOff(node) ?? foreignTaint(node)
   if (off !== undefined) return off
   if (policy.nodeDownPodDeletionPolicy === 'DoNothing') return { because: 'do-nothing', detail: 'nodeDownPodDeletionPolicy is DoNothing: no order is given', lifts: 'another nodeDownPodDeletionPolicy' }
   if (node.path.levels.length === 0) return { because: 'no-path', detail: 'it has no fence path', lifts: 'one' }
-  if (shutsDown(node)) return { because: 'waiting-for-boot', detail: 'it shuts down by itself', lifts: 'its next boot' }
+  return shutsDown(node) ? { because: 'waiting-for-boot', detail: 'it shuts down by itself', lifts: 'its next boot' } : undefined
+}
+
+function underQuarantine(node: NodeSeen): Brake | undefined {
   return hasTaint(node, quarantineKey) ? { because: 'waiting-for-clean', detail: 'it is under quarantine as it is', lifts: 'the end of that' } : undefined
 }
 
@@ -179,10 +182,10 @@ function oneAtATime(name: string): Brake {
   return { because: 'concurrency', detail: `${name} is fenced by a remedy, and one node at a time`, lifts: 'the end of that' }
 }
 
-/** A person wants it, or a remedy does and the node lives still: that it is heard speaks against neither. One that has fallen silent is judged as
+/** A person wants it, or something else does and the node lives still: that it is heard speaks against neither. One that has fallen silent is judged as
  *  any other. */
-export function isWanted({ on, incident: { cause }, node }: Pick<Situation, 'on' | 'incident' | 'node'>): boolean {
-  return cause === 'by-hand' || (cause === 'remedy' && !on.verdicts.has(node.name))
+export function isWanted({ on, incident, node }: Pick<Situation, 'on' | 'incident' | 'node'>): boolean {
+  return incident.cause === 'by-hand' || (isWish(incident) && !on.verdicts.has(node.name))
 }
 
 /** Nothing was ordered yet, and no remedy would want it any more. */

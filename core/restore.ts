@@ -17,6 +17,7 @@ import { fencedKey, sameBoot, type Method, type Ms, type NodeSeen, type PodSeen 
 import { mustStayOff } from './neighbour.ts'
 import { mayBeInUse, owedOf } from './owed.ts'
 import { firstLevel, mayLand, underWay, untold, type Untold } from './plan.ts'
+import { overdue } from './patience.ts'
 import { landsBy, recall, type Lacking } from './proof.ts'
 import { awaiting } from './return.ts'
 import { close, hold, laterBoot, quarantine, untaint, type Situation } from './situation.ts'
@@ -207,7 +208,10 @@ function settleDown(at: Situation, outcome: 'Recovered' | 'Withdrawn' | 'Void' |
   const { on, incident, node } = at
   const lacks = awaiting(incident, node, on.now)
   if (!hasTaint(node, quarantineKey)) return lacks === undefined || outcome === 'Withdrawn' ? end(at, outcome, because) : [quarantine(at)]
-  if (lacks !== undefined) return [...askClean(node, on.now), hold(node.name, lacks, incident)]
+  if (lacks !== undefined) {
+    const next = overdue(on, node, incident, lacks)
+    return next.is === 'fence' ? end(at, outcome, 'not clean within returnPatience: another incident takes over') : [...askClean(node, on.now), hold(node.name, next.brake, incident)]
+  }
   // It goes last but one: as long as a word says that the node is off, nothing may come back to it.
   if (hasTaint(node, forceEvictionKey)) return [untaint(node, forceEvictionKey, because, incident)]
   const litter = unburied(incident, node) ?? []

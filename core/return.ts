@@ -79,6 +79,13 @@ export function lacksClean(incident: Incident | undefined, node: NodeSeen, beat:
   return undefined
 }
 
+/** Since when it could have become clean, and did not: nothing was cut, freed or silent any more. Undefined: it is clean, or nobody hears it. */
+export function uncleanSince(incident: Incident | undefined, node: NodeSeen): Ms | undefined {
+  const { beat } = node
+  if (beat === undefined || lacksClean(incident, node, beat) === undefined) return undefined
+  return Math.max(worldStoodStill(incident, node, beat), beat.lapse?.to ?? -Infinity, beat.clean?.uncleanSince ?? -Infinity)
+}
+
 /** What was freed after that it may call its own. */
 export function asOf(clean: CleanSeen): Ms {
   return clean.asOf ?? clean.at

@@ -3,11 +3,19 @@
 import type { Action, Look } from './action.ts'
 import { lastProvenAt, shownFalse } from './incident.ts'
 import { askClean } from './look.ts'
+import type { NodeSeen } from './model.ts'
 import { asOf } from './return.ts'
 import type { Situation } from './situation.ts'
+import type { Survey } from './survey.ts'
+
+/** It is to be fenced for what is left over on it: it may end that yet. */
+function beforeItIsCut({ now }: Survey, node: NodeSeen, actions: readonly Action[]): Action[] {
+  return [...askClean(node, now).map((ask): Look => (ask.do === 'askClean' ? { ...ask, stop: true } : ask)), ...actions.filter((action) => action.do !== 'askClean')]
+}
 
 /** Its agent ends that before anything else is waited for, and goes on being told until it is clean. */
 export function withStop({ on, incident, node, status, heard }: Situation, actions: readonly Action[]): Action[] {
+  if (incident.cause === 'leftover' && heard === 'old boot' && status.proof === undefined) return beforeItIsCut(on, node, actions)
   const isolated = status.proof?.kind === 'isolated'
   if ((shownFalse(status).length === 0 && !isolated) || heard !== 'old boot') return [...actions]
   // What was said or asked before it was cut off, or before the proof was shown false, is of another time.

@@ -5,6 +5,7 @@ import { hasOurs, outOfServiceKey, quarantineKey } from './clear.ts'
 import { othersHands } from './hands.ts'
 import { askClean } from './look.ts'
 import type { NodeSeen } from './model.ts'
+import { afterPatience } from './patience.ts'
 import { awaiting } from './return.ts'
 import { hold, untaint } from './situation.ts'
 import type { Survey } from './survey.ts'
@@ -29,7 +30,9 @@ function stray(on: Survey, node: NodeSeen): Action[] {
   // Nothing on record says why it should stand, and the node may be running.
   if (hasOurs(node, outOfServiceKey)) return [untaint(node, outOfServiceKey, 'no incident of this node is open')]
   const own = [...on.seen.incidents.values()].filter((incident) => incident.nodeName === node.name)
-  const lacks = (own.length === 0 ? [undefined] : own).map((incident) => awaiting(incident, node, on.now)).find((brake) => brake !== undefined)
-  if (lacks !== undefined) return [...askClean(node, on.now), hold(node.name, lacks)]
+  for (const incident of own.length === 0 ? [undefined] : own) {
+    const lacks = awaiting(incident, node, on.now)
+    if (lacks !== undefined) return [...askClean(node, on.now), afterPatience(on, node, incident, lacks)]
+  }
   return [untaint(node, quarantineKey, 'no incident of this node is open, and it is clean')]
 }

@@ -81,6 +81,7 @@ export function convene(on: Stage): Court {
     for (const { metadata: { name } } of sight.nodes()) if (sight.ours(name).some((key) => key.endsWith('/out-of-service'))) outOfServiceAt.set(name, sight.now)
     taints.look(sight)
     clean.look(sight)
+    restraint.look(sight)
     hands.look(sight)
     if (relieved) holds.look(sight)
     cancel = world.clock.after(looksEvery, turn)

@@ -48,7 +48,7 @@ const wanted = {
   'volumes released one by one': { release: 'selective' },
   'only sets of pods': { nodeDownPodDeletionPolicy: 'DeleteBothStatefulsetAndDeploymentPod' },
   'only stateful sets': { nodeDownPodDeletionPolicy: 'DeleteStatefulSetPod' },
-  'little patience': { bootWithin: '60s', returnPatience: '120s', clearPatience: '60s' },
+  'little patience': { bootWithin: '60s', returnPatience: '120s', afterPatience: 'fence', clearPatience: '60s' },
   'power after a while': { powerAfter: '40s' },
   'one restart': { retries: 1, restAfter: '10s', restarts: 1 },
 } as const

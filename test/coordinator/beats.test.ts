@@ -2,7 +2,7 @@
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
 import type { KubeObject } from '../../coordinator/api.ts'
-import type { AgentWord } from '../../core/beat.ts'
+import type { AgentWord, CleanReport } from '../../core/beat.ts'
 import { quarantineKey } from '../../core/clear.ts'
 import { settled, stage } from '../../sim/stage.ts'
 import { beatsWorld } from './beats-world.ts'
@@ -207,6 +207,24 @@ test('a report is of the list that it answers: of the latest that was told here,
   assert.is(await clean(second), -Infinity)
 })
 
+test('since when a node is not clean is kept through one such word after the other, and forgotten with a clean one', async () => {
+  const world = beatsWorld()
+  const replica = world.replica('replica-a')
+  const one = await puppet(world, replica.address)
+  one.say({ say: 'beat', count: 1, kubelet: 'ok' })
+  const since = async (report: CleanReport): Promise<number | undefined> => {
+    one.say({ say: 'clean', report })
+    await world.clock.runFor(10)
+    return replica.beats.heard('node-1')?.clean?.uncleanSince
+  }
+  const dirty: CleanReport = { state: 'dirty', leftovers: [{ kind: 'mount', path: '/x' }] }
+  const first = await since(dirty)
+  assert.ok(first !== undefined && first > 0)
+  assert.equal([await since({ state: 'unknown', reason: 'no list' }), await since(dirty), await since({ state: 'clean' })], [first, first, undefined])
+  const again = await since(dirty)
+  assert.ok(again !== undefined && again > first)
+})
+
 test('more pods than an agent can be told of are the reason that stands as its report', async () => {
   const world = beatsWorld()
   const replica = world.replica('replica-a')
@@ -217,7 +235,7 @@ test('more pods than an agent can be told of are the reason that stands as its r
   assert.not.ok(replica.beats.check('node-1', Array.from({ length: 15_001 }, String)))
   await world.clock.runFor(10)
   assert.is(one.heard.length, heard)
-  assert.equal(replica.beats.heard('node-1')?.clean, { at: world.clock.now() - 10, report: { state: 'unknown', reason: '15001 pods are bound to it, and its agent can be told of 15000 at most' } })
+  assert.equal(replica.beats.heard('node-1')?.clean, { at: world.clock.now() - 10, uncleanSince: world.clock.now() - 10, report: { state: 'unknown', reason: '15001 pods are bound to it, and its agent can be told of 15000 at most' } })
 })
 
 test('in the whole world a quarantined node with five thousand pods that are over, folder and all, becomes clean', async () => {

@@ -54,7 +54,7 @@ test('a malformed policy lists every fault with its path', () => {
     'spec.pause.reason: is empty',
     'spec.pause.by: is missing',
     'spec.selector.matchExpressions: is not a field; known are matchLabels',
-    'spec.profle: is not a field; known are priority, selector, mode, profile, nodeDownPodDeletionPolicy, onlyTerminating, provisioners, volumeAttachmentRecovery, safeDetach, release, hungAfter, evictWithin, retries, powerAfter, restAfter, restarts, bootWithin, returnPatience, cleanUp, clearPatience, powerOnFoundOff, identity, cloudShutdown, giveUp, selfFenced, kdump, waitForPermit, brakes, drills, pause',
+    'spec.profle: is not a field; known are priority, selector, mode, profile, nodeDownPodDeletionPolicy, onlyTerminating, provisioners, volumeAttachmentRecovery, safeDetach, release, hungAfter, evictWithin, retries, powerAfter, restAfter, restarts, bootWithin, returnPatience, afterPatience, cleanUp, clearPatience, powerOnFoundOff, identity, cloudShutdown, giveUp, selfFenced, kdump, waitForPermit, brakes, drills, pause',
   ])
 })
 

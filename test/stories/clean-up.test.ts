@@ -34,7 +34,25 @@ test('by the usual policy they stay, and so does the quarantine, which says for 
   await on.run(180_000)
   assert.ok(staged(on) > 0)
   assert.equal([ourTaints(on), happened(on, 'agent unmounts')], [[`${on.victim} holdfast.dev/quarantine`], []])
-  assert.ok((await on.incidents()).some(({ status }) => status.holds.some(({ because, detail }) => because === 'waiting-for-clean' && detail.includes('staging'))))
+  assert.ok((await on.incidents()).some(({ status }) => status.holds.some(({ because, detail }) => because === 'out-of-patience' && detail.includes('staging') && detail.includes('longer than returnPatience (60.0 s)'))))
+})
+
+test('where nobody ends them, and the policy wants that, it is fenced for it once its patience is over, and its next boot has none of it', async () => {
+  const on = await littered(133, { afterPatience: 'fence' })
+  const node = on.world.nodes.get(on.victim)
+  if (node !== undefined) node.faults.kept = 'nothing'
+  await on.run(50_000)
+  assert.equal([staged(on) > 0, happened(on, 'machine booted').length], [true, 1], 'within its patience it is waited for')
+  await on.until('it is as it was', async () => workloadRuns(on) && ourTaints(on).length === 0 && (await on.incidents()).every(({ status }) => status.phase === 'Final'), 400_000)
+  assert.equal([staged(on), happened(on, 'machine booted').length, findings(on)], [0, 2, []])
+  assert.equal((await on.incidents()).map(({ cause, status }) => [cause, status.proof?.kind, status.outcome]).toSorted(), [['found-off', 'found-off', 'Recovered'], ['leftover', 'off', 'Recovered']])
+})
+
+test('what comes back with each boot is not fenced twice: it waits, and says that it did not help', async () => {
+  const on = await littered(134, { afterPatience: 'fence' })
+  await on.until('it says so', async () => (await on.incidents()).some(({ status }) => status.holds.some(({ because, detail }) => because === 'out-of-patience' && detail.includes('fenced for that already'))), 400_000)
+  await on.run(180_000)
+  assert.equal([happened(on, 'machine booted').length, ourTaints(on), findings(on)], [2, [`${on.victim} holdfast.dev/quarantine`], []])
 })
 
 test('one whose unmount hangs says so, and stays under quarantine', async () => {

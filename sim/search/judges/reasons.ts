@@ -144,10 +144,7 @@ export const truths: Readonly<Record<string, Truth>> = {
     const says = methods.flatMap((method) => sight.words(node, method, askedWithin).slice(-2))
     return runsFor(node, sight) > 0 && says.length >= 2 && says.every((word) => word.says === 'on') ? `${node} runs, and ${methods.join(', ')} says on` : undefined
   },
-  'waiting-for-clean'({ node, detail }, sight) {
-    if (detail.includes('cannot tell yet')) return sight.wellness.speaksFor(node) > 0 ? `${node} has been well and speaking for ${seconds(sight.wellness.speaksFor(node))}` : undefined
-    return leftovers(node, sight).length > 0 ? undefined : `nothing is left over on ${node}`
-  },
+  'waiting-for-clean': unclean, 'out-of-patience': unclean,
   'waiting-for-volumes': ({ node }, sight) => (sight.attachments(node).length > 0 ? undefined : `no VolumeAttachment names ${node}`),
   'waiting-for-controllers'({ node, detail }, sight) {
     if (detail.startsWith('out-of-service is')) {
@@ -189,6 +186,11 @@ const lostMethods = /(?:^|; )([^;]+) was ordered off, and is not configured any 
 /** Whether it says of the machine that what is configured now did not switch it off, and that is so. */
 export function namesForgottenCut(held: Held, sight: Sight): boolean {
   return held.because === 'still-cut' && lostMethods.test(held.detail) && lie(held, sight) === undefined
+}
+
+function unclean({ node, detail }: Held, sight: Sight): Lie {
+  if (detail.includes('cannot tell yet')) return sight.wellness.speaksFor(node) > 0 ? `${node} has been well and speaking for ${seconds(sight.wellness.speaksFor(node))}` : undefined
+  return leftovers(node, sight).length > 0 ? undefined : `nothing is left over on ${node}`
 }
 
 function evicts({ fence }: Held): Lie {

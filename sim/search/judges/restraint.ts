@@ -6,9 +6,11 @@ import type { World } from '../../world.ts'
 import type { Violation } from '../judgement.ts'
 import type { Wellness } from '../wellness.ts'
 import type { Ears } from './ears.ts'
-import { seconds } from './facts.ts'
+import { leftovers, seconds } from './facts.ts'
+import type { Sight } from './sight.ts'
 
 export interface RestraintJudge {
+  look(sight: Sight): void
   found(): readonly Violation[]
   /** Times that a node which was well was quarantined. */
   quarantined(): number
@@ -23,9 +25,16 @@ const lostLongEnough: Ms = 4_000
 /** More of all nodes than the widest policy of any scene allows. */
 const common = 0.6
 
+/** No policy of any scene loses its patience sooner with a node that is under quarantine and does not become clean. */
+const patience: Ms = 60_000
+/** Between two looks, and to the product. */
+const newsTakes: Ms = 10_000
+
 /** Listens from now on. */
 export function judgeRestraint(world: World, wellness: Wellness, { acts, asked }: Ears): RestraintJudge {
   const orders: Violation[] = []
+  const littered: { readonly node: string; readonly since: Ms; until: Ms }[] = []
+  const isLittered = (node: string, at: Ms): boolean => littered.some((span) => span.node === node && at - span.since >= patience && at - span.until <= newsTakes)
   const stop = world.truth.listen(({ at, what, facts }: TruthEntry) => {
     if (what !== 'device ordered' || facts['to'] !== 'off') return
     const node = world.devices.get(String(facts['device']))?.plugs.get(String(facts['plug']))?.machine?.name
@@ -35,13 +44,21 @@ export function judgeRestraint(world: World, wellness: Wellness, { acts, asked }
       orders.push({ judge: 'restraint', what: `${facts['device']} was ordered off while ${lost.length} of ${world.nodes.size} nodes ran and nobody could hear them`, node, from: at })
     }
     const span = wellness.wellFor(node)
-    if (span < wellLongEnough || asked(node)) return
+    if (span < wellLongEnough || asked(node) || isLittered(node, at)) return
     orders.push({ judge: 'restraint', what: `${facts['device']} was ordered off, and ${node} had been well for ${seconds(span)}`, node, from: at })
   })
   return {
     stop,
+    look(sight) {
+      for (const name of world.nodes.keys()) {
+        if (sight.ours(name).length === 0 || leftovers(name, sight).length === 0) continue
+        const last = littered.findLast(({ node }) => node === name)
+        if (last !== undefined && sight.now - last.until <= newsTakes) last.until = sight.now
+        else littered.push({ node: name, since: sight.now, until: sight.now })
+      }
+    },
     found: () => [...orders, ...acts.flatMap(({ at, does, node, wellFor, pod, asked: wanted }): readonly Violation[] => {
-      if (does === 'evict a pod' && !wanted) return [{ judge: 'restraint', what: `${pod?.name} was evicted from ${node}, which nobody had asked to be fenced`, node, from: at }]
+      if (does === 'evict a pod' && !wanted && !isLittered(node, at)) return [{ judge: 'restraint', what: `${pod?.name} was evicted from ${node}, which nobody had asked to be fenced`, node, from: at }]
       if (does !== 'free a pod' || wellFor < wellLongEnough) return []
       return [{ judge: 'restraint', what: `${pod?.name} was deleted from ${node}, which had been well for ${seconds(wellFor)}`, node, from: at }]
     })],

@@ -51,6 +51,7 @@ const sentences: readonly (readonly [string, string])[] = [
   ['still-cut', 'bmc-off was ordered off, and is not configured any more as it was then'],
   ['waiting-for-clean', 'VICTIM cannot tell yet whether it is clean'],
   ['waiting-for-clean', '1 left over on VICTIM: mount /x'],
+  ['out-of-patience', '1 left over on VICTIM: mount /x; that is so for 70.0 s, longer than returnPatience (60.0 s)'],
   ['waiting-for-kubelet', 'kubelet on VICTIM has not posted Ready since this boot'],
   ['waiting-for-controllers', 'Kubernetes\' own node.kubernetes.io/not-ready is still on VICTIM'],
   ['waiting-for-controllers', 'out-of-service is still on: controllers\' caches outlive a taint'],

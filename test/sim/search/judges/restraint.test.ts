@@ -106,6 +106,22 @@ test('a write that is kept back is judged by what it meets when it lands', async
   assert.equal([ears.acts.map(({ node, wellFor }) => [node, wellFor]), judge.found()], [[[victim, 0]], []])
 })
 
+test('a node under quarantine on which something was left over for a minute was not well, and one without either was', async () => {
+  for (const [what, span, count] of [['both', 65_000, 0], ['both', 40_000, 1], ['quarantine', 65_000, 1], ['mount', 65_000, 1]] as const) {
+    const { world, wellness, ears, victim, run, taint, sight } = await quietWorld()
+    const judge = judgeRestraint(world, wellness, ears)
+    if (what !== 'mount') await taint(victim, { key: 'holdfast.dev/quarantine', effect: 'NoSchedule' })
+    const path = '/var/lib/kubelet/pods/gone/volumes/kubernetes.io~csi/pv/mount'
+    if (what !== 'quarantine') world.nodes.get(victim)?.machine.mounts.set(path, { path, source: 'ext4 /dev/x' })
+    for (let passed = 0; passed <= span; passed += 5_000) {
+      judge.look(sight())
+      await run(5_000)
+    }
+    void world.devices.get(`bmc-${victim}`)?.order('1', 'off')
+    assert.is(judge.found().length, count, `${what}, ${span}`)
+  }
+})
+
 test('a node that nobody could hear was not well', async () => {
   const { world, wellness, ears, victim, run } = await quietWorld()
   const judge = judgeRestraint(world, wellness, ears)
