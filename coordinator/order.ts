@@ -6,6 +6,7 @@ import { isDrill, isWish, type Attempt, type Incident } from '../core/incident.t
 import type { Ms, NodeName } from '../core/model.ts'
 import { isStrange, strangeness } from '../core/path.ts'
 import { isAnotherMachine } from '../core/situation.ts'
+import { wishBeside } from '../core/wish.ts'
 import * as timeline from '../core/timeline.ts'
 import type { DeedMeans } from './deed-means.ts'
 import type { FencePaths } from './fence-paths.ts'
@@ -76,7 +77,7 @@ export function orderer({ observation, incidents, fences, runner, clock, log, re
     if (known.status.phase === 'Done') return 'the incident is being withdrawn'
     if (known.abort) return 'a person aborted it'
     if (isDrill(incident)) return undrained(row)
-    return isWish(incident) ? undefined : (row.beat?.at ?? -Infinity) > since ? 'the node is heard again' : undefined
+    return isWish(incident) || wishBeside(observation.seen.incidents.values(), incident) !== undefined ? undefined : (row.beat?.at ?? -Infinity) > since ? 'the node is heard again' : undefined
   }
 
   /** An end that is not written becomes *unknown*, and a verified *off* would be ordered again. */

@@ -38,6 +38,7 @@ import { withStop } from './strangers.ts'
 import { survey, type Survey } from './survey.ts'
 import { quarantineUnclean } from './unclean.ts'
 import { pursue, unvouched } from './pursue.ts'
+import { asWished, waitsBeside } from './wish.ts'
 import { wellAgain, isEvicted, speaksAgainst, refutedWords } from './force-eviction.ts'
 import { strays } from './stray.ts'
 import { replaced, madeAnew, outlived, mayBeMadeAnew } from './outlived.ts'
@@ -51,7 +52,7 @@ export function decide(seen: Observed, now: Ms, policies: readonly Policy[]): re
   if (dark !== undefined) return [...on.open.values()].map((incident) => hold(incident.nodeName, dark, incident))
   const actions: Action[] = []
   for (const incident of on.open.values()) actions.push(...proceed(on, incident))
-  for (const incident of on.beside) actions.push(waitsBeside(on, incident))
+  for (const incident of on.beside) actions.push(waitsBeside(on, incident, on.open.get(incident.nodeName), seen.nodes.get(incident.nodeName)))
   for (const name of on.verdicts.keys()) {
     const node = seen.nodes.get(name)
     if (node !== undefined && !on.open.has(name)) actions.push(...begin(on, node))
@@ -144,7 +145,7 @@ function proceed(on: Survey, incident: Incident): Action[] {
   if (incident.status.term !== on.seen.self.term) return [{ do: 'adopt', node: incident.nodeName, incident: incident.name }]
   if (incident.incomplete === true) return [complete(on, incident, node)]
   if (node === undefined) return [hold(incident.nodeName, { because: 'blind', detail: 'nothing is known of its node yet', lifts: 'the list of nodes' }, incident)]
-  const at = situationOf(on, incident, node)
+  const at = situationOf(on, asWished(incident, on.beside), node)
   if (node.gone === true) return outlived(at, 'NodeDeleted', 'the Node object is gone', mayBeMadeAnew(at))
   if (isAnotherMachine(incident, node)) return replaced(at, 'another machine bears the name')
   const now = policyOf(node, on.policies)
@@ -196,18 +197,6 @@ function refuted(at: Situation): boolean {
 function beatsSinceProof(at: Situation): boolean {
   const { on, incident, node } = at
   return node.beat !== undefined && node.beat.at > (provenAt(at) ?? -Infinity) && !on.verdicts.has(node.name) && sameBoot(node.beat.boot, incident.boot)
-}
-
-/** One node is fenced for one reason at a time. */
-function waitsBeside(on: Survey, incident: Incident): Action {
-  const other = on.open.get(incident.nodeName)
-  // What is owed can wait: its incident ends for this one.
-  if (incident.cause === 'by-hand' && incident.status.attempts.length === 0 && other?.cause !== 'owed') {
-    if (incident.status.term !== on.seen.self.term) return { do: 'adopt', node: incident.nodeName, incident: incident.name }
-    return close(incident, 'Refused', `a duplicate: ${other?.name} of the same node is open, and one incident of a node at a time`)
-  }
-  const detail = `${other?.name} of the same node is open`
-  return hold(incident.nodeName, { because: 'concurrency', detail, lifts: 'its end' }, incident)
 }
 
 /** No proof yet: look, prove what is there, order what is allowed. */

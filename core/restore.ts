@@ -20,6 +20,7 @@ import { firstLevel, mayLand, underWay, untold, type Untold } from './plan.ts'
 import { overdue } from './patience.ts'
 import { landsBy, recall, type Lacking } from './proof.ts'
 import { awaiting } from './return.ts'
+import { yieldsTo } from './wish.ts'
 import { close, hold, laterBoot, quarantine, untaint, type Situation } from './situation.ts'
 
 /** Cleared. What we ordered off we order on, again every so often, as long as no new boot is heard. */
@@ -91,6 +92,8 @@ export function returning(at: Situation): Action[] {
   if (dark.length > 0 && shutsDown(node)) return [...looks, hold(node.name, { ...waitsForBoot, detail: shutDown }, incident)]
   if (dark.length > 0) return [...looks, ...asksOf(at, dark, looks), ...asksClean(at, dark), ...giveOn(at, dark.filter(({ says }) => says === 'off')), ...stillCut(at, dark, []), ...waits]
   if (mute.length > 0) return [...looks, ...waits]
+  const next = yieldsTo(at)
+  if (next !== undefined) return end(at, 'Recovered', `a person wants it fenced: ${next.name} takes over`)
   if (speaks) return settleDown(at, 'Recovered', at.heard === 'new boot' ? 'the node is back, clean, in a new boot' : 'the node is heard again, and clean')
   if (booting(at)) return [...looks, hold(node.name, waitsForBoot, incident)]
   if (verdict?.is === 'dead') return end(at, 'Recovered', 'its next boot fell silent: another incident takes over')
@@ -127,6 +130,8 @@ export function giveBack(at: Situation): Action[] {
   // With a proof, where its Node was made anew after it; what was freed by one that has lapsed keeps the quarantine on as after any other.
   const freed = status.proof !== undefined || status.voided.length > 0
   const outcome = shownFalse(status).length > 0 ? 'Void' : freed ? 'Recovered' : hasDrilled(at) ? 'Drilled' : 'Withdrawn'
+  const next = yieldsTo(at)
+  if (next !== undefined) return end(at, outcome, `a person wants it fenced: ${next.name} takes over`)
   if (speaks) return settleDown(at, outcome, outcomeSays[outcome])
   if (booting(at)) return [...looks, hold(node.name, waitsForBoot, incident)]
   if (verdict !== undefined && spared(at)) return [...looks, hold(node.name, sparedSilence(verdict), incident)]

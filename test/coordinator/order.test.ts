@@ -118,6 +118,16 @@ test('a beat from before the decision keeps no order back, and what a person ord
   assert.is(other.runs.length, 1)
 })
 
+test('nor does it keep back what a person wants beside: that NodeFence is there, and not taken back', async () => {
+  for (const abort of [false, true]) {
+    const world = await opened()
+    world.observation.incident({ ...world.stored(), name: 'a-person', uid: 'uid-person', cause: 'by-hand', abort, status: { ...world.stored().status, phase: 'New', attempts: [] } })
+    world.asked = () => void world.beats.set(victim, beat({ at: world.clock.now() + 1 }))
+    assert.ok(await world.do(off))
+    assert.is(world.runs.length, abort ? 0 : 1, `abort ${abort}`)
+  }
+})
+
 /** The real line before a device, in which another node's order is under way for `busy`. */
 async function behindAnother(busy: number): Promise<{ world: EdgeWorld; asked: ProgramRun[] }> {
   const world = await opened()
