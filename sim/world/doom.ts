@@ -8,8 +8,8 @@ import type { Clock } from '../../edge/clock.ts'
 import type { Process } from '../process.ts'
 
 export interface Doom {
-  /** `write`: to the API server, its own Lease's renewals apart. `turn`: whatever is handed over to it. */
-  readonly at: 'write' | 'order' | 'turn'
+  /** `write`: to the API server, its own Lease's renewals apart. `change`: such a write that is no Event. `turn`: whatever is handed over to it. */
+  readonly at: 'write' | 'change' | 'order' | 'turn'
   /** Counted from 1. */
   readonly nth: number
   readonly when: 'before' | 'sent' | 'answered'
@@ -61,7 +61,7 @@ export function mortal(world: Pick<Clock, 'after'>, process: Process, die: (doom
       return () => { if (live === own) live = undefined }
     },
     transport: (inner) => (request, signal) => {
-      const doom = request.method === 'GET' || request.path.includes('/leases') ? undefined : meet('write')
+      const doom = request.method === 'GET' || request.path.includes('/leases') ? undefined : meet('write') ?? (request.path.includes('/events') ? undefined : meet('change'))
       return doom === undefined ? inner(request, signal) : meeting(doom, () => inner(request, signal))
     },
     programs: (inner) => ({

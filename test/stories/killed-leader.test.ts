@@ -1,4 +1,4 @@
-// The leader is killed at every step it records; the next one finishes, and nothing is done twice that must not be. And a leader that slept through it all wakes, and hits nothing.
+// A leader that slept through an incident wakes, and hits nothing; and both replicas are killed in the middle. That one is killed between any two changes: `killed-writes.test.ts`.
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
 import { ended, findings, happened, ourTaints, peace, workloadRuns, type Play } from './play.ts'
@@ -22,29 +22,6 @@ async function finishes(on: Play, told: string): Promise<void> {
   const freed = incident.status.pods.filter((pod) => pod.fate === 'freed').map((pod) => pod.uid)
   assert.equal(freed.toSorted(), [...new Set(freed)].toSorted(), `${told}: freed once each`)
   assert.equal(freed.filter((uid) => !on.pods.includes(uid)), [], `${told}: no successor was freed`)
-}
-
-
-/** How many moments a story has in which nobody is killed. */
-async function momentsOf(fault: 'cutPower' | 'freeze', seed: number): Promise<number> {
-  const on = await peace({ seed })
-  on.world[fault](on.victim)
-  return (await ended(on, 400_000)).status.timeline.length
-}
-
-for (const [fault, seed] of [['cutPower', 31], ['freeze', 32]] as const) {
-  for (let moment = 1, all = await momentsOf(fault, seed); moment <= all; moment += 1) {
-    test(`${fault}: the leader is killed as moment ${moment} is on the record`, async () => {
-      const on = await peace({ seed })
-      on.world[fault](on.victim)
-      assert.ok(await untilMoment(on, moment), 'the story has that many moments')
-      const leader = on.leader()
-      assert.ok(leader !== undefined, 'somebody leads')
-      on.world.killReplica(leader)
-      on.world.clock.after(20_000, () => on.world.startReplica(leader))
-      await finishes(on, `killed at moment ${moment}`)
-    })
-  }
 }
 
 for (const clocks of ['standing', 'running'] as const) {
