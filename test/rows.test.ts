@@ -20,4 +20,11 @@ for (const { file, title } of named) test(`${file} "${title}"`, () => {
   assert.ok(readFileSync(file, 'utf8').includes(title), `no test of ${file} is called so`)
 })
 
+const told = [...text.matchAll(/`(docs\/[^`]+\.md)` names `([^`]+)`/g)].map(([, file = '', what = '']) => ({ file, what }))
+
+test('what a row says that a page names stands on that page', () => {
+  assert.ok(told.length > 0)
+  for (const { file, what } of told) assert.ok(readFileSync(file, 'utf8').includes(what), `${file} does not name ${what}`)
+})
+
 test.run()
