@@ -85,8 +85,8 @@ async function run(settings: ReplicaSettings): Promise<void> {
   measured.watch(started, clock)
   const page = createPage({ source: started, clock })
   health.route('/', page.handle)
-  // At an hour at which nobody waits for the API server; only the replica that leads does anything.
-  const pruning = byCalendar('17 3 * * *', () => void started.prune(), log)
+  // Only the replica that leads does anything.
+  const pruning = byCalendar(settings.pruneAt, () => void started.prune(), log)
   const turns = byCalendar(settings.auditAt, () => void started.auditAll(period(turns.getNextRun(), clock.wall())), log)
   const awake = keepNaps({ now: clock.now, wanted: () => started.beats.linked() >= napsFrom && !started.hurries() })
   ends.push(() => started.stop(), () => awake(), () => page.close(), () => void pruning.destroy(), () => void turns.destroy(), () => drills.stop())

@@ -19,6 +19,8 @@ export interface ReplicaSettings {
   readonly fenceAgents: readonly string[]
   /** When a turn of the audit begins, as cron has it. */
   readonly auditAt: string
+  /** When history that need not be kept is deleted, likewise: an hour at which nobody waits for the API server. */
+  readonly pruneAt: string
   readonly logLevel: 'debug' | 'info' | 'warn' | 'error'
 }
 
@@ -37,6 +39,7 @@ const environment = v.object({
   HOLDFAST_TOKEN_FILE: v.optional(word, '/var/run/secrets/holdfast/token'),
   HOLDFAST_FENCE_AGENTS: v.optional(word, '/holdfast/fence-agents:/usr/sbin/fence_*'),
   HOLDFAST_AUDIT_AT: v.optional(v.pipe(word, v.check(validate, 'is no time as cron has it')), '0 * * * *'),
+  HOLDFAST_PRUNE_AT: v.optional(v.pipe(word, v.check(validate, 'is no time as cron has it')), '17 3 * * *'),
   HOLDFAST_LOG_LEVEL: v.optional(v.picklist(['debug', 'info', 'warn', 'error'], 'is none of debug, info, warn, error'), 'info'),
 })
 
@@ -51,7 +54,7 @@ export function readSettings(variables: Readonly<Record<string, string | undefin
     settings: {
       namespace: from.HOLDFAST_NAMESPACE, agentNamespace: from.HOLDFAST_AGENT_NAMESPACE, name: from.HOLDFAST_IDENTITY, address: from.HOLDFAST_ADDRESS,
       bind: from.HOLDFAST_BIND, beatsPort: from.HOLDFAST_BEATS_PORT, httpPort: from.HOLDFAST_HTTP_PORT, kdumpPort: from.HOLDFAST_KDUMP_PORT, tokenFile: from.HOLDFAST_TOKEN_FILE,
-      auditAt: from.HOLDFAST_AUDIT_AT, fenceAgents: from.HOLDFAST_FENCE_AGENTS.split(':').filter((one) => one !== ''), logLevel: from.HOLDFAST_LOG_LEVEL,
+      auditAt: from.HOLDFAST_AUDIT_AT, pruneAt: from.HOLDFAST_PRUNE_AT, fenceAgents: from.HOLDFAST_FENCE_AGENTS.split(':').filter((one) => one !== ''), logLevel: from.HOLDFAST_LOG_LEVEL,
     },
   }
 }

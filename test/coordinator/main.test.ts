@@ -9,6 +9,9 @@ import { fileURLToPath } from 'node:url'
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
 import type { KubeObject } from '../../coordinator/api.ts'
+import { incidentBody, statusBody } from '../../coordinator/node-fence.ts'
+import { defaultPolicy } from '../../core/policy.ts'
+import { freshStatus } from '../../core/timeline.ts'
 import { customResourceDefinitions } from '../../deploy/crd.ts'
 import { machineClock } from '../../edge/clock.ts'
 import { admin, createApiServer } from '../../sim/api-server/server.ts'
@@ -127,17 +130,27 @@ test('while the API server is away a replica lives, is not ready and says why, a
   })
 })
 
-test('a replica leads, begins the turns of the audit at their time, is measured, and asked to end gives up its lease and its address', async () => {
+/** An incident that ended two months ago. */
+function longOver(): KubeObject {
+  const at = new Date(Date.now() - 60 * 24 * 3_600_000).toISOString()
+  const body = incidentBody({ name: 'long-over', nodeName: 'node-1', nodeUid: 'uid', boot: 'boot/1', machine: 'machine', cause: 'silence', policy: { ...defaultPolicy, name: 'usual' } })
+  return { ...body as KubeObject, status: Object(statusBody('long-over', '1', 'uid', { ...freshStatus(1), phase: 'Final', outcome: 'Recovered', timeline: [{ at, what: 'closed', detail: '' }] })).status } as KubeObject // it has all that the kind asks
+}
+
+test('a replica leads, begins the turns of the audit at their time, deletes history that is old, is measured, and asked to end gives up its lease and its address', async () => {
   const server = createApiServer({ clock: machineClock, chance: Math.random })
   for (const definition of customResourceDefinitions()) server.plant(definition as unknown as KubeObject) // as a person would apply it
   server.plant({ apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'holdfast-system' } })
+  server.plant(longOver())
   const served = await serve(server, { tokens: { 'the-token': admin }, wall: Date.now() })
   try {
     await withKubeconfig(served.url, served.ca, async (file) => {
-      const replica = start({ ...settings, HOLDFAST_AUDIT_AT: '* * * * * *', KUBECONFIG: file })
+      const replica = start({ ...settings, HOLDFAST_AUDIT_AT: '* * * * * *', HOLDFAST_PRUNE_AT: '* * * * * *', KUBECONFIG: file })
       const address = String((await replica.line('replica runs'))['http'])
       await replica.line('this replica leads')
       await replica.line('every fence path was audited again')
+      await replica.line('history pruned')
+      assert.equal(server.peek('nodefences.holdfast.dev').map(({ metadata }) => metadata.name), [])
       const metrics = (await ask(address, '/metrics')).text
       for (const line of ['holdfast_leader 1', 'holdfast_nodes 0', 'holdfast_audit_age_seconds ', 'holdfast_build_info{version=']) assert.ok(metrics.includes(line), line)
       replica.child.kill('SIGTERM')
