@@ -163,6 +163,14 @@ const rows: readonly Row[] = [
   ['somebody aborts', 'writer', spec({ abort: true }), /only whoever may "abort"/],
   ['an operator acknowledges', 'operator', spec({ acknowledge: word() })],
   ['somebody acknowledges', 'writer', spec({ acknowledge: word() }), /only whoever may "vouch"/],
+  ['an operator acknowledges another boot', 'operator', spec({ acknowledge: { ...word(), boot: 'another' } }), /spec\.acknowledge\.boot: .*must be spec\.boot: a word that a machine is off is of the boot that failed, and of no other/],
+  ['an operator aborts after the proof', 'operator', (api) => api.patch(dry(`${fencesPath}/proven-1`), 'merge', { spec: { abort: true } }), /proven unable to write already: .* an abort comes too late/],
+  ['an operator aborts what is over', 'operator', (api) => api.patch(dry(`${fencesPath}/over-1`), 'merge', { spec: { abort: true } }), /there is nothing left to abort/],
+  ['an operator fences for a cause that is none', 'operator', (api) => api.create(dry(fencesPath), { ...fence('well-2', 'well'), spec: { ...fence('well-2', 'well').spec, cause: 'boredom' } }), /spec\.cause: Unsupported value: "boredom": supported values: "silence", /],
+  ['a policy has a profile that is none', 'admin', policyOf({ profile: 'furious' }), /spec\.profile: Unsupported value: "furious": supported values: "fast", "balanced", "conservative"/],
+  ['a policy wants pods deleted as nobody knows', 'admin', policyOf({ nodeDownPodDeletionPolicy: 'DeleteEverything' }), /Unsupported value: "DeleteEverything": supported values: "DoNothing", /],
+  ['a policy has a patience that is no span', 'admin', policyOf({ returnPatience: 'soon' }), /spec\.returnPatience/],
+  ['a policy that wants a node fenced which does not become clean', 'admin', policyOf({ returnPatience: '5m', afterPatience: 'fence' })],
   ['somebody labels an incident', 'writer', (api) => api.patch(dry(`${fencesPath}/well-1`), 'merge', { metadata: { labels: { a: 'b' } } })],
 
   ['the coordinator deletes an open incident', 'coordinator', (api) => api.remove(`${fencesPath}/well-1`, dryDelete), /this one is open/],
@@ -285,6 +293,10 @@ function spec(changes: object): Row[2] {
   return (api) => api.patch(dry(`${fencesPath}/well-1`), 'merge', { spec: changes })
 }
 
+function policyOf(changes: object): Row[2] {
+  return (api) => api.create(dry('/apis/holdfast.dev/v1alpha1/holdfastpolicies'), { apiVersion: 'holdfast.dev/v1alpha1', kind: 'HoldfastPolicy', metadata: { name: 'another' }, spec: changes } as KubeObject)
+}
+
 function nodeStatus(name: string, status: object): Row[2] {
   return (api) => api.patch(dry(`${node(name)}/status`), 'strategic', { status })
 }
@@ -347,6 +359,7 @@ function fixtures(): readonly (readonly [path: string, body: unknown])[] {
     [maps(system), configMap('fence-config-kept')],
     [fencesPath, fence('well-1', 'well')],
     [fencesPath, fence('over-1', 'well')],
+    [fencesPath, fence('proven-1', 'fenced')],
     ['/apis/holdfast.dev/v1alpha1/holdfastpolicies', { apiVersion: 'holdfast.dev/v1alpha1', kind: 'HoldfastPolicy', metadata: { name: 'usual' }, spec: {} }],
   ]
 }
@@ -357,6 +370,7 @@ const statuses: readonly (readonly [path: string, status: object])[] = [
   [pod('doomed'), { ...lethal(), phase: 'Running' }],
   [pod('over'), { phase: 'Succeeded' }],
   [`${fencesPath}/over-1`, { phase: 'Final' }],
+  [`${fencesPath}/proven-1`, { phase: 'Running', step: 'clear', proof: { kind: 'off', at: new Date(0).toISOString(), boot, nodeUid: 'a-uid', level: 0, methods: ['bmc'], evidence: [] } }],
   [pod('leaves'), { phase: 'Running', containerStatuses: [runs] }],
 ]
 
