@@ -17,7 +17,7 @@ import { fenceRunner } from './fence.ts'
 import { tellGates } from './gates.ts'
 import { holdKeeper } from './hold.ts'
 import type { CoordinatorHost } from './host.ts'
-import { incidentWriter, takeIncident } from './incident.ts'
+import { incidentWriter, takeIncident, type IncidentWriterOptions } from './incident.ts'
 import { keepAttachment, keepNode, paths, saysMore } from './kubernetes.ts'
 import { elect } from './lease.ts'
 import { looker } from './look.ts'
@@ -50,6 +50,7 @@ export interface CoordinatorSettings {
   /** For the metrics: how long a decision took, and what became of each request. */
   decided?(span: Ms): void
   requested?(verb: string, answer: string, span: Ms): void
+  reached?: IncidentWriterOptions['reached']
 }
 
 export interface Coordinator {
@@ -161,7 +162,7 @@ export async function startCoordinator(host: CoordinatorHost, settings: Coordina
     changed: ({ type, object }) => (type === 'deleted' ? remedies.gone(object.metadata.name) : remedies.seen(object)),
   })
   const remedies = keepRemedies({ log, observation, recorder, leads, ready: () => remedyObjects.synced })
-  const incidents = incidentWriter({ api, observation, log, leads, signal: () => leadership.signal })
+  const incidents = incidentWriter({ api, observation, log, leads, signal: () => leadership.signal, ...(settings.reached === undefined ? {} : { reached: settings.reached }) })
   const runner = fenceRunner({ programs: host.programs, clock, secrets: fences.secrets, log })
   const rate = podRate(clock)
   const audits = auditRate(clock)

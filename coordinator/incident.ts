@@ -2,6 +2,8 @@
 // the change is applied again only if that copy still bears our term: a leader that slept meets its successor's term here
 // and touches nothing more.
 import { isDeepStrictEqual } from 'node:util'
+import type { Incident } from '../core/incident.ts'
+import { milestones, type Milestone } from '../core/milestone.ts'
 import type { Ms } from '../core/model.ts'
 import type { Change } from '../core/timeline.ts'
 import type { Log } from '../edge/log.ts'
@@ -26,6 +28,8 @@ export interface IncidentWriterOptions {
   leads(): number | undefined
   /** Aborts when the lease is lost: what still waits for its turn to be sent is not sent. */
   signal(): AbortSignal
+  /** A write has reached it, so long after the incident was opened. */
+  reached?(until: Milestone, cause: Incident['cause'], span: Ms): void
 }
 
 const triesPerWrite = 3
@@ -47,7 +51,7 @@ export function takeIncident(object: KubeObject, observation: Observation, log: 
   return false
 }
 
-export function incidentWriter({ api, observation, log, leads, signal }: IncidentWriterOptions): IncidentWriter {
+export function incidentWriter({ api, observation, log, leads, signal, reached }: IncidentWriterOptions): IncidentWriter {
   const queues = new Map<string, Promise<unknown>>()
   const how = () => ({ deadline: writeDeadline, signal: signal() })
 
@@ -86,11 +90,10 @@ export function incidentWriter({ api, observation, log, leads, signal }: Inciden
       const { uid, resourceVersion } = incident
       const body = statusBody(name, resourceVersion, uid, status)
       const answer = await api.replace<KubeObject>(`${fencesPath}/${name}/status`, body, how())
-      if (answer.ok) return take(answer.value)
-      if (answer.error.kind !== 'conflict') {
-        refused(name, answer.error)
-        return mayHaveLanded.has(answer.error.kind) && landed(name, resourceVersion, body)
-      }
+      if (!answer.ok && answer.error.kind !== 'conflict') refused(name, answer.error)
+      const written = answer.ok ? take(answer.value) : mayHaveLanded.has(answer.error.kind) && await landed(name, resourceVersion, body)
+      if (written) for (const { until, span } of milestones(incident.status, status)) reached?.(until, incident.cause, span)
+      if (answer.ok || answer.error.kind !== 'conflict') return written
       const newer = await api.get<KubeObject>(`${fencesPath}/${name}`, how())
       if (!newer.ok || !take(newer.value)) return false
     }

@@ -2,6 +2,7 @@
 import type { Coordinator } from './coordinator.ts'
 import { shownFalse } from '../core/incident.ts'
 import { pathState } from '../core/path.ts'
+import { policyOf } from '../core/policy.ts'
 import type { Clock } from '../edge/clock.ts'
 import { metrics, type Histogram, type Metrics } from './metrics.ts'
 
@@ -9,6 +10,7 @@ export interface Measures {
   readonly metrics: Metrics
   readonly decision: Histogram<never>
   readonly request: Histogram<'verb' | 'answer'>
+  readonly incident: Histogram<'until' | 'cause'>
   /** What is asked of the replica whenever somebody reads. */
   watch(coordinator: Coordinator, clock: Clock): void
 }
@@ -20,6 +22,7 @@ export function measures(version: string): Measures {
     metrics: registry,
     decision: registry.histogram('holdfast_decision_seconds', 'How long one decision over all nodes took.', [0.001, 0.003, 0.01, 0.02, 0.05, 0.1]),
     request: registry.histogram('holdfast_api_request_seconds', 'Requests to the API server, by verb and by what became of them.', [0.01, 0.05, 0.25, 1, 5], ['verb', 'answer']),
+    incident: registry.histogram('holdfast_incident_seconds', 'How long incidents took, from when they were opened until proven, released (the last volume) or recovered, by cause; as whoever led then wrote it down.', [1, 2, 4, 6, 10, 30, 60, 120, 600], ['until', 'cause']),
     watch(coordinator, clock) {
       const incidents = () => [...coordinator.seen.incidents.values()]
       registry.gaugeOf('holdfast_leader', '1 while this replica leads.', [], () => [[{}, coordinator.leads() === undefined ? 0 : 1]])
@@ -43,10 +46,21 @@ export function measures(version: string): Measures {
       const refused = () => coordinator.drilled().flatMap(({ refused: whole, nodes }) => [...(whole === undefined ? [] : [whole.because]), ...nodes.map(({ because }) => because)])
       registry.gaugeOf('holdfast_drill_refusals', 'Why no node was drilled at the latest hour of each policy, of the whole and of cordoned nodes, by reason.', ['because'], () => [...count(refused())].map(([because, value]) => [{ because }, value] as const))
       registry.gaugeOf('holdfast_incidents', 'Incidents kept, by phase.', ['phase'], () => [...count(incidents().map((one) => one.status.phase))].map(([phase, value]) => [{ phase }, value] as const))
+      registry.gaugeOf('holdfast_nodes_governed', 'Nodes by what may be done about them: enforce, dryRun, paused, unselected, or policy-conflict.', ['as'], () => [...count(governed(coordinator))].map(([as, value]) => [{ as }, value] as const))
       registry.gaugeOf('holdfast_holds', 'Decisions not to act that stand now, by reason.', ['because'], () => [...count(coordinator.holds().map((hold) => hold.because))].map(([because, value]) => [{ because }, value] as const))
       registry.gaugeOf('holdfast_proofs_void', 'Proofs that were shown false, of all incidents kept.', [], () => [[{}, incidents().reduce((sum, one) => sum + shownFalse(one.status).length, 0)]])
     },
   }
+}
+
+function governed({ seen, policies }: Coordinator): string[] {
+  const inForce = policies()
+  return [...seen.nodes.values()].flatMap((node) => {
+    if (node.gone === true) return []
+    const chosen = policyOf(node, inForce)
+    if (!('policy' in chosen)) return [chosen.none]
+    return [seen.self.pause !== undefined || chosen.policy.pause !== undefined ? 'paused' : chosen.policy.mode]
+  })
 }
 
 function pathStates({ seen }: Coordinator): string[] {

@@ -34,6 +34,8 @@ export interface EdgeWorld {
   readonly observation: Observation
   readonly incidents: IncidentWriter
   readonly beats: Map<string, BeatSeen>
+  /** What incidents reached: cause, milestone, milliseconds. */
+  readonly reached: readonly string[]
   /** Writes that left this replica, oldest first: method, path and body. */
   readonly writes: Write[]
   /** What happened, in order: writes by path, programs by `run ACTION`. */
@@ -112,7 +114,8 @@ export function edgeWorld(): EdgeWorld {
   })
   const leads = (): number | undefined => world.term
   const signal = (): AbortSignal => world.lease.signal
-  const incidents = incidentWriter({ api, observation, log, leads, signal })
+  const reached: string[] = []
+  const incidents = incidentWriter({ api, observation, log, leads, signal, reached: (until, cause, span) => void reached.push(`${cause} ${until} ${span}`) })
   const rate = podRate(clock)
   const records = recordRate(clock)
   const deed = doer({
@@ -130,7 +133,7 @@ export function edgeWorld(): EdgeWorld {
     },
   })
   const world: EdgeWorld = {
-    clock, server, api, observation, incidents, beats, writes, story, said, logged, runs, term: 3, lease: new AbortController(),
+    clock, server, api, observation, incidents, reached, beats, writes, story, said, logged, runs, term: 3, lease: new AbortController(),
     asked: () => undefined,
     drained: async () => undefined,
     runMethod: async () => ({}),

@@ -5,7 +5,7 @@ import { fencesPath, statusBody } from '../../coordinator/node-fence.ts'
 import type { IncidentStatus } from '../../core/incident.ts'
 import type { Change } from '../../core/timeline.ts'
 import { admin } from '../../sim/api-server/server.ts'
-import { boot, policy } from '../core/world.ts'
+import { boot, policy, proofRecord } from '../core/world.ts'
 import { edgeWorld, fence, turned, victim, type EdgeWorld } from './edge-world.ts'
 
 const test = suite('incident writer')
@@ -37,6 +37,17 @@ test('a change is written over the version it was made from, and seen before the
   assert.ok(await world.incidents.change(fence, moment('one')))
   assert.equal((world.writes[0]?.body as KubeObject | undefined)?.metadata, { name: fence, resourceVersion, uid }) // a NodeFence
   assert.equal([moments(world), seen(world)?.timeline.length], [['one'], 1])
+})
+
+const proven = (status: IncidentStatus): IncidentStatus => ({ ...status, proof: proofRecord(), timeline: [...status.timeline, { at: '2026-01-01T00:00:03Z', what: 'proven', detail: '' }] })
+
+test('what a write has reached is told once it stands there, and not before', async () => {
+  const world = await opened({ timeline: [{ at: '2026-01-01T00:00:00Z', what: 'opened', detail: '' }] })
+  world.server.faults.set([{ does: 'answer', status: 500, times: 1, strikes: ({ method }) => method === 'PUT' }])
+  assert.is(await turned(world.clock, world.incidents.change(fence, proven)), false)
+  assert.equal(world.reached, [])
+  assert.ok(await world.incidents.change(fence, proven))
+  assert.equal(world.reached, ['silence proven 3000'])
 })
 
 test('a change that changes nothing writes nothing and is well', async () => {

@@ -4,7 +4,8 @@ import type { Coordinator } from '../../coordinator/coordinator.ts'
 import type { DrillTurnEnd } from '../../coordinator/drill-turns.ts'
 import { measures } from '../../coordinator/measures.ts'
 import type { HoldAction } from '../../core/action.ts'
-import { beat, incident, node, now, proofRecord, record, seen } from '../core/world.ts'
+import type { Policy } from '../../core/policy.ts'
+import { beat, incident, node, now, policy, proofRecord, record, seen, self } from '../core/world.ts'
 
 const test = suite('measures')
 
@@ -19,11 +20,12 @@ function scraped(changes: Partial<Coordinator> = {}): string {
     seen: seen([node({ name: 'node-1', beat: beat({ permit: 'gave up', runtime: 'ill', storage: 'reached' }) }), node({ auditedUntil: now - 60_000, record: record({ strains: ['disk'], watchdog: { boot: 'b', state: 'armed', identity: 'i6300ESB timer', timeout: 30_000, panic: 0, machine: 'real', epoch: 1, memberships: [] } }) })], [
       incident({ phase: 'Running' }), incident({ phase: 'Final' }, { name: 'a' }), incident({ phase: 'Final', voided: [{ proof: proofRecord(), at: '', evidence: '' }] }, { name: 'b' }),
     ]),
-    leads: () => 3, audited: () => ({ turn: 7, began: '1969-12-31T23:00:00Z', ended: '1969-12-31T23:01:00Z', stale: '1970-01-01T01:01:00Z', missed: [] }), drilled: () => drilled, beats: { linked: () => 2 }, freshAt: () => now - 4_000, holds: () => [hold('storm'), hold('storm', 'node-3'), hold('blind')], ...changes,
+    policies: () => [{ ...policy, mode: 'dryRun' }], leads: () => 3, audited: () => ({ turn: 7, began: '1969-12-31T23:00:00Z', ended: '1969-12-31T23:01:00Z', stale: '1970-01-01T01:01:00Z', missed: [] }), drilled: () => drilled, beats: { linked: () => 2 }, freshAt: () => now - 4_000, holds: () => [hold('storm'), hold('storm', 'node-3'), hold('blind')], ...changes,
   } as unknown as Coordinator // what is not measured is left out
   measured.watch(coordinator, clock)
   measured.decision.observe({}, 0.004)
   measured.request.observe({ verb: 'get', answer: '2xx' }, 0.02)
+  measured.incident.observe({ until: 'released', cause: 'silence' }, 3.1)
   return measured.metrics.render()
 }
 
@@ -33,6 +35,7 @@ test('what a replica measures of itself, by name', () => {
     'holdfast_build_info{version="1.2.3"} 1', 'holdfast_leader 1', 'holdfast_agents_linked 2', 'holdfast_nodes 2', 'holdfast_watch_age_seconds 4', 'holdfast_node_permits{state="gave up"} 1', 'holdfast_node_runtimes{state="ill"} 1', 'holdfast_node_storage{state="reached"} 1', 'holdfast_node_strains{vital="disk"} 1', 'holdfast_node_watchdogs{state="armed"} 1',
     'holdfast_incidents{phase="Running"} 1', 'holdfast_incidents{phase="Final"} 2', 'holdfast_holds{because="storm"} 2', 'holdfast_holds{because="blind"} 1', 'holdfast_proofs_void 1', 'holdfast_paths{state="verified"} 1', 'holdfast_paths{state="stale"} 1', 'holdfast_audit_age_seconds 3600',
     'holdfast_drill_age_seconds{policy="usual"} 7200', 'holdfast_drill_refusals{because="no-spare"} 1', 'holdfast_drill_refusals{because="not-drained"} 2',
+    'holdfast_nodes_governed{as="dryRun"} 2', 'holdfast_incident_seconds_bucket{until="released",cause="silence",le="4"} 1', 'holdfast_incident_seconds_bucket{until="released",cause="silence",le="2"} 0',
     'holdfast_decision_seconds_count 1', 'holdfast_api_request_seconds_count{verb="get",answer="2xx"} 1',
   ]) assert.ok(text.split('\n').includes(line), `${line} in:\n${text}`)
 })
@@ -45,10 +48,16 @@ test('who does not lead says so; a watch that was never fresh is old, and no ser
   assert.not.ok(/NaN|Inf\b(?!")/.test(text.replaceAll('le="+Inf"', '')))
 })
 
+const as = (policies: readonly Policy[], pause = {}) => /holdfast_nodes_governed\{as="([a-zA-Z-]+)"\} 1/.exec(scraped({ seen: seen([node()], [], self(pause)), policies: () => policies }))?.[1]
+
+test('what may be done about a node is one word of it', () => {
+  assert.equal([as([]), as([policy]), as([policy, { ...policy, name: 'other' }]), as([{ ...policy, pause: { by: 'me', reason: 'a look' } }]), as([policy], { pause: { by: 'me', reason: 'a look' } })], ['unselected', 'enforce', 'policy-conflict', 'paused', 'paused'])
+})
+
 test('a hold or a phase that is over is not shown any more', () => {
   const measured = measures('1')
   let holds: HoldAction[] = [hold('storm')]
-  measured.watch({ seen: seen([]), leads: () => 3, audited: () => undefined, drilled: () => [], beats: { linked: () => 0 }, freshAt: () => now, holds: () => holds } as unknown as Coordinator, clock) // as above
+  measured.watch({ seen: seen([]), policies: () => [], leads: () => 3, audited: () => undefined, drilled: () => [], beats: { linked: () => 0 }, freshAt: () => now, holds: () => holds } as unknown as Coordinator, clock) // as above
   assert.ok(measured.metrics.render().includes('holdfast_holds{because="storm"}'))
   holds = []
   assert.not.ok(measured.metrics.render().includes('because="storm"'))
