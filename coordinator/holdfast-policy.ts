@@ -106,7 +106,7 @@ export const policyFields = {
   afterPatience: v.exactOptional(word([
     'What becomes of a node that runs and did not become clean within returnPatience.', 'One that was taken for off, and was heard after that, is fenced by its next level in any case: what it still runs runs elsewhere too.',
   ].join(' '), {
-    wait: 'it waits under its quarantine, and says for what', fence: 'it is fenced, once: switched off, and on again; its next boot holds nothing of what is left over on this one',
+    wait: 'it waits under its quarantine, and says for what', fence: 'it is fenced, once: switched off, and on again, with what runs on it; its next boot holds nothing of what is left over on this one',
   }), usual.afterPatience),
   cleanUp: v.exactOptional(word('What becomes of what is left over of pods that do not belong on a node that is back under quarantine.', {
     never: 'its agent names it, and kubelet or a person ends it', agent: 'its agent ends it too: containers by the runtime, then mounts, staging mounts, empty staging folders and loop devices; never a lazy unmount',
