@@ -57,6 +57,8 @@ export interface Lab {
   readonly nodes: ReadonlyMap<string, LabNode>
   readonly devices: PowerControllers['of']
   readonly replicas: Replicas
+  /** Where a fence program of an operator's own is found. */
+  readonly programs: string
   /** As they are in the cluster now, finished ones too. */
   incidents(): readonly Incident[]
   records(): ReadonlyMap<string, NodeRecord>
@@ -79,6 +81,8 @@ export async function startLab(wanted: Partial<LabSettings> = {}): Promise<Lab> 
   const settings: LabSettings = { ...usualLab, ...wanted }
   const folder = settings.folder ?? mkdtempSync(join(tmpdir(), 'holdfast-lab-'))
   mkdirSync(folder, { recursive: true })
+  const programs = join(folder, 'programs')
+  mkdirSync(programs, { recursive: true })
   const plane = await startControlPlane({ dir: join(folder, 'control-plane') })
   const transports = new Map<string, HttpsTransport>()
   const transportFor = (user: string): HttpsTransport => {
@@ -98,7 +102,7 @@ export async function startLab(wanted: Partial<LabSettings> = {}): Promise<Lab> 
   writeFileSync(manifest, yamlOf(manifests(values)))
   execFileSync(plane.kubectl, [`--kubeconfig=${plane.kubeconfig('admin')}`, 'apply', '--server-side', '-f', manifest], { timeout: 60_000, stdio: 'pipe' })
   const replicas = await createReplicas({
-    api, values, url: plane.url, ca: plane.ca, folder, count: 2, ports: { beats: portOf('beats'), http: portOf('http') }, logLevel: settings.logLevel,
+    api, values, url: plane.url, ca: plane.ca, folder, programs, count: 2, ports: { beats: portOf('beats'), http: portOf('http') }, logLevel: settings.logLevel,
   })
 
   const nodes = new Map<string, LabNode>()
@@ -171,7 +175,7 @@ export async function startLab(wanted: Partial<LabSettings> = {}): Promise<Lab> 
   ]
 
   return {
-    plane, world, api, nodes, devices: controllers.of, replicas,
+    plane, world, api, nodes, devices: controllers.of, replicas, programs,
     incidents: () => [...incidents.values()],
     records: () => records,
     attachments: (node) => [...attachments].filter(([, of]) => of === node).map(([name]) => name),

@@ -32,8 +32,8 @@ interface Service {
   lies: boolean
 }
 
-/** `status`: how long each answer takes. */
-export async function openPowerControllers(nodes: readonly string[], status: Ms): Promise<PowerControllers> {
+/** `status`: how long each answer takes. `called`: the name of their Secret, and of their template. */
+export async function openPowerControllers(nodes: readonly string[], status: Ms, called = 'redfish'): Promise<PowerControllers> {
   const [username, password] = ['operator', randomBytes(12).toString('hex')]
   const services = new Map<string, Service>()
   for (const node of nodes) {
@@ -61,18 +61,18 @@ export async function openPowerControllers(nodes: readonly string[], status: Ms)
     of: new Map([...services].map(([node, service]) => [node, controller(service)])),
     objects: (namespace) => [
       {
-        apiVersion: 'v1', kind: 'Secret', metadata: { name: 'redfish', namespace, labels: { 'holdfast.dev/fence-secret': 'true' } },
+        apiVersion: 'v1', kind: 'Secret', metadata: { name: called, namespace, labels: { 'holdfast.dev/fence-secret': 'true' } },
         type: 'Opaque', data: { username: base64(username), password: base64(password) },
       },
       {
-        apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: 'fence-method-template-redfish', namespace },
-        data: { 'template.properties': 'agent_name=redfish\nusername=secret:redfish/username\npassword=secret:redfish/password\nplug=1\ntimeout=20s\nlate=10s\npower_timeout=10\n' },
+        apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: `fence-method-template-${called}`, namespace },
+        data: { 'template.properties': `agent_name=redfish\nusername=secret:${called}/username\npassword=secret:${called}/password\nplug=1\ntimeout=20s\nlate=10s\npower_timeout=10\n` },
       },
       ...[...services].map(([node, { redfish: { host, port, fingerprint } }]) => ({
         apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: `fence-config-${node}`, namespace },
         data: {
           'config.properties': `node_name=${node}\npower_management=bmc\n`,
-          'fence-method-bmc': `template=fence-method-template-redfish\nip=${host}\nipport=${port}\ncertificate_sha256=${fingerprint}\naction=off\n`,
+          'fence-method-bmc': `template=fence-method-template-${called}\nip=${host}\nipport=${port}\ncertificate_sha256=${fingerprint}\naction=off\n`,
         },
       })),
     ] as KubeObject[], // kinds with data, written as an operator would

@@ -28,13 +28,15 @@ export interface ReplicasOptions {
   readonly ca: string
   /** For kubeconfig, tokens, logs. */
   readonly folder: string
+  /** Of fence programs beside the product's own. */
+  readonly programs: string
   readonly count: number
   readonly ports: { readonly beats: number; readonly http: number }
   readonly logLevel: string
 }
 
 const tokenLife = 8 * 3_600
-const fenceAgents = new URL('../../fence-agents', import.meta.url).pathname
+export const fenceAgents = new URL('../../fence-agents', import.meta.url).pathname
 
 export async function createReplicas(options: ReplicasOptions): Promise<Replicas> {
   const { api, folder, values: { namespace, agentNamespace } } = options
@@ -69,7 +71,7 @@ export async function createReplicas(options: ReplicasOptions): Promise<Replicas
         environment: {
           KUBECONFIG: kubeconfig, HOLDFAST_NAMESPACE: namespace, HOLDFAST_AGENT_NAMESPACE: agentNamespace, HOLDFAST_IDENTITY: nameOf(number),
           HOLDFAST_ADDRESS: addressOf(number), HOLDFAST_BIND: addressOf(number), HOLDFAST_BEATS_PORT: String(options.ports.beats), HOLDFAST_HTTP_PORT: String(options.ports.http),
-          HOLDFAST_TOKEN_FILE: tokenFile, HOLDFAST_FENCE_AGENTS: fenceAgents, HOLDFAST_LOG_LEVEL: options.logLevel,
+          HOLDFAST_TOKEN_FILE: tokenFile, HOLDFAST_FENCE_AGENTS: `${fenceAgents}:${options.programs}`, HOLDFAST_LOG_LEVEL: options.logLevel,
           // What a killed one leaves behind goes with the lab.
           TMPDIR: folder,
         },
