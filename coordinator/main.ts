@@ -9,7 +9,7 @@ import { createApi } from './api.ts'
 import { keepAuthority } from './authority.ts'
 import { byCalendar } from './calendar.ts'
 import { startCoordinator, type Coordinator } from './coordinator.ts'
-import { withoutCoreDumps } from './core-dumps.ts'
+import { refuseCoreDumps } from './core-dumps.ts'
 import { drillSchedule } from './drill-schedule.ts'
 import { serveHealth } from './health.ts'
 import { clusterTransport } from './kubeconfig.ts'
@@ -39,7 +39,7 @@ await run(read.settings).catch((error: unknown) => {
 
 async function run(settings: ReplicaSettings): Promise<void> {
   const log = pino({ level: settings.logLevel, base: { replica: settings.name } }, pino.destination({ sync: true }))
-  if (!withoutCoreDumps()) log.warn({}, 'a crash may write the memory of this process to a disk, secrets of devices included')
+  for (const lacking of refuseCoreDumps()) log.warn({}, lacking)
   const clock = machineClock
   // A pod that returns under its name is another replica: its old self may still be on its way out.
   const identity = `${settings.name}-${randomBytes(4).toString('hex')}`

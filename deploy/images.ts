@@ -1,7 +1,7 @@
 // `npm run build -- --images`: the product's image, without a container engine. What is in it stands in one folder, dist/image/root,
 // from which deploy/Dockerfile makes the same: the programs that `npm run build` has bundled, Node as npm brings it, and the
-// libraries that Node asks for, out of Debian's packages; and nsenter, by which an agent that cleans up reaches the programs of its host.
-// Nothing else: no shell, no package manager.
+// libraries that Node asks for, out of Debian's packages; nsenter, by which an agent that cleans up reaches the programs of its host; and
+// prlimit, by which a coordinator refuses core dumps. Nothing else: no shell, no package manager.
 import { execFileSync } from 'node:child_process'
 import { chmodSync, copyFileSync, existsSync, globSync, mkdirSync, rmSync, writeFileSync } from 'node:fs'
 import { basename, dirname, join } from 'node:path'
@@ -22,8 +22,10 @@ const architectures: Readonly<Record<string, Architecture>> = {
   arm64: { name: 'arm64', libraries: '/lib/aarch64-linux-gnu', loader: '/lib/ld-linux-aarch64.so.1' },
 }
 
-const packages = ['libc6', 'libstdc++6', 'libgcc-s1', 'libatomic1', 'util-linux', 'libselinux1', 'libpcre2-8-0']
-const libraries = ['libc.so.6', 'libm.so.6', 'libdl.so.2', 'libpthread.so.0', 'libstdc++.so.6', 'libgcc_s.so.1', 'libatomic.so.1', 'libselinux.so.1', 'libpcre2-8.so.0']
+const packages = ['libc6', 'libstdc++6', 'libgcc-s1', 'libatomic1', 'util-linux', 'libselinux1', 'libpcre2-8-0', 'libsmartcols1']
+const libraries = ['libc.so.6', 'libm.so.6', 'libdl.so.2', 'libpthread.so.0', 'libstdc++.so.6', 'libgcc_s.so.1', 'libatomic.so.1', 'libselinux.so.1', 'libpcre2-8.so.0', 'libsmartcols.so.1']
+
+const tools = ['nsenter', 'prlimit']
 
 const settings = { entrypoint: ['/holdfast/node'], user: '65532:65532', path: '/holdfast' }
 
@@ -60,7 +62,7 @@ function layOut(root: string, dist: string, { libraries: folder, loader }: Archi
   const debian = unpackedPackages(packages)
   for (const library of libraries) put(found(debian, library), join(root, folder, library), 0o644)
   put(found(debian, basename(loader)), join(root, loader), 0o755)
-  put(found(debian, 'nsenter', '{bin,usr/bin}'), join(root, 'usr', 'bin', 'nsenter'), 0o755)
+  for (const tool of tools) put(found(debian, tool, '{bin,usr/bin}'), join(root, 'usr', 'bin', tool), 0o755)
   mkdirSync(join(root, 'etc'), { recursive: true })
   // Node asks who it is when it is asked for a home; without the line it has no answer.
   writeFileSync(join(root, 'etc', 'passwd'), 'root:x:0:0:root:/:/\nholdfast:x:65532:65532:holdfast:/:/\n', { mode: 0o644 })
@@ -84,7 +86,7 @@ function found(debian: string, name: string, folders = '{lib,lib64,usr/lib,usr/l
 /** With the image's own loader and libraries alone, as it will be in a container. */
 function mustStart(root: string, { libraries: folder, loader }: Architecture): void {
   const start = join(root, loader)
-  for (const program of [join(root, 'holdfast', 'node'), join(root, 'usr', 'bin', 'nsenter')]) {
+  for (const program of [join(root, 'holdfast', 'node'), ...tools.map((tool) => join(root, 'usr', 'bin', tool))]) {
     const asked = execFileSync(start, ['--library-path', join(root, folder), '--list', program], { encoding: 'utf8' })
     const outside = asked.split('\n').flatMap((line) => / => (\S+)/.exec(line)?.[1] ?? []).filter((file) => !file.startsWith(root) && basename(file) !== basename(loader))
     if (outside.length > 0) throw new Error(`${basename(program)} asks for what is not in the image: ${outside.join(', ')}`)

@@ -107,13 +107,25 @@ test('no cluster to speak to ends the start with a sentence, not with a stack', 
   assert.not.ok(replica.output().includes('    at '), replica.output())
 })
 
-test('what a process without core dumps starts writes none either', () => {
-  const asked = spawnSync(execPath, ['--input-type=module', '--eval', [
-    `import { withoutCoreDumps } from ${JSON.stringify(new URL('../../coordinator/core-dumps.ts', import.meta.url).href)}`,
-    "import { execFileSync } from 'node:child_process'",
-    "console.log(withoutCoreDumps(), execFileSync('cat', ['/proc/self/coredump_filter'], { encoding: 'utf8' }).trim())",
-  ].join('\n')], { encoding: 'utf8' })
-  assert.is(asked.stdout.trim(), 'true 00000000', asked.stderr)
+const moduleAt = (file: string) => JSON.stringify(new URL(`../../${file}`, import.meta.url).href)
+const coreLimit = /^Max core file size +0 +0 /m
+
+test('a process that refuses core dumps writes none, and neither does a fence program that it starts', () => {
+  const folder = mkdtempSync(join(tmpdir(), 'holdfast-cores-'))
+  try {
+    writeFileSync(join(folder, 'teller'), '#!/bin/sh\ncat /proc/self/limits /proc/self/coredump_filter\n', { mode: 0o755 })
+    const asked = spawnSync('sh', ['-c', 'ulimit -c unlimited 2>/dev/null; exec "$@"', 'sh', execPath, '--input-type=module', '--eval', [
+      `import { refuseCoreDumps } from ${moduleAt('coordinator/core-dumps.ts')}`, `import { machinePrograms } from ${moduleAt('coordinator/programs.ts')}`, `import { machineClock } from ${moduleAt('edge/clock.ts')}`,
+      'console.log(JSON.stringify(refuseCoreDumps()))',
+      `const programs = machinePrograms({ folders: [${JSON.stringify(folder)}], clock: machineClock })`,
+      "console.log((await programs.run({ agent: 'teller', stdin: '', environment: {}, within: 20_000 })).stdout)", 'await programs.close()',
+    ].join('\n')], { encoding: 'utf8' })
+    assert.match(asked.stdout, /^\[\]\n/, asked.stderr)
+    assert.match(asked.stdout, coreLimit)
+    assert.match(asked.stdout.trimEnd(), /\n00000000$/)
+  } finally {
+    rmSync(folder, { recursive: true, force: true })
+  }
 })
 
 test('while the API server is away a replica lives, is not ready and says why, and ends at once when asked', async () => {
@@ -122,6 +134,7 @@ test('while the API server is away a replica lives, is not ready and says why, a
     const address = String((await replica.line('replica starts'))['http'])
     assert.is((await ask(address, '/livez')).status, 200)
     assert.is(Number.parseInt(readFileSync(`/proc/${replica.child.pid}/coredump_filter`, 'utf8'), 16), 0, 'a crash writes nothing of its memory')
+    assert.match(readFileSync(`/proc/${replica.child.pid}/limits`, 'utf8'), coreLimit)
     const ready = await ask(address, '/readyz')
     assert.is(ready.status, 503)
     assert.ok(ready.text.includes('it waits for the API server'), ready.text)
