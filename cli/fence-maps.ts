@@ -4,7 +4,7 @@ import { readFenceConfigs, sentenceOf, type FenceConfigMap } from '../coordinato
 import type { Claim } from '../coordinator/fence-config-instance.ts'
 import type { Dumps } from '../coordinator/fence-config-steps.ts'
 import { keptKey, keptName, unpack } from '../coordinator/fence-kept.ts'
-import type { KeptNode } from '../coordinator/kubernetes.ts'
+import { wordsOf, type KeptNode } from '../coordinator/kubernetes.ts'
 
 export interface FenceFaults {
   readonly sentences: readonly string[]
@@ -21,8 +21,9 @@ export function fenceFaults(maps: readonly FenceConfigMap[], nodes: readonly Kep
   const sentences = new Set(read.faults.map(sentenceOf))
   const outdated: string[] = []
   const without: string[] = []
-  for (const { metadata: { name } } of nodes) {
-    const { path, faults } = read.forNode(name, undefined, claims(name))
+  for (const node of nodes) {
+    const { name } = node.metadata
+    const { path, faults } = read.forNode(name, undefined, claims(name), wordsOf(node))
     for (const fault of faults) sentences.add(sentenceOf(fault))
     if (path.faults.length > 0) (kept.of(name, present)?.every((map) => present.has(map.name)) === true ? outdated : without).push(name)
   }
@@ -33,7 +34,7 @@ export function fenceFaults(maps: readonly FenceConfigMap[], nodes: readonly Kep
 export function dumpsOf(maps: readonly FenceConfigMap[], nodes: readonly KeptNode[]): ReadonlyMap<string, Dumps> {
   const read = readFenceConfigs(maps, () => '', '')
   const claims = claimsOf(nodes)
-  return new Map(nodes.map(({ metadata: { name } }) => [name, read.forNode(name, undefined, claims(name)).path]))
+  return new Map(nodes.map((node) => [node.metadata.name, read.forNode(node.metadata.name, undefined, claims(node.metadata.name), wordsOf(node)).path]))
 }
 
 function claimsOf(nodes: readonly KeptNode[]): (node: string) => Claim | undefined {

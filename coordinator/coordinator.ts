@@ -18,7 +18,7 @@ import { tellGates } from './gates.ts'
 import { holdKeeper } from './hold.ts'
 import type { CoordinatorHost } from './host.ts'
 import { incidentWriter, takeIncident, type IncidentWriterOptions } from './incident.ts'
-import { keepAttachment, keepNode, paths, saysMore } from './kubernetes.ts'
+import { keepAttachment, keepNode, paths, saysMore, wordsOf } from './kubernetes.ts'
 import { elect } from './lease.ts'
 import { looker } from './look.ts'
 import { runLoop, type Loop } from './loop.ts'
@@ -250,7 +250,7 @@ export async function startCoordinator(host: CoordinatorHost, settings: Coordina
         if (type === 'deleted') observation.nodeGone(object.metadata.name)
         else observation.node(object)
         if (type === 'deleted') fences.nodeGone(object.metadata.name)
-        else fences.nodeSeen(object.metadata.name, object.providerID ?? '')
+        else fences.nodeSeen(object.metadata.name, object.providerID ?? '', wordsOf(object))
         if (type !== 'modified' || previous === undefined || saysMore(object, previous)) wake()
       },
     })

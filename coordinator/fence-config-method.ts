@@ -1,8 +1,9 @@
 // One method: its own keys over its template's, taken apart into what is ours (template, action, time-outs) and what the
 // program is told.
 import { inputOf, sameKey } from '../core/contract.ts'
-import type { Ms, NodeName } from '../core/model.ts'
+import type { Ms } from '../core/model.ts'
 import { cloudPrograms } from './cloud-programs.ts'
+import { filled, type NodeAsked } from './fence-config-node.ts'
 import { readSpan, type Entry } from './fence-config-text.ts'
 import type { ConfiguredParameters, ParameterValue } from './fence-config-secret.ts'
 
@@ -59,7 +60,7 @@ const mostDrivers = 32
 
 /** `own` are the method's entries, `templates` the entries of each template by its ConfigMap's name. */
 export function methodSpec(
-  name: string, place: Omit<Placed, keyof Entry>, own: readonly Placed[], templates: ReadonlyMap<string, readonly Placed[]>, node: NodeName,
+  name: string, place: Omit<Placed, keyof Entry>, own: readonly Placed[], templates: ReadonlyMap<string, readonly Placed[]>, node: NodeAsked,
 ): { readonly spec?: MethodSpec; readonly faults: readonly ConfigFault[] } {
   const faults: ConfigFault[] = []
   const fault = (entry: Placed | undefined, says: string) => {
@@ -116,7 +117,7 @@ export function layered(layers: readonly (readonly Placed[])[]): ReadonlyMap<str
   return new Map(layers.flat().map((entry) => [sameKey(entry.key), entry]))
 }
 
-function parametersOf(entries: readonly Placed[], node: NodeName, fault: (entry: Placed, says: string) => void): ConfiguredParameters {
+function parametersOf(entries: readonly Placed[], node: NodeAsked, fault: (entry: Placed, says: string) => void): ConfiguredParameters {
   const parameters: Record<string, ParameterValue> = {}
   for (const entry of entries) {
     const value = valueOf(entry.value, node)
@@ -135,18 +136,12 @@ function parametersOf(entries: readonly Placed[], node: NodeName, fault: (entry:
 
 const secretForm = /^secret:([a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?)\/([A-Za-z0-9._-]{1,253})$/
 
-function valueOf(text: string, node: NodeName): ParameterValue | { readonly wrong: string } {
+function valueOf(text: string, node: NodeAsked): ParameterValue | { readonly wrong: string } {
   if (text.startsWith('secret:')) {
     const [, secret, , key] = secretForm.exec(text) ?? []
     return secret === undefined || key === undefined ? { wrong: 'is not of the form secret:NAME/KEY' } : { secret, key }
   }
-  const value = withNode(text, node)
-  // What is left in such brackets would reach the device as it stands and might name another machine's outlet.
-  return /\{[a-z]+(:[^}]*)?\}/.test(value) ? { wrong: 'has a word in braces that is not known; {node} is' } : value
-}
-
-export function withNode(text: string, node: NodeName): string {
-  return text.replaceAll('[NODE_NAME]', node).replaceAll('{node}', node)
+  return filled(text, node)
 }
 
 const addressKeys = ['ip', 'ipaddr', 'host', 'hostname', 'address', 'url', 'devices', 'state_file']

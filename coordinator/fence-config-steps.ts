@@ -4,6 +4,7 @@
 import type { FencePath, Method, Ms } from '../core/model.ts'
 import type { ConfigFault, MethodSpec, Placed } from './fence-config-method.ts'
 import type { ConfiguredMethod } from './fence-config.ts'
+import { selectorKey } from './fence-config-node.ts'
 import { readSpan } from './fence-config-text.ts'
 import { restartInstance, type Instance } from './fence-config-instance.ts'
 
@@ -60,7 +61,7 @@ export function stepsOf(config: ReadonlyMap<string, Placed>): Steps {
     }
     const name = stepNames.find((known) => known === entry.key)
     if (name === undefined) {
-      if (entry.key !== 'node_name') faults.push(faultAt(entry, `${entry.key}= is not known; node_name, ${[...dumpKeys.keys()].join(', ')} and ${stepNames.join(', ')} are`, true))
+      if (entry.key !== 'node_name' && entry.key !== selectorKey) faults.push(faultAt(entry, `${entry.key}= is not known; node_name, ${selectorKey}, ${[...dumpKeys.keys()].join(', ')} and ${stepNames.join(', ')} are`, true))
       continue
     }
     const text = entry.value.trim()

@@ -1,14 +1,16 @@
-// The fence ConfigMaps in the form of the node fencing proposal: `fence-config-<node>` over `fence-config-default`, methods
+// The fence ConfigMaps in the form of the node fencing proposal: `fence-config-<node>` over those of the sets it is in, over `fence-config-default`; methods
 // that take their device from `fence-method-template-*`. Nothing here throws: what is wrong is a fault with its ConfigMap,
 // key and line, all of them at once, and the last good configuration of the node stays in force meanwhile.
 import type { FencePath, Method, NodeName } from '../core/model.ts'
 import type { KubeObject } from './api.ts'
 import { digestOf, missingSecrets, type ConfiguredParameters, type SecretLookup } from './fence-config-secret.ts'
 import { instanceOf, restartInstance, type Claim, type Instance } from './fence-config-instance.ts'
-import { layered, methodSpec, withNode, type ConfigFault, type MethodSpec, type Placed } from './fence-config-method.ts'
+import { filled, selectorKey, selectorOf, selects, wordless, type NodeAsked, type NodeWords, type Selector } from './fence-config-node.ts'
+import { layered, methodSpec, type ConfigFault, type MethodSpec, type Placed } from './fence-config-method.ts'
 import { arrange, stepsOf, withInstance, type Arranged, type Dumps } from './fence-config-steps.ts'
 import { readProperties } from './fence-config-text.ts'
 
+export type { NodeWords } from './fence-config-node.ts'
 export type { ConfigFault } from './fence-config-method.ts'
 
 export interface FenceConfigMap {
@@ -41,10 +43,10 @@ export function textData(object: KubeObject): Readonly<Record<string, string>> {
 }
 
 export interface FenceConfigs {
-  /** What is in force for the node, given what was in force before, and what its Node says of its instance. */
-  forNode(node: NodeName, before?: NodeFenceConfig, claim?: Claim): NodeFenceConfig
+  /** What is in force for the node, given what was in force before, and what its Node says of its instance and of itself. */
+  forNode(node: NodeName, before?: NodeFenceConfig, claim?: Claim, words?: NodeWords): NodeFenceConfig
   /** The ConfigMaps that make it, templates too. */
-  sources(node: NodeName): readonly FenceConfigMap[]
+  sources(node: NodeName, words?: NodeWords): readonly FenceConfigMap[]
   /** Faults of templates and maps as such, whichever nodes use them. */
   readonly faults: readonly ConfigFault[]
 }
@@ -54,6 +56,11 @@ const templatePrefix = 'fence-method-template-'
 const methodPrefix = 'fence-method-'
 const defaultName = `${nodePrefix}default`
 
+/** Of which nodes it is, stands in it, and its name is its own. */
+export function isOfASet({ data }: FenceConfigMap): boolean {
+  return readProperties(data['config.properties'] ?? '').entries.some(({ key }) => key === selectorKey)
+}
+
 export function isFenceConfigMap(name: string): boolean {
   return name.startsWith(nodePrefix) || name.startsWith(templatePrefix)
 }
@@ -61,28 +68,37 @@ export function isFenceConfigMap(name: string): boolean {
 export function readFenceConfigs(maps: readonly FenceConfigMap[], secrets: SecretLookup, salt: string): FenceConfigs {
   const read = new Map(maps.filter((map) => isFenceConfigMap(map.name)).map((map) => [map.name, readMap(map)]))
   const templates = new Map([...read].filter(([name]) => name.startsWith(templatePrefix)).map(([name, map]) => [name, map.template]))
+  const unclear = [...read.values()].filter(({ name, ofASet, selector }) => ofASet && selector === undefined && name !== defaultName).flatMap(({ faults }) => faults)
   const broken = new Map([...read.values()].map((map) => [map.name, map.faults.filter((fault) => fault.blocks)]))
   return {
     faults: [...read.values()].flatMap((map) => map.faults),
-    sources(node) {
-      const layers = layersOf(node)
+    sources(node, words = wordless) {
+      const layers = layersOf({ ...words, name: node })
       const names = new Set([...layers.map(({ name }) => name), ...layers.flatMap(templatesOf)])
       return maps.filter(({ name }) => names.has(name))
     },
-    forNode(node, before, claim) {
+    forNode(name, before, claim, words = wordless) {
+      const node = { ...words, name }
       const instance = instanceOf(claim)
       const layers = layersOf(node)
-      if (layers.length === 0 && instance === undefined) return { path: { levels: [], faults: [] }, methods: {}, marks: [], faults: [], outdated: false }
-      const { arranged, faults } = parseNode(node, layers, templates, broken, instance)
+      if (layers.length === 0 && instance === undefined && unclear.length === 0) return { path: { levels: [], faults: [] }, methods: {}, marks: [], faults: [], outdated: false }
+      const { arranged, faults } = parseNode(node, layers, { templates, broken, unclear }, instance)
       // What two Nodes name is nobody's any more: the last good one would go on striking one of them.
       const kept = instance !== undefined && 'refused' in instance && hasClaimed(before) ? undefined : before
       return sealed(inForce(arranged, faults, kept), secrets, salt, maps)
     },
   }
 
-  function layersOf(node: NodeName): readonly ReadMap[] {
-    return [read.get(defaultName), node === 'default' ? undefined : read.get(`${nodePrefix}${node}`)].filter((map) => map !== undefined)
+  /** The most specific last: what asks for more labels is of fewer nodes. */
+  function layersOf(node: NodeAsked): readonly ReadMap[] {
+    const own = node.name === 'default' ? undefined : read.get(`${nodePrefix}${node.name}`)
+    const sets = [...read.values()].filter(({ selector }) => selector !== undefined && selects(selector, node)).toSorted((one, other) => sizeOf(one) - sizeOf(other) || (one.name < other.name ? -1 : 1))
+    return [read.get(defaultName), ...sets, own?.ofASet === true ? undefined : own].filter((map) => map !== undefined)
   }
+}
+
+function sizeOf({ selector }: ReadMap): number {
+  return selector?.size ?? 0
 }
 
 function templatesOf(map: ReadMap): readonly string[] {
@@ -136,6 +152,9 @@ function coreMethod(method: ConfiguredMethod | undefined): Method[] {
 
 interface ReadMap {
   readonly name: string
+  readonly ofASet: boolean
+  /** Undefined though it is of a set: it cannot be told of which. */
+  readonly selector?: Selector
   readonly config: readonly Placed[]
   readonly template: readonly Placed[]
   readonly methods: ReadonlyMap<string, readonly Placed[]>
@@ -158,20 +177,51 @@ function readMap(map: FenceConfigMap): ReadMap {
     else if (key === 'config.properties') config = placed
     else if (known) methods.set(key.slice(methodPrefix.length), placed)
   }
-  return { name: map.name, config, template, methods, faults }
+  const { selector, fault } = setOf(map.name, config)
+  if (fault !== undefined) faults.push(fault)
+  return { name: map.name, ofASet: config.some(({ key }) => key === selectorKey), config, template, methods, faults, ...(selector === undefined ? {} : { selector }) }
+}
+
+function setOf(name: string, config: readonly Placed[]): { readonly selector?: Selector; readonly fault?: ConfigFault } {
+  const entry = config.find(({ key }) => key === selectorKey)
+  if (entry === undefined) return {}
+  const faultOf = (says: string): ConfigFault => ({ map: name, key: entry.at, line: entry.line, says, blocks: true })
+  if (name === defaultName) return { fault: faultOf(`${selectorKey}= is not for ${defaultName}, which underlies every node`) }
+  if (config.some(({ key }) => key === 'node_name')) return { fault: faultOf(`${selectorKey}= stands beside node_name=: the ConfigMap is of a set of nodes, or of one`) }
+  const selector = selectorOf(entry)
+  return 'wrong' in selector ? { fault: faultOf(selector.wrong) } : { selector }
 }
 
 /** Of a Node that names its instance and has no map. */
 const unwritten: readonly Placed[] = [{ map: defaultName, at: 'config.properties', key: 'power_management', value: restartInstance, line: 1 }]
 
+/** What is none of the node's layers, and counts for it. */
+interface Beside {
+  readonly templates: ReadonlyMap<string, readonly Placed[]>
+  /** Faults of each map. */
+  readonly broken: ReadonlyMap<string, readonly ConfigFault[]>
+  /** Of maps that are of a set which nobody can tell: it may be one that this node is in, so what was in force before stays. */
+  readonly unclear: readonly ConfigFault[]
+}
+
+/** Two sets of which neither is said more closely: it would hang on their names which one counts. */
+function rivals(node: NodeName, layers: readonly ReadMap[]): readonly ConfigFault[] {
+  return layers.flatMap((layer, index) => {
+    const before = layers[index - 1]
+    const entry = layer.config.find(({ key }) => key === selectorKey)
+    if (entry === undefined || before?.selector === undefined || sizeOf(before) < sizeOf(layer)) return []
+    return [{ map: layer.name, key: entry.at, line: entry.line, says: `${selectorKey}= takes ${node} in, as ${before.name} does, and neither asks for more labels: which of them counts, nobody can tell`, blocks: true }]
+  })
+}
+
 function parseNode(
-  node: NodeName, layers: readonly ReadMap[], templates: ReadonlyMap<string, readonly Placed[]>, broken: ReadonlyMap<string, readonly ConfigFault[]>, instance: Instance | undefined,
+  node: NodeAsked, layers: readonly ReadMap[], { templates, broken, unclear }: Beside, instance: Instance | undefined,
 ): { readonly arranged: Arranged; readonly faults: readonly ConfigFault[] } {
-  const faults: ConfigFault[] = layers.flatMap((layer) => layer.faults)
+  const faults: ConfigFault[] = [...layers.flatMap((layer) => layer.faults), ...rivals(node.name, layers), ...unclear]
   const config = layered(layers.length === 0 ? [unwritten] : layers.map((layer) => layer.config))
   const named = config.get('node_name')
-  if (named !== undefined && withNode(named.value, node) !== node) {
-    faults.push({ map: named.map, key: named.at, line: named.line, says: `node_name= is not ${node}, whose configuration this is`, blocks: true })
+  if (named !== undefined && filled(named.value, node) !== node.name) {
+    faults.push({ map: named.map, key: named.at, line: named.line, says: `node_name= is not ${node.name}, whose configuration this is`, blocks: true })
   }
   const steps = stepsOf(config)
   faults.push(...steps.faults)

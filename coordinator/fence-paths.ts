@@ -5,7 +5,8 @@ import type { Method, Ms, NodeName } from '../core/model.ts'
 import type { Clock } from '../edge/clock.ts'
 import type { Log } from '../edge/log.ts'
 import type { KubeObject } from './api.ts'
-import { isFenceConfigMap, readFenceConfigs, sentenceOf, textData, type ConfigFault, type ConfiguredMethod, type FenceConfigMap, type NodeFenceConfig } from './fence-config.ts'
+import { isDeepStrictEqual } from 'node:util'
+import { isFenceConfigMap, isOfASet, readFenceConfigs, sentenceOf, textData, type ConfigFault, type ConfiguredMethod, type FenceConfigMap, type NodeFenceConfig, type NodeWords } from './fence-config.ts'
 import type { Claim } from './fence-config-instance.ts'
 import { beyondOutlet, type SecretLookup } from './fence-config-secret.ts'
 import { keptName, type FencesKept } from './fence-kept.ts'
@@ -19,8 +20,8 @@ export interface FencePaths {
   configMapGone(name: string): void
   secret(object: KubeObject): void
   secretGone(name: string): void
-  /** A node appeared, or says something else of its instance: its path is worked out with the next reading. */
-  nodeSeen(node: NodeName, providerID: string): void
+  /** A node appeared, or says something else of its instance or of itself: its path is worked out with the next reading. */
+  nodeSeen(node: NodeName, providerID: string, words: NodeWords): void
   nodeGone(node: NodeName): void
   readonly secrets: SecretLookup
   /** The leader says what it has not said yet, and keeps what must outlive it. Cheap when there is nothing. */
@@ -60,6 +61,8 @@ type Faults = ReadonlyMap<string, string>
 export function fencePaths(options: FencePathsOptions): FencePaths {
   const { clock } = options
   const maps = new Map<string, FenceConfigMap>()
+  /** Names of those that are of a set of nodes. */
+  const ofSets = new Set<string>()
   const secrets = new Map<string, ReadonlyMap<string, string>>()
   const configs = new Map<NodeName, NodeFenceConfig>()
   /** What the configuration of each node was made of when it had no faults that block. */
@@ -68,6 +71,7 @@ export function fencePaths(options: FencePathsOptions): FencePaths {
   const faults = new Map<string, Faults>()
   const claims = new Map<NodeName, string>()
   const claimants = new Map<string, Set<NodeName>>()
+  const words = new Map<NodeName, NodeWords>()
   /** Whoever is seen again has nothing of his path, whatever he claims: it may have been forgotten at any moment since. */
   const left = new Set<NodeName>()
   let all = false
@@ -99,26 +103,34 @@ export function fencePaths(options: FencePathsOptions): FencePaths {
         return concernKept()
       }
       if (!isFenceConfigMap(name)) return
-      maps.set(name, { name, data: textData(object) })
-      concern(name)
+      const map = { name, data: textData(object) }
+      const before = isShared(name)
+      maps.set(name, map)
+      if (isOfASet(map)) ofSets.add(name)
+      else ofSets.delete(name)
+      concern(name, before)
     },
     configMapGone(name) {
       if (name === keptName) {
         options.kept.gone()
         return concernKept()
       }
-      if (maps.delete(name)) concern(name)
+      const before = isShared(name)
+      ofSets.delete(name)
+      if (maps.delete(name)) concern(name, before)
     },
     secret(object) {
       secrets.set(object.metadata.name, new Map(Object.entries(textData(object)).map(([key, text]) => [key, decoded(text)])))
-      concern(undefined)
+      concernAll()
     },
     secretGone(name) {
-      if (secrets.delete(name)) concern(undefined)
+      if (secrets.delete(name)) concernAll()
     },
-    nodeSeen(node, providerID) {
+    nodeSeen(node, providerID, said) {
       claim(node, providerID)
-      if (left.delete(node)) concernNode(node)
+      const same = isDeepStrictEqual(words.get(node), said)
+      if (!same) words.set(node, said)
+      if (left.delete(node) || !same) concernNode(node)
     },
     nodeGone(node) {
       left.add(node)
@@ -162,10 +174,14 @@ export function fencePaths(options: FencePathsOptions): FencePaths {
     arm(settleFor)
   }
 
-  /** A node's own map concerns that node; templates, the default and Secrets concern all. */
-  function concern(map: string | undefined): void {
-    if (map?.startsWith(ownPrefix) === true && map !== sharedMap) due.add(map.slice(ownPrefix.length))
-    else all = true
+  /** A node's own map concerns that node; templates, the default, what is or was of a set, and Secrets concern all. */
+  function concern(map: string, wasShared: boolean): void {
+    if (wasShared || isShared(map)) return concernAll()
+    concernNode(map.slice(ownPrefix.length))
+  }
+
+  function concernAll(): void {
+    all = true
     arm(settleFor)
   }
 
@@ -211,13 +227,14 @@ export function fencePaths(options: FencePathsOptions): FencePaths {
       const wrong = from.faults.filter((fault) => fault.map === `${ownPrefix}${name}`)
       if (!known.has(name)) {
         claim(name, undefined)
+        words.delete(name)
         note(name, wrong)
         continue
       }
       const claimed = claimOf(name, known)
-      const config = from.forNode(name, lastGood(name, claimed), claimed)
+      const config = from.forNode(name, lastGood(name, claimed), claimed, words.get(name))
       configs.set(name, config)
-      if (config.path.faults.length === 0) good.set(name, from.sources(name))
+      if (config.path.faults.length === 0) good.set(name, from.sources(name, words.get(name)))
       else if (!config.outdated) good.delete(name)
       options.changed(name, config)
       note(name, [...wrong, ...config.faults])
@@ -230,7 +247,7 @@ export function fencePaths(options: FencePathsOptions): FencePaths {
     const sources = mine ?? options.kept.of(node, maps)
     if (sources?.every(({ name }) => maps.has(name)) !== true) return undefined
     if (mine !== undefined) return configs.get(node)
-    const before = readFenceConfigs(sources, lookup, options.salt).forNode(node, undefined, claimed)
+    const before = readFenceConfigs(sources, lookup, options.salt).forNode(node, undefined, claimed, words.get(node))
     if (before.path.faults.length > 0) return undefined
     good.set(node, sources)
     return before
@@ -248,7 +265,11 @@ export function fencePaths(options: FencePathsOptions): FencePaths {
   }
 
   function shared(): FenceConfigMap[] {
-    return [...maps.values()].filter(({ name }) => name === sharedMap || !name.startsWith(ownPrefix))
+    return [...maps.values()].filter(({ name }) => isShared(name))
+  }
+
+  function isShared(map: string): boolean {
+    return map === sharedMap || !map.startsWith(ownPrefix) || ofSets.has(map)
   }
 
   function note(key: string, found: readonly ConfigFault[]): void {

@@ -7,6 +7,7 @@ import { ownValue, quarantineKey } from '../core/clear.ts'
 import { kuredAnnotation } from '../core/hands.ts'
 import type { PodSeen, PodVolume, Taint, VolumeSeen } from '../core/model.ts'
 import type { KubeObject, Meta } from './api.ts'
+import type { NodeWords } from './fence-config-node.ts'
 import { probeAddress } from './probe.ts'
 
 export const paths = {
@@ -81,6 +82,11 @@ export function keepNode(object: KubeObject): KeptNode {
     ...(maintained === undefined ? {} : { maintenance: maintained.reason === maintenanceReason ? 'ours' : 'others' }),
     inUse: (status?.volumesInUse ?? []).flatMap((unique) => attachmentOf(unique, object.metadata.name) ?? []),
   }
+}
+
+/** What its fence configuration may go by. */
+export function wordsOf({ metadata: { labels = {}, annotations = {} } }: KeptNode): NodeWords {
+  return { labels, annotations }
 }
 
 /** Whether it says more than before than that its kubelet is there, which five thousand kubelets say seventeen times a second. */

@@ -1,6 +1,6 @@
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
-import { readFenceConfigs, sentenceOf, type FenceConfigMap, type NodeFenceConfig } from '../../coordinator/fence-config.ts'
+import { readFenceConfigs, sentenceOf, type FenceConfigMap, type NodeFenceConfig, type NodeWords } from '../../coordinator/fence-config.ts'
 import { readProperties, readSpan } from '../../coordinator/fence-config-text.ts'
 import type { SecretLookup } from '../../coordinator/fence-config-secret.ts'
 
@@ -49,6 +49,54 @@ test('the maps of the proposal are read unchanged', () => {
   assert.equal([eaton?.agent, eaton?.device, eaton?.orderWithin, eaton?.statusWithin, eaton?.late], ['fence_eaton_snmp', '10.0.0.9:161', 30_000, 10_000, 60_000])
   assert.equal(config.methods['fc-off']?.parameters['password'], { secret: 'fc', key: 'password' })
   assert.not.match(JSON.stringify(config), /hush/)
+})
+
+const rack4: NodeWords = { labels: { rack: '4', kind: 'bare-metal' }, annotations: { 'holdfast.dev/outlet': '7' } }
+const setMap = (name: string, selector: string, properties: string, methods: Readonly<Record<string, string>> = {}): FenceConfigMap => ({
+  name: `fence-config-${name}`, data: { 'config.properties': `node_selector=${selector}\n${properties}`, ...Object.fromEntries(Object.entries(methods).map(([method, text]) => [`fence-method-${method}`, text])) },
+})
+const methodAt = (ip: string) => ({ bmc: `agent_name=redfish\nip=${ip}\nplug=1\naction=off` })
+const ofWords = (maps: readonly FenceConfigMap[], words: NodeWords, node = 'node-1') => readFenceConfigs(maps, secrets, 'salt').forNode(node, undefined, undefined, words)
+
+test('labels and annotations of ours fill a parameter once, whatever they hold', () => {
+  const parameters = (text: string, words: NodeWords) => ofWords(one('power_management=bmc', { bmc: `${bmc}\nname=${text}` }), words).methods['bmc']?.parameters['name']
+  assert.is(parameters('r{label:rack}-{annotation:holdfast.dev/outlet}-{node}', rack4), 'r4-7-node-1')
+  assert.is(parameters('{label:rack}', { labels: { rack: '{node}' }, annotations: {} }), '{node}')
+  assert.is(parameters('{annotation:holdfast.dev/x}', { labels: {}, annotations: { 'holdfast.dev/x': 'secret:fc/password' } }), 'secret:fc/password', 'a Node asks for no Secret')
+  assert.match(told(ofWords(one('power_management=bmc', { bmc: `${bmc.replace('plug=1', 'plug={label:rack}')}` }), { labels: { rack: '3,4' }, annotations: {} })).join(), /names more than one outlet/)
+})
+
+test('a ConfigMap of a set lies between the default and the node\'s own, the more labels it asks for the higher', () => {
+  const maps = [
+    setMap('z-rack', 'rack=4', 'power_management=bmc', methodAt('10.0.0.4')), setMap('a-metal', 'kind=bare-metal,rack', '', methodAt('10.0.0.5')), setMap('other', 'rack=5', '', methodAt('10.0.0.6')),
+    { name: 'fence-config-default', data: { 'config.properties': 'power_management=none', 'fence-method-bmc': 'agent_name=redfish\nip=10.0.0.3\nplug=1\naction=off' } },
+  ]
+  const device = (more: readonly FenceConfigMap[] = [], words = rack4) => ofWords([...maps, ...more], words).methods['bmc']?.device
+  assert.is(device(), '10.0.0.5')
+  assert.is(device([], { labels: { rack: '4' }, annotations: {} }), '10.0.0.4')
+  assert.is(device([], { labels: { rack: '6' }, annotations: {} }), undefined)
+  assert.is(device(one('', { bmc: 'agent_name=redfish\nip=10.0.0.9\nplug=1\naction=off' })), '10.0.0.9')
+  assert.is(ofWords([setMap('node-1', 'rack=5', 'power_management=bmc', methodAt('10.0.0.6'))], rack4).path.levels.length, 0, 'of its set, whatever its name')
+})
+
+test('two sets of which neither asks for more, a selector that is none, one on the default: faults with their line', () => {
+  const two = [setMap('a', 'rack=4', 'power_management=bmc', { bmc }), setMap('b', 'kind', 'power_management=bmc', { bmc })]
+  assert.match(told(ofWords(two, rack4)).join(), /fence-config-b, config.properties, line 1: node_selector= takes node-1 in, as fence-config-a does/)
+  assert.equal(told(ofWords(two, { labels: { rack: '4' }, annotations: {} })), [])
+  for (const wrong of ['', 'rack=4,rack=5', 'a b', '=4', 'rack=a b', 'rack,']) {
+    assert.match(readFenceConfigs([setMap('a', wrong, '')], secrets, 'salt').faults.map(sentenceOf).join(), /line 1: node_selector= is not of the form/, wrong)
+  }
+  assert.match(told(ofWords([setMap('a', 'rack=4', 'node_name=node-1')], rack4)).join(), /line 1: node_selector= stands beside node_name=/)
+  assert.match(told(ofWords([setMap('default', 'rack=4', 'power_management=bmc', { bmc })], rack4)).join(), /node_selector= is not for fence-config-default/)
+})
+
+test('a selector that is none may be of any node: what was in force before stays, and says so', () => {
+  const good = ofWords([setMap('a', 'rack=4', 'power_management=bmc', { bmc })], rack4)
+  const faulty = readFenceConfigs([setMap('a', 'rack=4,', 'power_management=bmc', { bmc })], secrets, 'salt')
+  for (const [before, levels] of [[good, [['bmc']]], [undefined, []]] as const) {
+    const config = faulty.forNode('node-1', before, undefined, rack4)
+    assert.equal([names(config), config.path.faults.length], [levels, 1])
+  }
 })
 
 test('kdump= is how long a dump may take', () => {
@@ -259,7 +307,9 @@ for (const [name, properties, methods, fault] of [
   ['a list of plugs', 'power_management=bmc', { bmc: 'agent_name=redfish\naction=off\nplug=1,2' }, /line 3: .*more than one outlet/],
   ['a program by its path', 'power_management=bmc', { bmc: 'agent_name=../../bin/sh\naction=off' }, /line 1: method bmc: agent_name= is not the name of a program/],
   ['a Secret written wrongly', 'power_management=bmc', { bmc: `${bmc}\npassword=secret:bmc` }, /line 5: .*not of the form secret:NAME\/KEY/],
-  ['a placeholder that is not known', 'power_management=bmc', { bmc: `${bmc}\nname={label:rack}` }, /line 5: method bmc: name: has a word in braces that is not known; \{node\} is/],
+  ['a placeholder that is not known', 'power_management=bmc', { bmc: `${bmc}\nname={rack}` }, /line 5: method bmc: name: has a word in braces that is not known; \{node\}, \{label:KEY\} and \{annotation:KEY\} are/],
+  ['a label that the Node does not bear', 'power_management=bmc', { bmc: `${bmc}\nname={label:rack}` }, /line 5: method bmc: name: asks for a label or an annotation that node-1 does not bear/],
+  ['an annotation that is not ours', 'power_management=bmc', { bmc: `${bmc}\nname={annotation:example.org/bmc}` }, /line 5: method bmc: name: asks for an annotation that does not begin with holdfast.dev\//],
   ['a time-out beyond reason', 'power_management=bmc', { bmc: `${bmc}\ntimeout=2h` }, /timeout= is not a time/],
   ['a lateness below what ending a program takes', 'power_management=bmc', { bmc: `${bmc}\nlate=1s` }, /late= is not a time/],
   ['a line that is no property', 'power_management=bmc', { bmc: `${bmc}\nhush hush` }, /fence-method-bmc, line 5: is not of the form key=value/],

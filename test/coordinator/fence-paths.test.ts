@@ -3,6 +3,7 @@ import * as assert from 'uvu/assert'
 import { createApi, type KubeObject } from '../../coordinator/api.ts'
 import { fencesKept, keptName } from '../../coordinator/fence-kept.ts'
 import { fencePaths, type FencePaths } from '../../coordinator/fence-paths.ts'
+import { wordless } from '../../coordinator/fence-config-node.ts'
 import type { FencePath, Method } from '../../core/model.ts'
 import { silentLog } from '../../edge/log.ts'
 import { admin, createApiServer, type ApiServer } from '../../sim/api-server/server.ts'
@@ -87,11 +88,39 @@ test('a node\'s own map concerns that node; a template and a Secret concern all'
   assert.equal(changed.toSorted(), ['node-1', 'node-2'])
 })
 
+const rack = (selector: string) => map('fence-config-rack-4', {
+  'config.properties': `${selector}\npower_management=bmc-off\n`, 'fence-method-bmc-off': 'template=fence-method-template-bmc\nip={label:example.org/bmc}\nplug=1\naction=off\n',
+})
+
+test('a map of a set concerns all: who is in it has its path, and who leaves it by his labels has it no more', async () => {
+  const { clock, paths, inForce } = small('node-1', 'node-2')
+  for (const object of [template('plain'), rack('node_selector=example.org/rack=4')]) paths.configMap(object)
+  const bears = (node: string, labels: Record<string, string>) => paths.nodeSeen(node, '', { labels, annotations: {} })
+  bears('node-1', { 'example.org/rack': '4', 'example.org/bmc': '10.2.0.1' })
+  bears('node-2', { 'example.org/rack': '5', 'example.org/bmc': '10.2.0.2' })
+  const devices = () => ['node-1', 'node-2'].map((node) => inForce.get(node)?.levels[0]?.[0]?.device)
+  await clock.runFor(1_000)
+  assert.equal(devices(), ['10.2.0.1', undefined])
+  bears('node-1', { 'example.org/rack': '4', 'example.org/bmc': '10.2.0.9' })
+  bears('node-2', { 'example.org/rack': '4', 'example.org/bmc': '10.2.0.2' })
+  await clock.runFor(1_000)
+  assert.equal(devices(), ['10.2.0.9', '10.2.0.2'])
+  paths.configMap(rack('node_selector=example.org/rack=5'))
+  await clock.runFor(1_000)
+  assert.equal(devices(), [undefined, undefined])
+  bears('node-2', { 'example.org/rack': '5', 'example.org/bmc': '10.2.0.2' })
+  await clock.runFor(1_000)
+  assert.equal(devices(), [undefined, '10.2.0.2'])
+  paths.configMapGone('fence-config-rack-4')
+  await clock.runFor(1_000)
+  assert.equal(devices(), [undefined, undefined])
+})
+
 test('a Node that was deleted, and outlived that for an incident, has a path again when it is made anew', async () => {
   const { clock, paths, nodes, changed } = small('node-1')
   for (const object of [template(), own('node-1')]) paths.configMap(object)
   paths.secret(secret('x'))
-  paths.nodeSeen('node-1', '')
+  paths.nodeSeen('node-1', '', wordless)
   await clock.runFor(1_000)
   paths.nodeGone('node-1')
   await clock.runFor(1_000)
@@ -99,7 +128,7 @@ test('a Node that was deleted, and outlived that for an incident, has a path aga
   await clock.runFor(1_000)
   changed.length = 0
   nodes.add('node-1')
-  paths.nodeSeen('node-1', '')
+  paths.nodeSeen('node-1', '', wordless)
   await clock.runFor(1_000)
   assert.equal(changed, ['node-1'])
 })
@@ -143,7 +172,7 @@ test('a node that appears later has its path, and so has one that went and came 
   await clock.runFor(1_000)
   for (let times = 0; times < 2; times += 1) {
     nodes.add('node-1')
-    paths.nodeSeen('node-1', '')
+    paths.nodeSeen('node-1', '', wordless)
     await clock.runFor(1_000)
     assert.is(inForce.get('node-1')?.levels.length, 1)
     nodes.delete('node-1')
@@ -156,11 +185,11 @@ const instance = 'aws:///eu-west-1a/i-0123456789abcdef0'
 
 test('a node that names its instance has a path without any map, and none while another names the same', async () => {
   const { clock, paths, nodes, inForce, told } = small('node-1')
-  paths.nodeSeen('node-1', instance)
+  paths.nodeSeen('node-1', instance, wordless)
   await clock.runFor(1_000)
   assert.equal([only(inForce.get('node-1')).agent, only(inForce.get('node-1')).claimed], ['aws', true])
   nodes.add('node-2')
-  paths.nodeSeen('node-2', instance)
+  paths.nodeSeen('node-2', instance, wordless)
   await clock.runFor(1_000)
   for (const node of ['node-1', 'node-2']) assert.equal(inForce.get(node)?.levels, [], node)
   assert.match(told.at(-1)?.sentences.join() ?? '', /is named by node-2 too/)
@@ -172,7 +201,7 @@ test('a node that names its instance has a path without any map, and none while 
 
 test('a node that is gone and not forgotten yet keeps the path to its instance', async () => {
   const { clock, paths, inForce } = small('node-1')
-  paths.nodeSeen('node-1', instance)
+  paths.nodeSeen('node-1', instance, wordless)
   await clock.runFor(1_000)
   paths.nodeGone('node-1')
   paths.configMap(template('plain'))
@@ -182,10 +211,10 @@ test('a node that is gone and not forgotten yet keeps the path to its instance',
 
 test('a Node whose providerID comes later has its path then', async () => {
   const { clock, paths, inForce } = small('node-1')
-  paths.nodeSeen('node-1', '')
+  paths.nodeSeen('node-1', '', wordless)
   await clock.runFor(1_000)
   assert.equal(inForce.get('node-1')?.levels, [])
-  paths.nodeSeen('node-1', instance)
+  paths.nodeSeen('node-1', instance, wordless)
   await clock.runFor(1_000)
   assert.is(inForce.get('node-1')?.levels.length, 1)
 })
