@@ -5,7 +5,9 @@ import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { testOver } from '../fence-agents/agent-test.ts'
 import type { Row } from '../fence-agents/clauses.ts'
+import { startAzure } from './azure-endpoint.ts'
 import { startEc2Endpoint } from './ec2-endpoint.ts'
+import { instanceName, startComputeEngine } from './gce-endpoint.ts'
 import { startIpmiController } from './ipmi-controller.ts'
 import { serveLines, type LineServer } from './lines.ts'
 import { loose, type Feed } from './machine.ts'
@@ -15,6 +17,7 @@ import { kinds, startPowerStrip } from './power-strip.ts'
 import { inRack, type Parameters, type Rack } from './rack.ts'
 import { startRedfishController } from './redfish-controller.ts'
 import { startUpsServer } from './ups-server.ts'
+import { machineName, startVCenter } from './vcenter-endpoint.ts'
 
 export interface Tried {
   readonly program: string
@@ -31,7 +34,7 @@ interface Trial {
 
 export async function tried(heard: (line: string) => void): Promise<readonly Tried[]> {
   const all: Tried[] = []
-  for (const device of [management, redfish, strips, networkSwitch, ups, ec2, openStack]) {
+  for (const device of [management, redfish, strips, networkSwitch, ups, ec2, computeEngine, azure, vCenter, openStack]) {
     await inRack(async (rack) => {
       for (const { program, at, told } of await device(rack)) {
         const params = Object.entries(told).map(([key, value]) => `${key}=${value}\n`).join('')
@@ -109,6 +112,29 @@ async function ec2(rack: Rack): Promise<readonly Trial[]> {
   const { ours, theirs, instances: [plug, other], stateCommand } = await startEc2Endpoint(rack)
   const told = { plug, other, unknown: 'i-0123456789abcdef0', truth: stateCommand }
   return [{ program: 'aws', at: 'moto', told: { ...ours, ...told } }, { program: 'fence_aws', at: 'moto', told: { ...theirs, ...told } }]
+}
+
+async function computeEngine(rack: Rack): Promise<readonly Trial[]> {
+  const feed = loose()
+  const { login, wrong } = await startComputeEngine(rack, feed)
+  const told = { ...login, unknown: 'node-9', 'wrong.serviceaccount': wrong['serviceaccount'] ?? '', ...await shellTo(rack, { [instanceName]: feed }) }
+  const at = 'a Compute Engine of ours'
+  return [{ program: 'gce', at, told }, { program: 'fence_gce', at, told: { ...told, retries: '0' } }]
+}
+
+async function azure(rack: Rack): Promise<readonly Trial[]> {
+  const feed = loose()
+  const { login } = await startAzure(rack, { uuid: uuid(1), feed })
+  const told = { ...login, unknown: 'node-9', 'wrong.password': 'wrong', ...await shellTo(rack, { [login['plug'] ?? '']: feed }) }
+  return ['azure', 'fence_azure_arm'].map((program) => ({ program, at: 'a resource manager of ours', told }))
+}
+
+async function vCenter(rack: Rack): Promise<readonly Trial[]> {
+  const feed = loose()
+  const { ours, theirs } = await startVCenter(rack, { uuid: uuid(1), feed })
+  const common = { unknown: 'node-9', 'wrong.password': 'wrong', ...await shellTo(rack, { [machineName]: feed }) }
+  const at = 'a vCenter of ours'
+  return [{ program: 'vmware', at, told: { ...ours, ...common } }, { program: 'fence_vmware_rest', at, told: { ...theirs, ...common } }]
 }
 
 async function openStack(rack: Rack): Promise<readonly Trial[]> {

@@ -23,6 +23,12 @@ nut_packages=(nut-server nut-client libupsclient6 libnutscan2 libltdl7 libusb-1.
 redfish_packages=(sushy-tools==2.2.0)
 openstack_packages=(python-novaclient==18.13.0 keystoneauth1)
 ec2_packages=('moto[ec2]==5.2.5' flask flask-cors)
+# The newest of azure-mgmt-compute has other signatures than Debian's fence_azure_arm calls.
+gce_packages=(google-api-python-client google-auth google-auth-httplib2 pysocks pyopenssl)
+azure_packages=(azure-mgmt-compute==29.1.0 azure-identity)
+vsphere_packages=(ansible-core==2.16.14 aiohttp)
+# For one of its collections.
+ansible=ansible==9.13.0
 
 main() {
   able
@@ -37,7 +43,12 @@ main() {
   part nut "${nut_packages[*]}" unpack_nut
   part redfish "${redfish_packages[*]}" make_venv "${redfish_packages[@]}"
   part openstack "${openstack_packages[*]}" make_venv "${openstack_packages[@]}"
-  [ "${1:-}" != all ] || part ec2 "${ec2_packages[*]}" make_venv "${ec2_packages[@]}"
+  if [ "${1:-}" = all ]; then
+    part ec2 "${ec2_packages[*]}" make_venv "${ec2_packages[@]}"
+    part gce "${gce_packages[*]}" make_venv "${gce_packages[@]}"
+    part azure "${azure_packages[*]}" make_venv "${azure_packages[@]}"
+    part vsphere "${vsphere_packages[*]} $ansible" make_vsphere
+  fi
   echo "$root"
 }
 
@@ -120,6 +131,21 @@ unpack_nut() {
 make_venv() {
   /usr/bin/python3 -m venv .
   quietly bin/pip install --disable-pip-version-check "$@"
+}
+
+# One collection, and of another the one file that it needs: with the rest, each question would leave a server behind that answers the next.
+make_vsphere() {
+  make_venv "${vsphere_packages[@]}"
+  quietly bin/pip download --disable-pip-version-check --no-deps --dest . "$ansible"
+  bin/python - <<'END'
+import glob, zipfile
+[wheel] = glob.glob('ansible-*.whl')
+[packages] = glob.glob('lib/python3*/site-packages')
+wanted = ('ansible_collections/vmware/vmware_rest/', 'ansible_collections/cloud/common/plugins/module_utils/turbo/exceptions.py')
+with zipfile.ZipFile(wheel) as packed:
+    packed.extractall(packages, [name for name in packed.namelist() if name.startswith(wanted)])
+END
+  rm ansible-*.whl
 }
 
 # apt's sandbox user may not write here, and the lists of a fresh machine are empty.

@@ -9,7 +9,7 @@ import { filesNamed, runFiles } from '../run.ts'
 const fileDeadline = 900_000
 const filesAtOnce = 2
 /** Run where time is no matter (HOLDFAST_ALL), or by name. */
-const longOnes = ['test/devices/aws.test.ts', 'test/devices/conformance.test.ts']
+const longOnes = ['aws', 'azure', 'conformance', 'gce', 'vmware'].map((name) => `test/devices/${name}.test.ts`)
 
 const named = filesNamed(argv.slice(2))
 const files = named.length > 0 ? named : globSync('test/devices/*.test.ts').filter((file) => env['HOLDFAST_ALL'] !== undefined || !isLong(file)).toSorted()
