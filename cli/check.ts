@@ -13,6 +13,7 @@ import { claim, few, valueOf, type Checked } from './claim.ts'
 import { dumpsOf, fenceFaults } from './fence-maps.ts'
 import { guardNames } from './guards.ts'
 import type { Paint } from './paint.ts'
+import { doubtsOf } from './path-doubts.ts'
 
 export interface Category {
   readonly name: string
@@ -31,7 +32,7 @@ export function check(cluster: Cluster, moves: boolean, wall: number): readonly 
     { name: 'coordinator', checks: [leads(cluster, moves), notPaused(cluster)] },
     { name: 'policies', checks: [policiesValid(cluster), nodesSelected(cluster), policiesAct(cluster), remediesValid(cluster)] },
     { name: 'agents', checks: [agentsRun(cluster), agentsHeard(cluster), placesFound(cluster), gatesAsked(cluster), gatePassed(cluster), watchdogsArmed(cluster)] },
-    { name: 'fence paths', checks: [pathsValid(cluster), pathsConfigured(cluster), pathsVerified(cluster), auditsCurrent(cluster, wall), identityProven(cluster), drillsMade(cluster, wall), portsHeard(cluster), dumpsAwaited(cluster)] },
+    { name: 'fence paths', checks: [pathsValid(cluster), pathsConfigured(cluster), pathsVerified(cluster), pathsApart(cluster), auditsCurrent(cluster, wall), identityProven(cluster), drillsMade(cluster, wall), portsHeard(cluster), dumpsAwaited(cluster)] },
     { name: 'taints', checks: [taintsOwned(cluster)] },
     { name: 'incidents', checks: [fencesReadable(cluster)] },
     { name: 'storage', checks: [pluginsTolerate(cluster), freedByNobodyElse(cluster)] },
@@ -265,6 +266,13 @@ function pathsVerified(cluster: Cluster): Checked {
     const faulty = recorded(cluster).flatMap(({ name, record }) => (record?.paths ?? []).filter(({ state }) => state !== 'verified').map(({ method, state, evidence }) => `${name} ${method} ${state} (${evidence})`))
     return faulty.length === 0 ? undefined : few(faulty)
   })
+}
+
+function pathsApart({ nodes, fenceMaps }: Cluster): Checked {
+  return claim('paths-apart', 'no fence path hangs on what it is to cut, and not many on one device', [nodes, fenceMaps], () => {
+    const doubts = doubtsOf(valueOf(fenceMaps, []), valueOf(nodes, []))
+    return doubts.length === 0 ? undefined : few(doubts)
+  }, 'warning')
 }
 
 /** A node that is off is audited no more; that nothing is audited any more is a fault of ours. */

@@ -37,7 +37,8 @@ export function dumpsOf(maps: readonly FenceConfigMap[], nodes: readonly KeptNod
   return new Map(nodes.map((node) => [node.metadata.name, read.forNode(node.metadata.name, undefined, claims(node.metadata.name), wordsOf(node)).path]))
 }
 
-function claimsOf(nodes: readonly KeptNode[]): (node: string) => Claim | undefined {
+/** What each node says of its instance. */
+export function claimsOf(nodes: readonly KeptNode[]): (node: string) => Claim | undefined {
   const ids = new Map(nodes.map(({ metadata, providerID = '' }) => [metadata.name, providerID]))
   const claimants = Map.groupBy(ids.keys(), (name) => ids.get(name) ?? '')
   return (node) => {

@@ -73,6 +73,11 @@ test('a fence ConfigMap with faults warns with each of them, and says of which n
   assert.match(found?.error ?? '', /; the last good one stays in force for node-1; none is kept for node-2$/)
 })
 
+test('a path that hangs on what it is to cut warns', () => {
+  const found = one('paths-apart', cluster({ fenceMaps: part([own('node-1', 'power_management=bmc')]) }))
+  assert.equal([found?.result, found?.error?.split(':')[0]], ['warning', 'node-1 has no level without the controller in the machine'])
+})
+
 test('two nodes that name one instance, and a faulty map of no node, are faults there, too', () => {
   const nodes = part(['node-1', 'node-2'].map((name) => kept(name, { providerID: 'aws:///eu-west-1a/i-0123456789abcdef0' })))
   assert.match(one('paths-valid', cluster({ nodes }))?.error ?? '', /is named by node-2 too/)
