@@ -3,6 +3,7 @@
 import type { Action, HoldAction } from '../core/action.ts'
 import type { Ms, Observed } from '../core/model.ts'
 import type { Policy } from '../core/policy.ts'
+import { agentCatalogue, noCatalogue } from './agent-catalogue.ts'
 import { createApi, type Api, type CallOptions, type KubeObject } from './api.ts'
 import { auditRate, auditTurns, type AuditTurn } from './audit-turns.ts'
 import { serveBeats, type Beats } from './beats.ts'
@@ -141,8 +142,9 @@ export async function startCoordinator(host: CoordinatorHost, settings: Coordina
   const recorder = createRecorder({ api, clock, log, identity })
   const policies = keepPolicies({ api: endingApi, clock, log, recorder, leads, changed: () => wake() })
   const drills = drillTurns({ clock, log, observation, leads, policies: policies.inForce })
+  const catalogue = host.describe === undefined ? noCatalogue : agentCatalogue({ log, describe: (agent) => host.describe?.(agent) ?? Promise.resolve(undefined), learned: () => fences.learned() })
   const fences = fencePaths({
-    clock, log, salt: settings.salt, nodes: () => observation.seen.nodes.keys(),
+    catalogue, clock, log, salt: settings.salt, nodes: () => observation.seen.nodes.keys(),
     changed: (node, config) => {
       observation.path(node, config.path)
       wake()

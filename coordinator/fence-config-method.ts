@@ -1,5 +1,6 @@
 // One method: its own keys over its template's, taken apart into what is ours (template, action, time-outs) and what the
 // program is told.
+import { misfits, type AgentMetadata } from '../core/agent-metadata.ts'
 import { inputOf, sameKey } from '../core/contract.ts'
 import type { Ms } from '../core/model.ts'
 import { cloudPrograms } from './cloud-programs.ts'
@@ -40,6 +41,9 @@ export interface MethodSpec {
   readonly late: Ms
 }
 
+/** Undefined: the program is not known. */
+export type Described = (agent: string) => AgentMetadata | undefined
+
 interface Span {
   readonly byDefault: Ms
   readonly least: Ms
@@ -60,7 +64,7 @@ const mostDrivers = 32
 
 /** `own` are the method's entries, `templates` the entries of each template by its ConfigMap's name. */
 export function methodSpec(
-  name: string, place: Omit<Placed, keyof Entry>, own: readonly Placed[], templates: ReadonlyMap<string, readonly Placed[]>, node: NodeAsked,
+  name: string, place: Omit<Placed, keyof Entry>, own: readonly Placed[], templates: ReadonlyMap<string, readonly Placed[]>, node: NodeAsked, described: Described,
 ): { readonly spec?: MethodSpec; readonly faults: readonly ConfigFault[] } {
   const faults: ConfigFault[] = []
   const fault = (entry: Placed | undefined, says: string) => {
@@ -92,6 +96,11 @@ export function methodSpec(
   const times = { orderWithin: spanOf('timeout'), statusWithin: spanOf('status_timeout'), late: spanOf('late') }
   const drivers = driversOf(one('drivers'), fault)
   const parameters = parametersOf([...entries.values()].filter((entry) => !ours.has(entry.key)), node, fault)
+  if (faults.length === 0 && agent !== undefined) {
+    const metadata = described(agent.value)
+    const plain = Object.fromEntries(Object.entries(parameters).map(([key, value]) => [key, typeof value === 'string' ? value : undefined]))
+    for (const { key, says } of metadata === undefined ? [] : misfits(metadata, plain)) fault(one(sameKey(key)) ?? agent, says)
+  }
   if (faults.length > 0 || agent === undefined || (action?.value !== 'on' && action?.value !== 'off')) return { faults }
   const where = deviceOf(parameters, agent.value, template?.value)
   const { device } = where

@@ -6,12 +6,12 @@ import type { KubeObject } from './api.ts'
 import { digestOf, missingSecrets, type ConfiguredParameters, type SecretLookup } from './fence-config-secret.ts'
 import { instanceOf, restartInstance, type Claim, type Instance } from './fence-config-instance.ts'
 import { filled, selectorKey, selectorOf, selects, wordless, type NodeAsked, type NodeWords, type Selector } from './fence-config-node.ts'
-import { layered, methodSpec, type ConfigFault, type MethodSpec, type Placed } from './fence-config-method.ts'
+import { layered, methodSpec, type ConfigFault, type Described, type MethodSpec, type Placed } from './fence-config-method.ts'
 import { arrange, stepsOf, withInstance, type Arranged, type Dumps } from './fence-config-steps.ts'
 import { readProperties } from './fence-config-text.ts'
 
 export type { NodeWords } from './fence-config-node.ts'
-export type { ConfigFault } from './fence-config-method.ts'
+export type { ConfigFault, Described } from './fence-config-method.ts'
 
 export interface FenceConfigMap {
   readonly name: string
@@ -65,7 +65,8 @@ export function isFenceConfigMap(name: string): boolean {
   return name.startsWith(nodePrefix) || name.startsWith(templatePrefix)
 }
 
-export function readFenceConfigs(maps: readonly FenceConfigMap[], secrets: SecretLookup, salt: string): FenceConfigs {
+/** `described`: what the program of this name says of itself. */
+export function readFenceConfigs(maps: readonly FenceConfigMap[], secrets: SecretLookup, salt: string, described: Described = () => undefined): FenceConfigs {
   const read = new Map(maps.filter((map) => isFenceConfigMap(map.name)).map((map) => [map.name, readMap(map)]))
   const templates = new Map([...read].filter(([name]) => name.startsWith(templatePrefix)).map(([name, map]) => [name, map.template]))
   const unclear = [...read.values()].filter(({ name, ofASet, selector }) => ofASet && selector === undefined && name !== defaultName).flatMap(({ faults }) => faults)
@@ -82,7 +83,7 @@ export function readFenceConfigs(maps: readonly FenceConfigMap[], secrets: Secre
       const instance = instanceOf(claim)
       const layers = layersOf(node)
       if (layers.length === 0 && instance === undefined && unclear.length === 0) return { path: { levels: [], faults: [] }, methods: {}, marks: [], faults: [], outdated: false }
-      const { arranged, faults } = parseNode(node, layers, { templates, broken, unclear }, instance)
+      const { arranged, faults } = parseNode(node, layers, { templates, broken, unclear, described }, instance)
       // What two Nodes name is nobody's any more: the last good one would go on striking one of them.
       const kept = instance !== undefined && 'refused' in instance && hasClaimed(before) ? undefined : before
       return sealed(inForce(arranged, faults, kept), secrets, salt, maps)
@@ -202,6 +203,7 @@ interface Beside {
   readonly broken: ReadonlyMap<string, readonly ConfigFault[]>
   /** Of maps that are of a set which nobody can tell: it may be one that this node is in, so what was in force before stays. */
   readonly unclear: readonly ConfigFault[]
+  readonly described: Described
 }
 
 /** Two sets of which neither is said more closely: it would hang on their names which one counts. */
@@ -215,7 +217,7 @@ function rivals(node: NodeName, layers: readonly ReadMap[]): readonly ConfigFaul
 }
 
 function parseNode(
-  node: NodeAsked, layers: readonly ReadMap[], { templates, broken, unclear }: Beside, instance: Instance | undefined,
+  node: NodeAsked, layers: readonly ReadMap[], { templates, broken, unclear, described }: Beside, instance: Instance | undefined,
 ): { readonly arranged: Arranged; readonly faults: readonly ConfigFault[] } {
   const faults: ConfigFault[] = [...layers.flatMap((layer) => layer.faults), ...rivals(node.name, layers), ...unclear]
   const config = layered(layers.length === 0 ? [unwritten] : layers.map((layer) => layer.config))
@@ -234,7 +236,7 @@ function parseNode(
     const own = [...layered(holding.map((layer) => layer.methods.get(name) ?? [])).values()]
     const place = { map: holding.at(-1)?.name ?? defaultName, at: `${methodPrefix}${name}` }
     for (const entry of own) if (entry.key === 'template') used.add(entry.value)
-    const { spec, faults: wrong } = methodSpec(name, place, own, templates, node)
+    const { spec, faults: wrong } = methodSpec(name, place, own, templates, node, described)
     faults.push(...wrong)
     if (spec === undefined) ill.add(name)
     else specs.set(name, spec)

@@ -7,6 +7,7 @@ import type { Log } from '../edge/log.ts'
 import type { KubeObject } from './api.ts'
 import { isDeepStrictEqual } from 'node:util'
 import { isFenceConfigMap, isOfASet, readFenceConfigs, sentenceOf, textData, type ConfigFault, type ConfiguredMethod, type FenceConfigMap, type NodeFenceConfig, type NodeWords } from './fence-config.ts'
+import type { AgentCatalogue } from './agent-catalogue.ts'
 import type { Claim } from './fence-config-instance.ts'
 import { beyondOutlet, type SecretLookup } from './fence-config-secret.ts'
 import { keptName, type FencesKept } from './fence-kept.ts'
@@ -24,6 +25,8 @@ export interface FencePaths {
   nodeSeen(node: NodeName, providerID: string, words: NodeWords): void
   nodeGone(node: NodeName): void
   readonly secrets: SecretLookup
+  /** A program has said what it is: whatever waited for that is read. */
+  learned(): void
   /** The leader says what it has not said yet, and keeps what must outlive it. Cheap when there is nothing. */
   settle(): void
   /** Nothing is read any more. */
@@ -39,6 +42,7 @@ export interface FencePathsOptions {
   changed(node: NodeName, config: NodeFenceConfig): void
   leads(): number | undefined
   readonly kept: FencesKept
+  readonly catalogue: AgentCatalogue
   /** Everything has been read once: until then a leader does not know what need not be kept any more. */
   ready(): boolean
   /** All faults of the present text, while this replica leads: once a term, and whenever they change. `holds`: what is in force
@@ -76,6 +80,8 @@ export function fencePaths(options: FencePathsOptions): FencePaths {
   const left = new Set<NodeName>()
   let all = false
   const due = new Set<NodeName>()
+  /** Their configuration names a program that has not said yet what it is. What was in force before stays so long. */
+  const waiting = new Set<NodeName>()
   let unkept = true
   let logged = ''
   /** Faults, with the term in which they were said. */
@@ -135,6 +141,11 @@ export function fencePaths(options: FencePathsOptions): FencePaths {
     nodeGone(node) {
       left.add(node)
       concernNode(node)
+    },
+    learned() {
+      for (const node of waiting) due.add(node)
+      waiting.clear()
+      arm(goOnAfter)
     },
     settle() {
       say()
@@ -222,7 +233,12 @@ export function fencePaths(options: FencePathsOptions): FencePaths {
    *  faults alone. */
   function read(names: readonly NodeName[], known: ReadonlySet<NodeName>): void {
     const own = names.flatMap((name) => maps.get(`${ownPrefix}${name}`) ?? [])
-    const from = readFenceConfigs([...new Set([...shared(), ...own])], lookup, options.salt)
+    let pending = false
+    const from = readFenceConfigs([...new Set([...shared(), ...own])], lookup, options.salt, (agent) => {
+      const said = options.catalogue.of(agent)
+      pending ||= said === 'pending'
+      return typeof said === 'string' ? undefined : said
+    })
     for (const name of names) {
       const wrong = from.faults.filter((fault) => fault.map === `${ownPrefix}${name}`)
       if (!known.has(name)) {
@@ -232,7 +248,12 @@ export function fencePaths(options: FencePathsOptions): FencePaths {
         continue
       }
       const claimed = claimOf(name, known)
+      pending = false
       const config = from.forNode(name, lastGood(name, claimed), claimed, words.get(name))
+      if (pending) {
+        waiting.add(name)
+        continue
+      }
       configs.set(name, config)
       if (config.path.faults.length === 0) good.set(name, from.sources(name, words.get(name)))
       else if (!config.outdated) good.delete(name)

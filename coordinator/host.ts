@@ -20,6 +20,8 @@ export interface CoordinatorHost {
   /** Agents and other replicas dial this. */
   listen(accept: (link: Link) => void): Promise<LinkListener>
   readonly programs: Programs
+  /** What the program of this name prints when it is asked what it is; undefined: it did not. Absent: none is asked. */
+  describe?(agent: string): Promise<string | undefined>
   /** Hears crash kernels, and from which address. Absent: nobody could. */
   kdump?(heard: (from: string) => void): Promise<{ close(): Promise<void> }>
   /** TCP and TLS to the kubelet's port. */

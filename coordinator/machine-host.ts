@@ -31,6 +31,9 @@ export interface MachineHost extends CoordinatorHost {
   close(): Promise<void>
 }
 
+/** It asks nobody, and there may be many at once on a machine that has just booted. */
+const describeWithin = 10_000
+
 export function machineHost(options: MachineHostOptions): MachineHost {
   const clock = machineClock
   const programs = machinePrograms({ folders: options.fenceAgents, clock })
@@ -39,6 +42,10 @@ export function machineHost(options: MachineHostOptions): MachineHost {
   return {
     clock, log: options.log, transport: options.transport, programs,
     chance: Math.random,
+    async describe(agent) {
+      const { exitCode, stdout } = await programs.run({ agent, stdin: 'action=metadata\n', environment: {}, within: describeWithin })
+      return exitCode === 0 ? stdout : undefined
+    },
     secret: (bytes) => randomBytes(bytes),
     dialer: tlsDialer({ clock, authorities: options.authorities }),
     async listen(accept) {

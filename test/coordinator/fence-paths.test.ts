@@ -1,9 +1,11 @@
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
+import { noCatalogue, type AgentCatalogue } from '../../coordinator/agent-catalogue.ts'
 import { createApi, type KubeObject } from '../../coordinator/api.ts'
 import { fencesKept, keptName } from '../../coordinator/fence-kept.ts'
 import { fencePaths, type FencePaths } from '../../coordinator/fence-paths.ts'
 import { wordless } from '../../coordinator/fence-config-node.ts'
+import { readMetadata } from '../../core/agent-metadata.ts'
 import type { FencePath, Method } from '../../core/model.ts'
 import { silentLog } from '../../edge/log.ts'
 import { admin, createApiServer, type ApiServer } from '../../sim/api-server/server.ts'
@@ -31,12 +33,12 @@ function small(...nodes: readonly string[]): Small {
 }
 
 /** Its watch is the test: what the server holds is brought by `kept`. */
-function replica(clock: VirtualClock, server: ApiServer, nodes: readonly string[]): Small {
+function replica(clock: VirtualClock, server: ApiServer, nodes: readonly string[], catalogue = noCatalogue): Small {
   const api = createApi({ clock, transport: server.transportFor(admin) })
   const on: Omit<Small, 'paths'> = { clock, server, nodes: new Set(nodes), inForce: new Map(), changed: [], told: [], logged: [], term: 3 }
   const note = (facts: { holds?: string }, message: string): void => void on.logged.push(facts.holds === undefined ? message : `${message}: ${facts.holds}`)
   const paths = fencePaths({
-    clock, log: { ...silentLog, info: note, warn: note }, salt: 'salt', nodes: () => on.nodes,
+    catalogue, clock, log: { ...silentLog, info: note, warn: note }, salt: 'salt', nodes: () => on.nodes,
     changed(node, config) {
       on.inForce.set(node, config.path)
       on.changed.push(node)
@@ -114,6 +116,28 @@ test('a map of a set concerns all: who is in it has its path, and who leaves it 
   paths.configMapGone('fence-config-rack-4')
   await clock.runFor(1_000)
   assert.equal(devices(), [undefined, undefined])
+})
+
+const redfish = readMetadata('<parameter name="ip" required="1"><content type="string" /></parameter><parameter name="plug" required="0"><content type="integer" /></parameter><parameter name="username" required="0"></parameter><parameter name="password" required="0"></parameter>') ?? 'unknown'
+
+test('a program that has not said what it is is waited for; by what it says a change is refused, and the last good one stays', async () => {
+  const said: { word: ReturnType<AgentCatalogue['of']> } = { word: 'pending' }
+  const clock = virtualClock()
+  const chance = seededChance(3)
+  const { paths, inForce, told } = replica(clock, createApiServer({ clock, chance: () => chance.next() }), ['node-1'], { of: () => said.word })
+  for (const object of [template('plain'), own('node-1')]) paths.configMap(object)
+  await clock.runFor(5_000)
+  assert.is(inForce.get('node-1'), undefined)
+  said.word = redfish
+  paths.learned()
+  await clock.runFor(1_000)
+  const good = only(inForce.get('node-1'))
+  assert.is(good.name, 'bmc-off')
+  paths.configMap(own('node-1', 'seven'))
+  await clock.runFor(1_000)
+  assert.equal([only(inForce.get('node-1')), inForce.get('node-1')?.faults], [good, ['ConfigMap fence-config-node-1, fence-method-bmc-off, line 3: method bmc-off: plug is no whole number']])
+  paths.settle()
+  assert.match(told.at(-1)?.holds ?? '', /^the last good one stays in force/)
 })
 
 test('a Node that was deleted, and outlived that for an incident, has a path again when it is made anew', async () => {

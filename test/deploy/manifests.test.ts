@@ -8,6 +8,7 @@ import { resolveParameters, type SecretLookup } from '../../coordinator/fence-co
 import { readFenceConfigs, sentenceOf } from '../../coordinator/fence-config.ts'
 import { readPolicy } from '../../coordinator/holdfast-policy.ts'
 import { readRemedy } from '../../coordinator/node-remedy.ts'
+import { readMetadata, type AgentMetadata } from '../../core/agent-metadata.ts'
 import { inputOf, type AgentParameters } from '../../core/contract.ts'
 import { programs as built } from '../../deploy/build.ts'
 import type { Manifest } from '../../deploy/manifest.ts'
@@ -15,6 +16,8 @@ import { yamlOf } from '../../deploy/manifest.ts'
 import { manifests } from '../../deploy/manifests.ts'
 import { uninstallManifests } from '../../deploy/uninstall.ts'
 import { names, usualValues } from '../../deploy/values.ts'
+import type { AgentDescription } from '../../fence-agents/contract.ts'
+import { metadataOf } from '../../fence-agents/metadata.ts'
 import { programsHere } from '../fence-agents/place.ts'
 
 const test = suite('manifests')
@@ -225,6 +228,8 @@ test('the example remedy is without faults, and does nothing but tell', () => {
   assert.is(read.ok && read.remedy.does, 'tell')
 })
 
+const shipped = readdirSync('fence-agents', { withFileTypes: true }).filter((entry) => entry.isDirectory() && entry.name !== 'test-device').map(({ name }) => name)
+
 for (const [file, node, levels] of [
   ['deploy/examples/fence-redfish.yaml', 'node-3', [['bmc']]],
   ['deploy/examples/fence-redfish.yaml', 'node-7', [['bmc']]],
@@ -249,7 +254,8 @@ for (const [file, node, levels] of [
     const secrets = new Map(all.filter(({ kind }) => kind === 'Secret').map((secret) => [secret.metadata.name, Object(secret['stringData'])]))
     const maps = all.filter(({ kind }) => kind === 'ConfigMap').map((map) => ({ name: map.metadata.name, data: Object(map['data']) }))
     const lookup: SecretLookup = ({ secret, key }) => secrets.get(secret)?.[key]
-    const config = readFenceConfigs(maps, lookup, 'salt').forNode(node)
+    const known = await metadataHere()
+    const config = readFenceConfigs(maps, lookup, 'salt', (name) => known.get(name)).forNode(node)
     assert.equal(config.faults.map(sentenceOf), [])
     assert.equal(config.path.levels.map((level) => level.map((method) => method.name)), levels)
     const asked = new Map<string, Promise<string[]>>()
@@ -264,6 +270,15 @@ for (const [file, node, levels] of [
   })
 }
 
+/** What our programs say of themselves. */
+async function metadataHere(): Promise<ReadonlyMap<string, AgentMetadata>> {
+  const programs = await Promise.all(shipped.map(async (name) => {
+    const program = await import(`../../fence-agents/${name}/${name}.ts`) as { readonly agent: AgentDescription } // each of them exports it
+    return [name, readMetadata(metadataOf(program.agent, []))] as const
+  }))
+  return new Map(programs.flatMap(([name, metadata]) => (metadata === undefined ? [] : [[name, metadata] as const])))
+}
+
 /** What one of our programs has against its parameters before it has asked any device. */
 async function complaintsOf(program: string, parameters: AgentParameters): Promise<string[]> {
   const input = inputOf('validate-all', parameters)
@@ -274,7 +289,6 @@ async function complaintsOf(program: string, parameters: AgentParameters): Promi
 
 test('each fence program that switches power has an example', () => {
   const named = new Set(examples.flatMap(objects).flatMap((map) => /agent_name=(\S+)/.exec(JSON.stringify(map).replaceAll('\\n', '\n'))?.[1] ?? []))
-  const shipped = readdirSync('fence-agents', { withFileTypes: true }).filter((entry) => entry.isDirectory() && entry.name !== 'test-device').map(({ name }) => name)
   assert.equal(shipped.filter((name) => !named.has(name)), [])
 })
 
