@@ -16,21 +16,29 @@ export type ConfiguredParameters = Readonly<Record<string, ParameterValue>>
 /** The value of a key of a Secret in the coordinator's own namespace; undefined: there is none. */
 export type SecretLookup = (reference: SecretReference) => string | undefined
 
+/** `files`: what the program is to find in a file of its own, by the parameter that names it. */
 export type Resolved =
-  | { readonly parameters: AgentParameters; readonly secrets: readonly string[] }
+  | { readonly parameters: AgentParameters; readonly files: AgentParameters; readonly secrets: readonly string[] }
   | { readonly missing: readonly string[] }
 
 export function resolveParameters(configured: ConfiguredParameters, lookup: SecretLookup): Resolved {
   const parameters: Record<string, string> = {}
+  const files: Record<string, string> = {}
   const secrets: string[] = []
   const missing: string[] = []
   for (const [key, value] of Object.entries(configured)) {
     const text = typeof value === 'string' ? value : lookup(value)
     if (text === undefined) missing.push(`${key}: ${nameOf(value)} is not there`)
+    else if (typeof value !== 'string' && isFile(key)) files[key] = text
     else parameters[key] = text
     if (typeof value !== 'string' && text !== undefined) secrets.push(text)
   }
-  return missing.length > 0 ? { missing } : { parameters, secrets: [...secrets, ...plainSecrets(parameters)] }
+  return missing.length > 0 ? { missing } : { parameters, files, secrets: [...secrets, ...plainSecrets(parameters)] }
+}
+
+/** Whatever names a file: a key has lines, and none of them fits into one. */
+function isFile(key: string): boolean {
+  return /_file$|^(serviceaccount|kubeconfig|ca)$/.test(sameKey(key))
 }
 
 /** A password that was written into the ConfigMap as it is does not belong into a log either, and neither does one in a URL. */

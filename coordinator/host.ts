@@ -38,6 +38,8 @@ export interface ProgramRun {
   readonly agent: string
   /** Written whole, then closed. Secrets travel here only. */
   readonly stdin: string
+  /** Each is written to a file that nobody else can read and that is gone with the run, and the program is told its path under this name. */
+  readonly files?: Readonly<Record<string, string>>
   readonly environment: Readonly<Record<string, string>>
   readonly within: Ms
   /** Ends the group at once (the lease was lost, or the incident aborted). */

@@ -5,7 +5,7 @@
 // What this cannot do: if the coordinator itself is killed with SIGKILL, or its machine stops, its programs live on as
 // orphans. They know their deadline from HOLDFAST_DEADLINE and ours end by it, but others need not, which is why an order
 // whose end nobody saw is held to be under way for its whole length and the device's `late` (core/plan.ts, mayLand).
-import { accessSync, constants, mkdirSync, mkdtempSync, rmSync, statSync } from 'node:fs'
+import { accessSync, constants, mkdirSync, mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { basename, delimiter, dirname, join } from 'node:path'
 import { execPath } from 'node:process'
@@ -71,6 +71,7 @@ export function machinePrograms(options: MachineProgramsOptions): MachineProgram
     options, seating, groups, closing: closing.signal,
     emptyFolder: () => options.emptyFolder ?? within('empty'),
     compiledFolder: () => options.compiledFolder ?? within('compiled'),
+    privateFolder: () => mkdtempSync(join(within('private'), 'run-')),
   }
   return {
     run(program) {
@@ -95,6 +96,8 @@ interface Shared {
   /** Where Node keeps what it made of a program in TypeScript: to make it anew is half of such a program's start. Nobody else
    *  can write there, and it goes when we go, unless whoever runs us keeps one. */
   compiledFolder(): string
+  /** A new one, which nobody else can enter. */
+  privateFolder(): string
   readonly closing: AbortSignal
 }
 
@@ -108,9 +111,24 @@ async function runProgram(program: ProgramRun, shared: Shared): Promise<ProgramE
   const seat = await shared.seating.take(program.within, signal)
   if ('refused' in seat) return notStarted(seat.refused)
   try {
-    return await live(found, program, deadlineAt, signal, shared)
+    return await withFiles(program, shared, (told) => live(found, told, deadlineAt, signal, shared))
   } finally {
     seat.give()
+  }
+}
+
+async function withFiles(program: ProgramRun, shared: Shared, work: (told: ProgramRun) => Promise<ProgramEnd>): Promise<ProgramEnd> {
+  const files = Object.entries(program.files ?? {})
+  if (files.length === 0) return work(program)
+  const folder = shared.privateFolder()
+  try {
+    const lines = files.map(([key, content]) => {
+      writeFileSync(join(folder, key), content, { mode: 0o600 })
+      return `${key}=${join(folder, key)}\n`
+    })
+    return await work({ ...program, stdin: program.stdin + lines.join('') })
+  } finally {
+    rmSync(folder, { recursive: true, force: true })
   }
 }
 

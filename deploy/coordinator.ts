@@ -82,7 +82,8 @@ function podSpec(values: Values): object {
     containers: [container(values)],
     volumes: [
       // Fence programs run in an empty folder of their own.
-      { name: 'tmp', emptyDir: { sizeLimit: '64Mi' } },
+      // In memory: keys that a fence program wants as a file lie there for the length of its run.
+      { name: 'tmp', emptyDir: { medium: 'Memory', sizeLimit: '64Mi' } },
       { name: 'token', projected: { sources: [{ serviceAccountToken: { audience: names.audience, expirationSeconds: 3_600, path: 'token' } }] } },
     ],
   }

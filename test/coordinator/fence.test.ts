@@ -115,6 +115,18 @@ test('a secret with a line break starts nothing, and is not repeated', async () 
   assert.not.match(end.reason, /hush/)
 })
 
+test('a Secret that a key file is to hold goes to the program as a file, with its lines, and leaves in no word', async () => {
+  const { programs, runs } = held()
+  const { log, lines } = logged()
+  const key = '-----BEGIN KEY-----\nhushhushhush\n-----END KEY-----\n'
+  const parameters = { plug: '1', identity_file: { secret: 'fc', key: 'id' }, username: { secret: 'fc', key: 'user' } }
+  const work = runner(programs, (of) => (of.key === 'id' ? key : 'admin'), log).runMethod(asked({ action: 'off', method: method({ parameters }) }))
+  await settled()
+  assert.equal([runs[0]?.run.stdin, runs[0]?.run.files], ['action=off\nplug=1\nusername=admin\nnodename=n1\n', { identity_file: key }])
+  runs[0]?.end(1, { stderr: 'bad key hushhushhush\n' })
+  assert.not.match(JSON.stringify(await work) + lines.join(''), /hushhush/)
+})
+
 test('one run at a time for a device, any number for different ones', async () => {
   const { programs, runs } = held()
   const fence = runner(programs)

@@ -58,6 +58,18 @@ async function until(fact: () => boolean): Promise<void> {
 
 const pidIn = (file: string) => Number(readFileSync(file, 'utf8'))
 
+test('a private file lies where its path is told, for nobody else, and is gone with the run, however that ends', () => inPlace(async ({ programs, write, file }) => {
+  write('teller', '#!/bin/sh\nwhile read line; do case "$line" in key_file=*) path="${line#key_file=}";; esac; done\nstat -c "%a $(stat -c %a "$(dirname "$path")") %u" "$path"; cat "$path"; echo "$path" > ' + file('path') + '; [ "$HOLDFAST_STAY" = 1 ] && sleep 60')
+  const files = { key_file: 'one\ntwo\n' }
+  const end = await programs.run(asked('teller', { files, stdin: 'action=status\n' }))
+  assert.is(end.stdout, `600 700 ${process.getuid?.()}\none\ntwo\n`)
+  assert.not.ok(existsSync(readFileSync(file('path'), 'utf8').trim()))
+  rmSync(file('path'))
+  const late = await programs.run(asked('teller', { files, stdin: 'action=status\n', environment: { HOLDFAST_STAY: '1' }, within: 1_000 }))
+  assert.ok(late.late)
+  assert.not.ok(existsSync(readFileSync(file('path'), 'utf8').trim()))
+}))
+
 test('what Node made of a program in TypeScript is kept for its next run, out of its sight, and goes with us', () => inPlace(async ({ folder, programs }) => {
   mkdirSync(join(folder, 'agents', 'typed'))
   writeFileSync(join(folder, 'agents', 'typed', 'typed.ts'), [

@@ -33,21 +33,22 @@ export async function startVCenter(rack: Rack, machine: Pick<Machine, 'uuid' | '
     const connection_state = own.lost ? 'NOT_RESPONDING' : 'CONNECTED'
     return !query.has('connection_states') || query.getAll('connection_states').includes(connection_state) ? [{ host, name: 'host', connection_state, power_state: 'POWERED_ON' }] : []
   }
-  const order = (action: string): Fault | undefined => {
+  // As vCenter does it, it is answered when it is done.
+  const order = async (action: string): Promise<Fault | undefined> => {
     if (front.fault === 'forbidden') return { status: 403, kind: 'UNAUTHORIZED', says: 'Permission to perform this operation was denied.' }
     if (power() === (action === 'start' ? 'POWERED_ON' : 'POWERED_OFF')) return { status: 400, kind: 'ALREADY_IN_DESIRED_STATE', says: `Virtual machine is already powered ${action === 'start' ? 'on' : 'off'}.` }
-    void front.carryOut(machine.feed, action === 'start')
+    await front.carryOut(machine.feed, action === 'start')
     return undefined
   }
-  const old = (call: Call): Reply => {
+  const old = async (call: Call): Promise<Reply> => {
     if (call.path === '/rest/com/vmware/cis/session') return call.method === 'POST' ? open((id) => ({ status: 200, body: { value: id } }), call, oldFault) : closed(call, 200)
     if (!sessions.has(call.session)) return oldFault(unknownSession)
     if (call.path === '/rest/vcenter/vm') return { status: 200, body: { value: listed(call.query, 'filter.') } }
     const [, id, action] = /^\/rest\/vcenter\/vm\/([^/]+)\/power\/(start|stop)$/.exec(call.path) ?? []
-    const fault = id === machineId ? order(action ?? '') : unknownMachine
+    const fault = id === machineId ? await order(action ?? '') : unknownMachine
     return fault === undefined ? { status: 200 } : oldFault(fault)
   }
-  const recent = (call: Call): Reply => {
+  const recent = async (call: Call): Promise<Reply> => {
     if (call.path === '/api/session') return call.method === 'POST' ? open((id) => ({ status: 201, body: id }), call, newFault) : closed(call, 204)
     if (!sessions.has(call.session)) return newFault(unknownSession)
     if (call.path === '/api/vcenter/vm') return { status: 200, body: listed(call.query, '') }
@@ -56,7 +57,7 @@ export async function startVCenter(rack: Rack, machine: Pick<Machine, 'uuid' | '
     if (id !== machineId) return newFault(unknownMachine)
     if (rest === '') return { status: 200, body: { ...summary(), identity: { name: machineName, bios_uuid: machine.uuid, instance_uuid: machine.uuid }, hardware: { version: 'VMX_19' } } }
     if (call.method === 'GET') return { status: 200, body: { state: power() } }
-    const fault = order(call.query.get('action') ?? '')
+    const fault = await order(call.query.get('action') ?? '')
     return fault === undefined ? { status: 204 } : newFault(fault)
   }
   const open = (reply: (id: string) => Reply, { authorization }: Call, refuse: (fault: Fault) => Reply): Reply => {
