@@ -9,13 +9,18 @@ import { installed, pause, secret, type Parameters, type Rack } from './rack.ts'
 export interface OpenStackEndpoint {
   readonly login: Parameters
   fault: NovaFault | undefined
+  /** The next order that is taken. */
+  ordered(): Promise<void>
+  /** Nobody answers any more, and whoever was spoken to is cut off. */
+  leave(): Promise<void>
 }
 
 /** What stands behind its one server. */
 export type Instance = Pick<Machine, 'uuid' | 'name' | 'feed'>
 
-/** `dead compute` takes an order, and its task stays for ever. `late` carries it out when this comes to pass. `mute` never answers. */
-export type NovaFault = 'dead compute' | 'mute' | { readonly late: Promise<unknown> }
+/** `dead compute` takes an order, and its task stays for ever. `forbidden` refuses each. `late` carries it out when this comes to pass.
+ *  `mute` never answers. */
+export type NovaFault = 'dead compute' | 'forbidden' | 'mute' | { readonly late: Promise<unknown> }
 
 interface Reply {
   readonly status: number
@@ -25,7 +30,8 @@ interface Reply {
 
 export async function startOpenStack(rack: Rack, machine: Instance): Promise<OpenStackEndpoint> {
   const own: { fault: NovaFault | undefined } = { fault: undefined }
-  const nova: Nova = { machine, task: null, fault: () => own.fault }
+  let taken: (() => void) | undefined
+  const nova: Nova = { machine, task: null, fault: () => own.fault, took: () => taken?.() }
   const server = createServer((request, response) => {
     void textOf(request).then((body) => {
       if (own.fault === 'mute') return
@@ -37,19 +43,19 @@ export async function startOpenStack(rack: Rack, machine: Instance): Promise<Ope
   const { port } = server.address() as AddressInfo // it listens on TCP, so this is no path
   rack.wrap('fence_openstack', ['env', `PYTHONPATH=${join(installed('openstack'), 'lib/python3.11/site-packages')}`, '/usr/sbin/fence_openstack'])
   const login = { auth_url: `http://127.0.0.1:${port}/v3`, username: 'holdfast', password: secret, project_name: 'nodes', user_domain_name: 'Default', project_domain_name: 'Default', plug: machine.uuid }
-  rack.keep({
-    vanish: () => new Promise<void>((resolve) => {
-      server.close(() => resolve())
-      server.closeAllConnections()
-    }),
+  const leave = () => new Promise<void>((resolve) => {
+    server.close(() => resolve())
+    server.closeAllConnections()
   })
-  return Object.assign(own, { login })
+  rack.keep({ vanish: leave })
+  return Object.assign(own, { login, leave, ordered: () => new Promise<void>((resolve) => { taken = resolve }) })
 }
 
 interface Nova {
   readonly machine: Instance
   task: string | null
   fault(): NovaFault | undefined
+  took(): void
 }
 
 interface Call {
@@ -103,10 +109,12 @@ function told({ machine, task }: Nova): object {
 
 function ordered(nova: Nova, action: string): Reply {
   const on = nova.machine.feed.on()
+  const fault = nova.fault()
+  if (fault === 'forbidden') return refusal(403, 'forbidden', `Policy doesn't allow os_compute_api:${action} to be performed.`)
   const fits = nova.task === null && ((action === 'os-stop' && on) || (action === 'os-start' && !on))
   if (!fits) return refusal(409, 'conflictingRequest', `Cannot '${action}' instance while it is in this state`)
   nova.task = action === 'os-stop' ? 'powering-off' : 'powering-on'
-  const fault = nova.fault()
+  nova.took()
   if (fault === 'dead compute') return { status: 202 }
   void (typeof fault === 'object' ? fault.late : pause(100)).then(async () => {
     await nova.machine.feed.switchTo(action === 'os-start')

@@ -21,7 +21,7 @@ test('beside fence_openstack: both stop the machine and start it, and ours tells
   assert.is((await rack.ask('openstack', 'status', login)).machine, machine.uuid)
 }))
 
-test('a wrong password, an unknown server, a hypervisor that is dead: nothing is off, and the machine goes on; what is late lands', () => withMachine(async (rack, machine, nova) => {
+test('a wrong password, an unknown server, too few rights, a hypervisor that is dead: nothing is off, and the machine goes on; what is late lands', () => withMachine(async (rack, machine, nova) => {
   const boot = await machine.beats()
   const fails = async (over: Readonly<Record<string, string>>, reason: RegExp) => {
     const word = await rack.ask('openstack', 'off', { ...nova.login, power_timeout: '2', login_timeout: '2', shell_timeout: '2', ...over })
@@ -31,6 +31,8 @@ test('a wrong password, an unknown server, a hypervisor that is dead: nothing is
   }
   await fails({ password: 'wrong' }, /^auth/)
   await fails({ plug: '00000000-0000-4000-8000-000000000009' }, /^notfound/)
+  nova.fault = 'forbidden'
+  await fails({}, /^privilege/)
   nova.fault = 'mute'
   await fails({}, /^timeout|^unreachable/)
   const due = Promise.withResolvers<void>()
@@ -46,6 +48,30 @@ test('a wrong password, an unknown server, a hypervisor that is dead: nothing is
   nova.fault = 'dead compute'
   await fails({}, /^timeout/)
   await machine.mustBeatOn(next)
+}))
+
+test('a cloud that is gone in the middle of an order: whatever became of it, it is not off', () => withMachine(async (rack, machine, nova) => {
+  const boot = await machine.beats()
+  nova.fault = 'dead compute'
+  const asked = rack.ask('openstack', 'off', { ...nova.login, power_timeout: '3', login_timeout: '2', shell_timeout: '2' })
+  await nova.ordered()
+  await nova.leave()
+  const word = await asked
+  assert.equal([word.state, word.exitCode], ['failed', 1], word.text)
+  assert.match(word.reason, /ECONNREFUSED|unreachable/)
+  assert.is((await rack.ask('openstack', 'status', nova.login)).state, 'unknown')
+  await machine.mustBeatOn(boot)
+}))
+
+test('a server that is another machine: off of the wrong one, and its UUID is not that of the one that lives', () => inRack(async (rack) => {
+  const [one, other] = [await startMachine(rack, 'one'), await startMachine(rack, 'other')]
+  const { login } = await startOpenStack(rack, other)
+  const boot = await one.beats()
+  const word = await rack.ask('openstack', 'off', login)
+  assert.is(word.state, 'off')
+  assert.is.not(word.machine, one.uuid)
+  await other.mustBeDead()
+  await one.mustBeatOn(boot)
 }))
 
 test.run()
