@@ -17,6 +17,7 @@ export const restartInstance = 'restart-instance'
 const forms: readonly (readonly [RegExp, string])[] = [
   [/^aws:\/\/\/[a-z0-9-]+\/i-[0-9a-f]{8,17}$/, 'aws'],
   [/^gce:\/\/[a-z0-9.:-]+\/[a-z0-9-]+\/[a-z0-9-]+$/, 'gce'],
+  [/^azure:\/\/\/subscriptions\/[A-Za-z0-9-]+\/resourceGroups\/[\w()-][\w.()-]*\/providers\/Microsoft\.Compute\/(virtualMachineScaleSets\/[A-Za-z0-9][\w.-]*\/)?virtualMachines\/[A-Za-z0-9][\w.-]*$/i, 'azure'],
   [/^openstack:\/\/[^/\s,]*\/[0-9a-f]{8}-([0-9a-f]{4}-){3}[0-9a-f]{12}$/, 'openstack'],
 ]
 

@@ -150,7 +150,7 @@ function levelsOf(steps: Steps, specs: ReadonlyMap<string, MethodSpec>): { reado
 
 function faultOf(step: StepName, name: string, word: number, spec: MethodSpec | undefined, instance: Instance | undefined): string | undefined {
   if (spec === undefined && marking.has(name)) return undefined
-  if (spec === undefined && name === restartInstance) return instance !== undefined && 'refused' in instance ? instance.refused : `${name} needs a Node whose spec.providerID names an instance of aws, gce or openstack`
+  if (spec === undefined && name === restartInstance) return instance !== undefined && 'refused' in instance ? instance.refused : `${name} needs a Node whose spec.providerID names an instance of aws, azure, gce or openstack`
   if (spec === undefined && name === 'terminate-instance') return `${name} is in no program: write ${restartInstance}, which switches off and keeps what is there`
   if (spec === undefined) return `${step}=: method ${word} is written nowhere: there is no fence-method-NAME of its name`
   if (step === 'recovery' && spec.action === 'off') return `recovery= names ${name}, which switches off`

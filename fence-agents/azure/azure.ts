@@ -10,7 +10,7 @@ import { regionOf, tokenFor } from './token.ts'
 
 export const agent: AgentDescription = {
   name: 'azure',
-  says: 'Switches a virtual machine of Azure, alone or of a scale set. It needs the actions read, powerOff, deallocate and start on it. Tells the UUID of the machine, so that the path can be proven to end at it.',
+  says: 'Switches a virtual machine of Azure, alone or of a scale set. It needs the actions read, powerOff, deallocate and start on it. Tells the UUID of the machine, so that the path can be proven to end at it; and its addresses, if it may read its network interfaces.',
   vendor: 'https://azure.microsoft.com/products/virtual-machines',
   parameters: [
     { name: 'plug', says: 'The machine: its name, its whole resource id, or the spec.providerID of its node', type: 'string', required: true, obsoletes: 'port', short: 'n' },
@@ -27,7 +27,11 @@ export const agent: AgentDescription = {
     ...webParameters,
     ...orderParameters,
   ],
-  status: (given) => loggedIn(given, (manager) => patiently(given, async () => wordOf(await machine(manager)))),
+  status: (given) => loggedIn(given, (manager) => patiently(given, async () => {
+    const told = await machine(manager)
+    const addresses = await addressesOf(manager, told)
+    return { ...wordOf(told), ...(addresses.length === 0 ? {} : { addresses }) }
+  })),
   off: (given) => loggedIn(given, (manager) => order(manager, given, 'off')),
   on: (given) => loggedIn(given, (manager) => order(manager, given, 'on')),
   check(given) {
@@ -94,6 +98,23 @@ async function machine(manager: Manager): Promise<Fields> {
   const told = (await call(manager, 'GET', `${manager.place.machine}?$expand=instanceView&${version}`)).json()
   if (String(told['id']).toLowerCase() !== manager.place.machine.toLowerCase()) throw new Failure('device', `what came back is not about ${manager.place.name}`)
   return told
+}
+
+const interfaceForm = /^\/subscriptions\/[A-Za-z0-9-]+\/resourceGroups\/[\w.()-]+\/providers\/Microsoft\.(?:Network|Compute\/virtualMachineScaleSets\/[\w.-]+\/virtualMachines\/\d+)\/networkInterfaces\/[\w.-]+$/i
+const mostInterfaces = 8
+
+/** Of all its interfaces, or none: half of them would tell a machine that it is another one. So it is, too, where they may not be read. */
+async function addressesOf(manager: Manager, told: Fields): Promise<readonly string[]> {
+  const ids = itemsOf(fieldsOf(fieldsOf(told['properties'])['networkProfile'])['networkInterfaces']).map((one) => textOf(fieldsOf(one)['id']) ?? '')
+  if (ids.length > mostInterfaces || ids.some((id) => !interfaceForm.test(id) || /\/\.+\//.test(id))) return []
+  try {
+    const interfaces = await Promise.all(ids.map(async (id) => (await call(manager, 'GET', `${id}?api-version=${id.includes('/virtualMachineScaleSets/') ? '2018-10-01' : '2024-05-01'}`)).json()))
+    const configurations = interfaces.flatMap((one) => itemsOf(fieldsOf(one['properties'])['ipConfigurations']))
+    return configurations.flatMap((one) => textOf(fieldsOf(fieldsOf(one)['properties'])['privateIPAddress']) ?? [])
+  } catch (error) {
+    if (error instanceof Failure && (error.reason === 'privilege' || error.reason === 'notfound')) return []
+    throw error
+  }
 }
 
 function codesOf(told: Fields): readonly string[] {

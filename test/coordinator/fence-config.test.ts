@@ -214,6 +214,8 @@ const ofAws = 'aws:///eu-west-1a/i-0123456789abcdef0'
 for (const [providerID, agent] of [
   [ofAws, 'aws'], ['gce://prod/europe-west1-b/node-1', 'gce'], ['openstack:///11111111-2222-3333-4444-555555555555', 'openstack'],
   ['openstack://one/11111111-2222-3333-4444-555555555555', 'openstack'],
+  ['azure:///subscriptions/0000-1/resourceGroups/Nodes_1/providers/Microsoft.Compute/virtualMachines/node-1', 'azure'],
+  ['azure:///subscriptions/0000-1/resourceGroups/nodes/providers/Microsoft.Compute/virtualMachineScaleSets/pool/virtualMachines/3', 'azure'],
 ] as const) {
   test(`no configuration is needed by a Node that names ${providerID}`, () => {
     const config = claiming([], providerID)
@@ -228,7 +230,8 @@ for (const [providerID, agent] of [
 
 for (const providerID of [
   '', 'kind://docker/c/n', 'aws:///eu-west-1a/i-1,i-2', 'aws:///eu-west-1a/i-0123456789abcdef0,i-1', 'aws:///eu-west-1a/i-0123456789abcdef0\nplug=i-1', 'aws://x', 'gce://prod/europe-west1-b/',
-  'gce://prod/b/node-1/../node-2', 'azure:///subscriptions/s/resourceGroups/g/providers/Microsoft.Compute/virtualMachines/v', 'vsphere://4203942f-ce98-3f27-455c-463d34b8af41',
+  'gce://prod/b/node-1/../node-2', 'azure:///subscriptions/s/resourceGroups/g/providers/Microsoft.Compute/virtualMachines/v,w', 'azure:///subscriptions/s/resourceGroups/../providers/Microsoft.Compute/virtualMachines/v',
+  'azure:///subscriptions/s/resourceGroups/g/providers/Microsoft.Compute/virtualMachines/v/powerOff', 'vsphere://4203942f-ce98-3f27-455c-463d34b8af41',
 ]) {
   test(`${JSON.stringify(providerID)} names no instance that could be switched unwritten`, () => {
     assert.equal([names(claiming([], providerID)), told(claiming([], providerID))], [[], []])

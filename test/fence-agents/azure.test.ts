@@ -14,7 +14,9 @@ const scaleSet = `${group}/virtualMachineScaleSets/pool/virtualMachines/3`
 const vmId = 'da560509-fad4-4f76-a9f1-63614eda019a'
 
 interface Azure extends CloudWorld {
-  readonly vm: { power: string; coming: string[]; more: string[]; hibernation: boolean; id: string; told?: string }
+  readonly vm: { power: string; coming: string[]; more: string[]; hibernation: boolean; id: string; told?: string; interfaces: string[] }
+  /** What is told of each network interface. */
+  readonly wires: Record<string, Reply>
   readonly asked: string[]
   /** How the operation of the next order ends. */
   ends(how: 'Succeeded' | 'InProgress' | { code: string; message: string }): void
@@ -27,7 +29,8 @@ const error = (status: number, code: string, message: string): Reply => ({ statu
 const complaint = (status: 429 | 500) => status === 500 ? error(500, 'InternalServerError', 'x') : error(429, 'SubscriptionRequestsThrottled', 'Number of requests exceeded the limit.')
 
 async function inWorld(work: (world: Azure) => Promise<void>): Promise<void> {
-  const vm: Azure['vm'] = { power: 'running', coming: [], more: [], hibernation: false, id: `${group}/virtualMachines/node-1` }
+  const vm: Azure['vm'] = { power: 'running', coming: [], more: [], hibernation: false, id: `${group}/virtualMachines/node-1`, interfaces: [] }
+  const wires: Azure['wires'] = {}
   const orders: string[] = []
   const asked: string[] = []
   let how: Parameters<Azure['ends']>[0] = 'Succeeded'
@@ -41,7 +44,7 @@ async function inWorld(work: (world: Azure) => Promise<void>): Promise<void> {
     return {
       id: (vm.told ?? vm.id).replace('resourceGroups/rg', 'resourceGroups/RG'), name: vm.id.split('/').at(-1), properties: {
         vmId, provisioningState: 'Succeeded', additionalCapabilities: { hibernationEnabled: vm.hibernation },
-        instanceView: { statuses },
+        instanceView: { statuses }, networkProfile: { networkInterfaces: vm.interfaces.map((id) => ({ id })) },
       },
     }
   }
@@ -50,6 +53,8 @@ async function inWorld(work: (world: Azure) => Promise<void>): Promise<void> {
     if (call.headers['authorization'] !== `Bearer ${hush[1]}`) return error(401, 'InvalidAuthenticationToken', 'The access token is invalid.')
     if (call.path === '/operations/o1') return { status: 200, body: typeof how === 'string' ? { status: how } : { status: 'Failed', error: how } }
     if (call.path === `${group}/virtualMachines`) return { status: 200, body: { value: [told()] } }
+    const wire = wires[call.path]
+    if (wire !== undefined) return wire
     if (!call.path.startsWith(vm.id)) return error(404, 'ResourceNotFound', `The Resource '${call.path}' was not found.`)
     const action = call.path.slice(vm.id.length + 1)
     if (action === '') return call.query.get('$expand') === 'instanceView' ? { status: 200, body: told() } : { status: 200, body: { ...told(), properties: {} } }
@@ -65,7 +70,7 @@ async function inWorld(work: (world: Azure) => Promise<void>): Promise<void> {
       stonith_status_sleep: '0.1', plug: 'node-1', resourceGroup: 'rg', subscriptionId: '0000-1', tenantId: 'tenant', username: 'app', password: hush[0] ?? '', endpoint: cloud.url, authority: cloud.url, ca: cloud.ca,
     }
     return work({
-      cloud, agent: 'azure', orders, vm, asked, power: () => vm.power, ignore: () => { ignoring = true }, with: (over = {}) => ({ ...given, ...over }),
+      cloud, agent: 'azure', orders, vm, wires, asked, power: () => vm.power, ignore: () => { ignoring = true }, with: (over = {}) => ({ ...given, ...over }),
       ends: (next) => { how = next }, refuse: (status, code) => { refusal = error(status, code, 'no') }, elsewhere: (url) => { stand = url },
     })
   })
@@ -78,6 +83,26 @@ function login(call: Call): Reply {
   if (known && good) return { status: 200, body: { token_type: 'Bearer', expires_in: 3_599, access_token: hush[1] } }
   return { status: 401, body: { error: 'invalid_client', error_description: `AADSTS7000215: Invalid client secret provided: ${form.get('client_secret') ?? ''}.\r\nTrace: x` } }
 }
+
+const wire = (name: string) => `/subscriptions/0000-1/resourceGroups/net/providers/Microsoft.Network/networkInterfaces/${name}`
+const wired = (...addresses: readonly string[]): Reply => ({ status: 200, body: { properties: { ipConfigurations: addresses.map((privateIPAddress) => ({ properties: { privateIPAddress } })) } } })
+
+test('the addresses of all its interfaces are told, or none', () => inWorld(async ({ cloud, vm, wires, with: at }) => {
+  const addresses = async () => (await cloud.place.ask('azure', 'status', at())).addresses
+  assert.is(await addresses(), undefined)
+  vm.interfaces = [wire('one'), wire('two')]
+  Object.assign(wires, { [wire('one')]: wired('10.1.0.4', 'fd00::4'), [wire('two')]: wired('10.2.0.4') })
+  assert.equal(await addresses(), ['10.1.0.4', 'fd00::4', '10.2.0.4'])
+  for (const refused of [error(403, 'AuthorizationFailed', 'no'), error(404, 'ResourceNotFound', 'no')]) {
+    wires[wire('two')] = refused
+    const word = await cloud.place.ask('azure', 'status', at())
+    assert.equal([word.state, word.addresses], ['on', undefined])
+  }
+  for (const other of [[vm.id], Array.from({ length: 8 }, () => wire('one'))]) {
+    vm.interfaces = [...other, wire('one')]
+    assert.is(await addresses(), undefined)
+  }
+}))
 
 sameDemands(test, inWorld, { on: 'running', off: 'stopped' })
 
