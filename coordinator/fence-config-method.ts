@@ -35,6 +35,7 @@ export interface MethodSpec {
   readonly claimed?: true
   /** CSI drivers whose volumes are out of the machine's reach while it is off. */
   readonly drivers?: readonly string[]
+  readonly atOnce?: number
   readonly parameters: ConfiguredParameters
   readonly orderWithin: Ms
   readonly statusWithin: Ms
@@ -57,10 +58,11 @@ const spans = {
   late: { byDefault: 60_000, least: 5_000, most: 3_600_000 },
 } satisfies Record<string, Span>
 
-const ours: ReadonlySet<string> = new Set(['template', 'action', 'agent_name', 'drivers', ...Object.keys(spans)])
+const ours: ReadonlySet<string> = new Set(['template', 'action', 'agent_name', 'drivers', 'concurrency', ...Object.keys(spans)])
 const agentForm = /^[a-z][a-z0-9_.-]{0,63}$/
 const driverForm = /^[A-Za-z0-9]([A-Za-z0-9.-]{0,61}[A-Za-z0-9])?$/
 const mostDrivers = 32
+const mostAtOnce = 16
 
 /** `own` are the method's entries, `templates` the entries of each template by its ConfigMap's name. */
 export function methodSpec(
@@ -94,6 +96,7 @@ export function methodSpec(
     return byDefault
   }
   const times = { orderWithin: spanOf('timeout'), statusWithin: spanOf('status_timeout'), late: spanOf('late') }
+  const atOnce = atOnceOf(one('concurrency'), fault)
   const drivers = driversOf(one('drivers'), fault)
   const parameters = parametersOf([...entries.values()].filter((entry) => !ours.has(entry.key)), node, fault)
   if (faults.length === 0 && agent !== undefined) {
@@ -109,8 +112,15 @@ export function methodSpec(
   const outlet = JSON.stringify([template?.value ?? '', agent.value, device, plugOf(parameters)])
   return {
     faults,
-    spec: { name, action: action.value, agent: agent.value, outlet, ...where, parameters, ...times, ...(drivers.length === 0 ? {} : { drivers }) },
+    spec: { name, action: action.value, agent: agent.value, outlet, ...where, parameters, ...times, ...(drivers.length === 0 ? {} : { drivers }), ...(atOnce === 1 ? {} : { atOnce }) },
   }
+}
+
+function atOnceOf(entry: Placed | undefined, fault: (entry: Placed, says: string) => void): number {
+  const count = Number(entry?.value ?? 1)
+  if (Number.isSafeInteger(count) && count >= 1 && count <= mostAtOnce) return count
+  if (entry !== undefined) fault(entry, `concurrency= is not a number from 1 to ${mostAtOnce}`)
+  return 1
 }
 
 function driversOf(entry: Placed | undefined, fault: (entry: Placed, says: string) => void): readonly string[] {

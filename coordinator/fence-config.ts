@@ -24,6 +24,8 @@ export interface ConfiguredMethod extends Method {
   readonly parameters: ConfiguredParameters
   /** For *on*: the method that was written for it, or the same device asked for *on*. */
   readonly on: ConfiguredParameters
+  /** How many runs its device bears at once; one, where it is not said. */
+  readonly atOnce?: number
 }
 
 export interface NodeFenceConfig {
@@ -147,7 +149,7 @@ function sealed(config: NodeFenceConfig, secrets: SecretLookup, salt: string, ma
 
 function coreMethod(method: ConfiguredMethod | undefined): Method[] {
   if (method === undefined) return []
-  const { parameters: _, on: __, ...seen } = method
+  const { parameters: _, on: __, atOnce: ___, ...seen } = method
   return [seen]
 }
 

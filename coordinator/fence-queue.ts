@@ -1,23 +1,27 @@
-// One run at a time for each device address. Incidents go before audits, and an audit that is under way is ended when an
+// One run at a time for each device address, or as many as its configuration says that it bears. Incidents go before audits, and an audit that is under way is ended when an
 // incident comes: it only reads, and it will be asked again.
 import type { Ms } from '../core/model.ts'
 import type { Clock } from '../edge/clock.ts'
 
 export interface DeviceQueue {
-  /** `work` gets a signal that also tells it to give way. Resolves with a refusal if its turn does not come in time. */
+  /** `work` gets a signal that also tells it to give way, and begins while fewer than `atOnce` others are under way there. Resolves
+   *  with a refusal if its turn does not come in time. */
   inTurn<T>(
-    device: string, purpose: 'audit' | 'incident', within: Ms, signal: AbortSignal | undefined, work: (signal: AbortSignal) => Promise<T>,
+    device: string, atOnce: number, purpose: 'audit' | 'incident', within: Ms, signal: AbortSignal | undefined, work: (signal: AbortSignal) => Promise<T>,
   ): Promise<T | { readonly refused: string }>
 }
 
 interface Turn {
+  readonly atOnce: number
   readonly purpose: 'audit' | 'incident'
   call(): void
 }
 
 interface Line {
-  /** Ends the audit that has the device now; undefined while an incident has it. */
-  giveWay: AbortController | undefined
+  /** How many have the device now. */
+  held: number
+  /** Each ends an audit that has it. */
+  readonly audits: Set<AbortController>
   readonly waiting: Turn[]
 }
 
@@ -30,17 +34,18 @@ const longestLine = 256
 export function deviceQueue(clock: Clock): DeviceQueue {
   const lines = new Map<string, Line>()
   return {
-    async inTurn(device, purpose, within, signal, work) {
+    async inTurn(device, atOnce, purpose, within, signal, work) {
       if (signal?.aborted) return { refused: 'it was ended before its turn came' }
-      const refused = await turn(lines, device, purpose, within, signal, clock)
+      const refused = await turn(lines, device, { atOnce, purpose }, within, signal, clock)
       if (refused !== undefined) return { refused }
       const line = lines.get(device)
       const giveWay = new AbortController()
-      if (line !== undefined) line.giveWay = purpose === 'audit' ? giveWay : undefined
+      if (purpose === 'audit') line?.audits.add(giveWay)
       if (purpose === 'audit' && line?.waiting.some((other) => other.purpose === 'incident')) giveWay.abort(gaveWay)
       try {
         return await work(signal === undefined ? giveWay.signal : AbortSignal.any([signal, giveWay.signal]))
       } finally {
+        line?.audits.delete(giveWay)
         passOn(lines, device)
       }
     },
@@ -49,19 +54,20 @@ export function deviceQueue(clock: Clock): DeviceQueue {
 
 /** Undefined once the device is ours. */
 async function turn(
-  lines: Map<string, Line>, device: string, purpose: 'audit' | 'incident', within: Ms, signal: AbortSignal | undefined, clock: Clock,
+  lines: Map<string, Line>, device: string, asked: Omit<Turn, 'call'>, within: Ms, signal: AbortSignal | undefined, clock: Clock,
 ): Promise<string | undefined> {
-  const line = lines.get(device)
-  if (line === undefined) {
-    lines.set(device, { giveWay: undefined, waiting: [] })
+  const line = lines.get(device) ?? { held: 0, audits: new Set(), waiting: [] }
+  lines.set(device, line)
+  if (line.held < asked.atOnce && line.waiting.length === 0) {
+    line.held += 1
     return undefined
   }
   if (line.waiting.length >= longestLine) return `${line.waiting.length} runs are waiting for ${device} already`
-  if (purpose === 'incident') line.giveWay?.abort(gaveWay)
+  if (asked.purpose === 'incident') [...line.audits].find(({ signal: given }) => !given.aborted)?.abort(gaveWay)
   const patience = new AbortController()
   let called = false
   const own: Turn = {
-    purpose,
+    ...asked,
     call() {
       called = true
       patience.abort()
@@ -78,9 +84,15 @@ async function turn(
 function passOn(lines: Map<string, Line>, device: string): void {
   const line = lines.get(device)
   if (line === undefined) return
-  const first = line.waiting.findIndex((other) => other.purpose === 'incident')
-  const [next] = line.waiting.splice(Math.max(first, 0), 1)
-  line.giveWay = undefined
-  if (next === undefined) lines.delete(device)
-  else next.call()
+  line.held -= 1
+  for (let next = nextOf(line); next !== undefined && line.held < next.atOnce; next = nextOf(line)) {
+    line.waiting.splice(line.waiting.indexOf(next), 1)
+    line.held += 1
+    next.call()
+  }
+  if (line.held === 0 && line.waiting.length === 0) lines.delete(device)
+}
+
+function nextOf({ waiting }: Line): Turn | undefined {
+  return waiting.find(({ purpose }) => purpose === 'incident') ?? waiting[0]
 }

@@ -1,6 +1,6 @@
 // Runs one method: one program, one plug, one action. Whoever calls has written the attempt down before; here it is only
-// carried out, and what comes back is a word, not a proof. One run at a time for each device address, because devices mix
-// up two sessions; an audit gives way to an incident, at once, since it only looks.
+// carried out, and what comes back is a word, not a proof. One run at a time for each device address unless its configuration says otherwise,
+// because devices mix up two sessions; an audit gives way to an incident, at once, since it only looks.
 import { inputOf, offersOutlets, readEnd, readOutlets, type AgentWord, type MethodAction } from '../core/contract.ts'
 import type { Boot, Ms, NodeName, PowerState, Reading } from '../core/model.ts'
 import type { Clock } from '../edge/clock.ts'
@@ -70,7 +70,7 @@ export function fenceRunner(host: FenceHost): FenceRunner {
       if (!await offered) return undefined
       const startedAt = host.clock.now()
       const within = method.orderWithin
-      const end = await devices.inTurn(method.device, 'audit', within, signal, (ending) => listNow(node, method, startedAt + within, ending, host))
+      const end = await devices.inTurn(method.device, method.atOnce ?? 1, 'audit', within, signal, (ending) => listNow(node, method, startedAt + within, ending, host))
       const states = end !== undefined && 'stdout' in end ? readOutlets(end) : new Map<string, PowerState>()
       host.log.debug({ node, method: method.name, agent: method.agent, device: method.device, outlets: states.size }, 'device asked for all its outlets')
       return { states, startedAt, endedAt: host.clock.now() }
@@ -79,7 +79,7 @@ export function fenceRunner(host: FenceHost): FenceRunner {
       const within = run.action === 'status' ? run.method.statusWithin : run.method.orderWithin
       const deadlineAt = host.clock.now() + within
       const work = (signal: AbortSignal) => runNow(run, deadlineAt, signal, host)
-      const end = await devices.inTurn(run.method.device, run.purpose, within, run.signal, work)
+      const end = await devices.inTurn(run.method.device, run.method.atOnce ?? 1, run.purpose, within, run.signal, work)
       // That others had the device all the while says nothing of it.
       const ended = 'refused' in end ? { ...notRun(end.refused, host.clock), gaveWay: run.purpose === 'audit' } : end
       logEnd(run, ended, host.log)

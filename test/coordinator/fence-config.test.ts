@@ -90,6 +90,14 @@ test('two sets of which neither asks for more, a selector that is none, one on t
   assert.match(told(ofWords([setMap('default', 'rack=4', 'power_management=bmc', { bmc })], rack4)).join(), /node_selector= is not for fence-config-default/)
 })
 
+const atOnce = (text: string) => configOf(one('power_management=bmc', { bmc: `${bmc}${text}` }))
+
+test('concurrency= is a number of runs, and one where nothing is said; the core sees none of it', () => {
+  assert.equal(['', '\nconcurrency=1', '\nconcurrency=4'].map((text) => atOnce(text).methods['bmc']?.atOnce), [undefined, undefined, 4])
+  assert.equal(Object.keys(atOnce('\nconcurrency=4').path.levels[0]?.[0] ?? {}).includes('atOnce'), false)
+  for (const wrong of ['0', '17', '1.5', 'many', '']) assert.match(told(atOnce(`\nconcurrency=${wrong}`)).join(), /line 5: method bmc: concurrency= is not a number from 1 to 16/, wrong)
+})
+
 test('a selector that is none may be of any node: what was in force before stays, and says so', () => {
   const good = ofWords([setMap('a', 'rack=4', 'power_management=bmc', { bmc })], rack4)
   const faulty = readFenceConfigs([setMap('a', 'rack=4,', 'power_management=bmc', { bmc })], secrets, 'salt')

@@ -115,6 +115,34 @@ test('a secret with a line break starts nothing, and is not repeated', async () 
   assert.not.match(end.reason, /hush/)
 })
 
+test('a device that bears two at once has two, the third waits, and an incident before an audit', async () => {
+  const { programs, runs } = held()
+  const fence = runner(programs)
+  const run = (node: string, purpose: 'audit' | 'incident' = 'incident') => fence.runMethod(asked({ node, purpose, action: 'status', method: method({ atOnce: 2 }) }))
+  const nodes = () => runs.map(({ run: { environment } }) => environment['HOLDFAST_NODE'])
+  const works = [run('n0'), run('n1'), run('n2', 'audit'), run('n3')]
+  await settled()
+  assert.equal(nodes(), ['n0', 'n1'])
+  runs[1]?.end(0)
+  await works[1]
+  await settled()
+  assert.equal(nodes(), ['n0', 'n1', 'n3'])
+  runs[0]?.end(0)
+  await works[0]
+  await settled()
+  assert.equal(nodes(), ['n0', 'n1', 'n3', 'n2'])
+  const [more, evenMore] = [run('n4'), run('n5')]
+  assert.ok((await works[2])?.gaveWay, 'the audit gives way')
+  await settled()
+  assert.equal(nodes().slice(4), ['n4'])
+  for (const { end } of runs) end(0)
+  await works[3]
+  await settled()
+  for (const { end } of runs) end(0)
+  await Promise.all([more, evenMore])
+  assert.is((await Promise.all([works[0], works[1], works[3]])).every((end) => end?.state === 'on'), true)
+})
+
 test('a Secret that a key file is to hold goes to the program as a file, with its lines, and leaves in no word', async () => {
   const { programs, runs } = held()
   const { log, lines } = logged()
