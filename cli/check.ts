@@ -10,7 +10,7 @@ import type { KeptNode } from '../coordinator/kubernetes.ts'
 import type { Cluster, DaemonSet } from './cluster.ts'
 import { agoOf, auditAge } from './audit-age.ts'
 import { claim, few, valueOf, type Checked } from './claim.ts'
-import { dumpsOf, fenceFaults } from './fence-maps.ts'
+import { dumpsOf, fenceFaults, saidBy } from './fence-maps.ts'
 import { guardNames } from './guards.ts'
 import type { Paint } from './paint.ts'
 import { doubtsOf } from './path-doubts.ts'
@@ -255,7 +255,8 @@ function pathsValid({ nodes, fenceMaps }: Cluster): Checked {
 }
 
 function pathsConfigured(cluster: Cluster): Checked {
-  return claim('paths-configured', 'every node has a fence path', [cluster.nodes, cluster.records], () => {
+  const by = cluster.fenceMaps.ok && cluster.nodes.ok && cluster.nodes.value.length > 0 ? `: ${few(saidBy(cluster.fenceMaps.value, cluster.nodes.value))}` : ''
+  return claim('paths-configured', `every node has a fence path${by}`, [cluster.nodes, cluster.records], () => {
     const without = recorded(cluster).filter(({ record }) => record !== undefined && record.paths.length === 0).map(({ name }) => name)
     return without.length === 0 ? undefined : `none for ${few(without)}: only a person could say that it is off`
   })

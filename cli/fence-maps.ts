@@ -30,6 +30,17 @@ export function fenceFaults(maps: readonly FenceConfigMap[], nodes: readonly Kep
   return { sentences: [...sentences].toSorted(), outdated, without }
 }
 
+/** Which ConfigMap says the last word of how many nodes: several may be laid over one another. */
+export function saidBy(maps: readonly FenceConfigMap[], nodes: readonly KeptNode[]): readonly string[] {
+  const read = readFenceConfigs(maps, () => '', '')
+  const last = nodes.map((node) => {
+    const { name } = node.metadata
+    const map = read.layers(name, wordsOf(node)).at(-1)
+    return map === undefined ? 'no ConfigMap' : map === `fence-config-${name}` ? 'its own ConfigMap' : map
+  })
+  return [...Map.groupBy(last, (map) => map)].toSorted(([one], [other]) => (one < other ? -1 : 1)).map(([map, those]) => `${those.length} by ${map}`)
+}
+
 /** How each node's crash kernel is waited for. */
 export function dumpsOf(maps: readonly FenceConfigMap[], nodes: readonly KeptNode[]): ReadonlyMap<string, Dumps> {
   const read = readFenceConfigs(maps, () => '', '')

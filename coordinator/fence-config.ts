@@ -49,6 +49,8 @@ export interface FenceConfigs {
   forNode(node: NodeName, before?: NodeFenceConfig, claim?: Claim, words?: NodeWords): NodeFenceConfig
   /** The ConfigMaps that make it, templates too. */
   sources(node: NodeName, words?: NodeWords): readonly FenceConfigMap[]
+  /** Names of the ConfigMaps that are laid over one another for it, the most specific last. */
+  layers(node: NodeName, words?: NodeWords): readonly string[]
   /** Faults of templates and maps as such, whichever nodes use them. */
   readonly faults: readonly ConfigFault[]
 }
@@ -75,6 +77,7 @@ export function readFenceConfigs(maps: readonly FenceConfigMap[], secrets: Secre
   const broken = new Map([...read.values()].map((map) => [map.name, map.faults.filter((fault) => fault.blocks)]))
   return {
     faults: [...read.values()].flatMap((map) => map.faults),
+    layers: (name, words = wordless) => layersOf({ ...words, name }).map((map) => map.name),
     sources(node, words = wordless) {
       const layers = layersOf({ ...words, name: node })
       const names = new Set([...layers.map(({ name }) => name), ...layers.flatMap(templatesOf)])

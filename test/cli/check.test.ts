@@ -73,6 +73,16 @@ test('a fence ConfigMap with faults warns with each of them, and says of which n
   assert.match(found?.error ?? '', /; the last good one stays in force for node-1; none is kept for node-2$/)
 })
 
+const ofSet = (name: string, selector: string) => ({ name: `fence-config-${name}`, data: { 'config.properties': `node_selector=${selector}\npower_management=` } })
+
+test('it is said which ConfigMap has the last word of how many nodes', () => {
+  const underlying = { name: 'fence-config-default', data: { 'config.properties': 'power_management=' } }
+  const nodes = part([kept('node-1', { metadata: { name: 'node-1', labels: { rack: '4' } } }), kept('node-2', { metadata: { name: 'node-2', labels: { rack: '4' } } }), kept('node-3', { metadata: { name: 'node-3', labels: {} } })])
+  const said = (...maps: Parameters<typeof part<readonly { name: string; data: Record<string, string> }[]>>[0]) => one('paths-configured', cluster({ nodes, fenceMaps: part(maps) }))?.description
+  assert.is(said(), 'every node has a fence path: 3 by no ConfigMap')
+  assert.is(said(own('node-1', 'power_management=bmc'), ofSet('rack-4', 'rack=4'), underlying), 'every node has a fence path: 1 by fence-config-default, 1 by fence-config-rack-4, 1 by its own ConfigMap')
+})
+
 test('a path that hangs on what it is to cut warns', () => {
   const found = one('paths-apart', cluster({ fenceMaps: part([own('node-1', 'power_management=bmc')]) }))
   assert.equal([found?.result, found?.error?.split(':')[0]], ['warning', 'node-1 has no level without the controller in the machine'])
