@@ -21,9 +21,14 @@ export const instanceName = 'node-1'
 const email = `holdfast@${project}.iam.gserviceaccount.com`
 const token = 'ya29.token-of-the-account'
 
+type Order = 'stop' | 'start' | 'reset'
+
+/** What the instance reads while the order is under way. */
+const coming: Readonly<Record<Order, string>> = { stop: 'STOPPING', start: 'STAGING', reset: 'RUNNING' }
+
 interface Operation {
   readonly name: string
-  readonly kind: string
+  readonly kind: Order
   done: boolean
 }
 
@@ -39,14 +44,16 @@ export async function startComputeEngine(rack: Rack, feed: Feed): Promise<Comput
   const operations: Operation[] = []
   const told = () => {
     const underWay = operations.find(({ done }) => !done)
-    const status = own.says ?? (underWay === undefined ? (feed.on() ? 'RUNNING' : 'TERMINATED') : underWay.kind === 'stop' ? 'STOPPING' : 'STAGING')
+    const status = own.says ?? (underWay === undefined ? (feed.on() ? 'RUNNING' : 'TERMINATED') : coming[underWay.kind])
     return { kind: 'compute#instance', id: '1001', name: instanceName, status, zone: `https://www.googleapis.com/compute/v1/projects/${project}/zones/${zone}`, networkInterfaces: [{ networkIP: '10.0.0.7' }] }
   }
-  const order = (kind: string): Reply => {
+  const order = (kind: Order): Reply => {
     if (front.fault === 'forbidden') return refusal(403, 'forbidden', `Required 'compute.instances.${kind}' permission for 'projects/${project}/zones/${zone}/instances/${instanceName}'`)
     const operation: Operation = { name: `operation-${Date.now()}-${operations.length}`, kind, done: false }
     operations.push(operation)
-    void front.carryOut(feed, kind === 'start').then(() => { operation.done = true })
+    // A reset is one operation there, and the instance reads as running all the while.
+    const done = kind === 'reset' ? front.carryOut(feed, false).then(() => front.carryOut(feed, true)) : front.carryOut(feed, kind === 'start')
+    void done.then(() => { operation.done = true })
     return { status: 200, body: tellOperation(operation) }
   }
   const below = (path: string, method: string): Reply => {
@@ -55,9 +62,10 @@ export async function startComputeEngine(rack: Rack, feed: Feed): Promise<Comput
     if (known !== undefined) return { status: 200, body: tellOperation(known) }
     if (path === '/operations') return { status: 200, body: { kind: 'compute#operationList', items: operations.filter(({ done }) => !done).map(tellOperation) } }
     if (path === '/instances') return { status: 200, body: { kind: 'compute#instanceList', items: [told()] } }
-    const [, name, action] = /^\/instances\/([^/]+)(?:\/(stop|start))?$/.exec(path) ?? []
+    const [, name, action] = /^\/instances\/([^/]+)(?:\/(stop|start|reset))?$/.exec(path) ?? []
     if (name !== instanceName) return refusal(404, 'notFound', `The resource 'projects/${project}/zones/${zone}/instances/${name}' was not found`)
-    return method === 'POST' ? order(action ?? '') : { status: 200, body: told() }
+    if (method !== 'POST') return { status: 200, body: told() }
+    return order(action as Order) // the form names no other
   }
   const front = await startCloudFront(rack, 'compute-engine', ['oauth2.googleapis.com', 'compute.googleapis.com', 'www.googleapis.com'], (call) => {
     if (call.host === 'oauth2.googleapis.com' && call.path === '/token') return grant(call, account.publicKey)
