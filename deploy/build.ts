@@ -1,10 +1,11 @@
 // `npm run build`: the programs as single files and the manifests as one, into dist/. What can be built is built; each thing
-// that cannot is one plain line, and the end is 1. With `-- --images` also the image that the manifests name.
+// that cannot is one plain line, and the end is 1. With `-- --images` also the image that the manifests name, with `-- --fence-agents` the second one, too.
 import { cpSync, existsSync, globSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { basename, dirname, join } from 'node:path'
 import process from 'node:process'
 import { build } from 'esbuild'
 import { customResourceDefinitions } from './crd.ts'
+import { buildFenceImage } from './fence-image.ts'
 import { buildImage } from './images.ts'
 import { yamlOf } from './manifest.ts'
 import { manifests } from './manifests.ts'
@@ -29,13 +30,14 @@ const oldestNode = 24
 if (import.meta.main) process.exitCode = await main(process.argv.slice(2), (line) => console.log(line))
 
 async function main(words: readonly string[], say: (line: string) => void): Promise<0 | 1 | 2> {
-  if (words.some((word) => word !== '--images')) {
-    say('npm run build -- [--images]')
+  if (words.some((word) => word !== '--images' && word !== '--fence-agents')) {
+    say('npm run build -- [--images] [--fence-agents]')
     return 2
   }
   const dist = join(root, 'dist')
   const built = await buildAll(dist, say)
-  if (built === 0 && words.includes('--images')) await buildImage(dist, say)
+  if (built === 0 && words.length > 0) await buildImage(dist, say)
+  if (built === 0 && words.includes('--fence-agents')) await buildFenceImage(dist, say)
   return built
 }
 

@@ -5,15 +5,28 @@ import { homedir } from 'node:os'
 import { join } from 'node:path'
 import { env } from 'node:process'
 
+/** The packages with all that they depend on, but for what `leftOut` names and what only that needs. */
+export function closureOf(packages: readonly string[], leftOut: ReadonlySet<string>): readonly string[] {
+  const found = new Set<string>()
+  for (let next = packages; next.length > 0;) {
+    for (const name of next) found.add(name)
+    const told = execFileSync('apt-cache', ['depends', '--no-recommends', '--no-suggests', '--no-conflicts', '--no-breaks', '--no-replaces', '--no-enhances', ...next], { encoding: 'utf8' })
+    // Of a choice all are taken. What stands in angle brackets is no package, and whoever needs one of those that provide it names that one.
+    const wanted = told.split('\n').flatMap((line) => /^ +\|?(?:Pre)?Depends: ([a-z0-9][^\s:]*)/.exec(line)?.[1] ?? [])
+    next = [...new Set(wanted)].filter((name) => !found.has(name) && !leftOut.has(name))
+  }
+  return [...found].toSorted()
+}
+
 /** The folder into which the packages were unpacked, each with all of its files. Kept: the next build finds them there. */
-export function unpackedPackages(packages: readonly string[]): string {
+export function unpackedPackages(packages: readonly string[], into = 'root'): string {
   const folder = join(env['HOLDFAST_CACHE'] || join(homedir(), '.cache', 'holdfast'), 'debian')
-  const root = join(folder, 'root')
+  const root = join(folder, into)
   mkdirSync(root, { recursive: true })
+  const missing = packages.filter((name) => archiveOf(folder, name) === undefined)
+  if (missing.length > 0) execFileSync('apt-get', ['download', ...missing], { cwd: folder, stdio: 'pipe' })
   for (const name of packages) {
-    const there = archiveOf(folder, name)
-    if (there === undefined) execFileSync('apt-get', ['download', name], { cwd: folder, stdio: 'pipe' })
-    const archive = there ?? archiveOf(folder, name)
+    const archive = archiveOf(folder, name)
     if (archive === undefined) throw new Error(`apt-get did not fetch ${name}`)
     execFileSync('dpkg-deb', ['-x', join(folder, archive), root], { stdio: 'pipe' })
   }

@@ -10,14 +10,14 @@ import { unpackedPackages } from './debian.ts'
 import { writeImage } from './image.ts'
 import { usualValues } from './values.ts'
 
-interface Architecture {
+export interface Architecture {
   readonly name: 'amd64' | 'arm64'
   readonly libraries: string
   /** What the kernel looks for to start Node at all. */
   readonly loader: string
 }
 
-const architectures: Readonly<Record<string, Architecture>> = {
+export const architectures: Readonly<Record<string, Architecture>> = {
   x64: { name: 'amd64', libraries: '/lib/x86_64-linux-gnu', loader: '/lib64/ld-linux-x86-64.so.2' },
   arm64: { name: 'arm64', libraries: '/lib/aarch64-linux-gnu', loader: '/lib/ld-linux-aarch64.so.1' },
 }
@@ -27,10 +27,10 @@ const libraries = ['libc.so.6', 'libm.so.6', 'libdl.so.2', 'libpthread.so.0', 'l
 
 const tools = ['nsenter', 'prlimit']
 
-const settings = { entrypoint: ['/holdfast/node'], user: '65532:65532', path: '/holdfast' }
+export const settings = { entrypoint: ['/holdfast/node'], user: '65532:65532', path: '/holdfast' }
 
 /** What a runtime takes the short name in the manifests for. */
-const fullName = (image: string): string => `docker.io/library/${image}`
+export const fullName = (image: string): string => `docker.io/library/${image}`
 
 export const imageArchive = (dist: string): string => join(dist, 'image', 'holdfast.tar')
 
