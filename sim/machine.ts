@@ -16,6 +16,8 @@ export interface MachineSettings {
   machineId: string
   /** From power on to pid 1. */
   readonly bootTime: readonly [Ms, Ms]
+  /** The boot that it is in, where its body is one outside of this world. Drawn anew each time unless said. */
+  readonly bootOf?: () => Pick<BootIdentity, 'id' | 'start'>
   /** It has none unless said. `virtual`: it can be made to stand still with its watchdog, and its processor says so. */
   readonly watchdog?: WatchdogPlan
 }
@@ -123,7 +125,7 @@ export function createMachine(
       note('machine powered on', { node: name })
       cancelBoot = world.after(span, () => {
         state = 'running'
-        boot = { id: uuid(chance), start: String(100 + chance.below(1_900)), at: world.now() }
+        boot = { ...(settings.bootOf?.() ?? { id: uuid(chance), start: String(100 + chance.below(1_900)) }), at: world.now() }
         host.boot++
         kernel()
         note('machine booted', { node: name, boot: boot.id })

@@ -131,8 +131,10 @@ export async function createWorld(wanted: Partial<WorldSettings> & Pick<WorldSet
   const switches = new Map<string, ReturnType<World['switches']>>()
   for (const [index, name] of names.entries()) {
     const own = chance.fork(name)
+    const body = settings.bodies[name]
     const machine = createMachine(clock, own.fork('machine'), network.addHost(name, settings.nodeAddress(index)), {
-      name, zone: `zone-${(index % settings.zones) + 1}`, machineId: uuid(own.fork('board')), bootTime: settings.bootTime, ...(settings.watchdog === undefined ? {} : { watchdog: settings.watchdog }),
+      name, zone: `zone-${(index % settings.zones) + 1}`, machineId: body?.machineId ?? uuid(own.fork('board')), bootTime: settings.bootTime,
+      ...(body === undefined ? {} : { bootOf: body.boot }), ...(settings.watchdog === undefined ? {} : { watchdog: settings.watchdog }),
     }, note)
     const built = switchesOf(settings.power, { node: name, index, zone: index % settings.zones })
     switches.set(name, built)

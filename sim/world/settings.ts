@@ -7,6 +7,7 @@ import type { Clock } from '../../edge/clock.ts'
 import type { AttacherSettings } from '../attacher.ts'
 import type { ControlLoopSettings } from '../controllers/control-loops.ts'
 import type { DevicePlan, DeviceTiming } from '../device.ts'
+import type { BootIdentity } from '../machine.ts'
 import type { Weather } from '../network.ts'
 import type { WatchdogPlan } from '../watchdog.ts'
 import type { Power } from './power.ts'
@@ -44,6 +45,8 @@ export interface WorldSettings {
   readonly bootTime: readonly [Ms, Ms]
   /** Of every machine; none unless said. */
   readonly watchdog?: WatchdogPlan
+  /** Nodes whose machines stand for ones outside of this world: their boards, and the boots that they are in. */
+  readonly bodies: Readonly<Record<string, Body>>
   /** What stands between the mains and the machines. */
   readonly power: Power
   /** Controllers of machines: their feed, their pace. */
@@ -55,6 +58,11 @@ export interface WorldSettings {
   readonly kubernetesVersion: string
   /** The product's log lines stand in the transcript from this level on. */
   readonly logFrom: 'debug' | 'info' | 'warn' | 'error' | 'none'
+}
+
+export interface Body {
+  readonly machineId: string
+  boot(): Pick<BootIdentity, 'id' | 'start'>
 }
 
 /** `replaced` parts of the host are the caller's, for agents on real sockets. */
@@ -74,6 +82,7 @@ export const usualWorld: Omit<WorldSettings, 'seed'> = {
   driverApart: '',
   withWorkload: true,
   bootTime: [18_000, 22_000],
+  bodies: {},
   power: 'bmc',
   device: { kind: 'chassis', feed: 'own', timing: { off: 2_000, on: 1_000, status: 200 } },
   weather: {},

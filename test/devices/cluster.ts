@@ -1,11 +1,13 @@
 // The whole product with real devices: coordinators and agents as they are, in a cluster of the simulated world that runs in real
 // time, whose fence programs are processes that reach devices of this folder. Of its machines some stand for real ones: such a
-// machine has power, hangs, dies and boots when the real one does, and never else.
-import { startAgent } from '../../agent/agent.ts'
+// machine has power, hangs, dies and boots when the real one does, and never else, and its boots are those of the real one. In some of these the
+// agent is not simulated either: the pod that kubelet starts there is the agent in the real machine, with the token of that pod.
+import { startAgent, type Agent } from '../../agent/agent.ts'
+import type { AgentHost } from '../../agent/host.ts'
 import type { KubeObject } from '../../coordinator/api.ts'
 import { audience } from '../../coordinator/beats-review.ts'
 import { startCoordinator, type Coordinator } from '../../coordinator/coordinator.ts'
-import type { ProgramRun } from '../../coordinator/host.ts'
+import type { CoordinatorHost, ProgramRun } from '../../coordinator/host.ts'
 import { listenKdump } from '../../coordinator/kdump.ts'
 import { readIncident } from '../../coordinator/node-fence.ts'
 import { readRecord } from '../../coordinator/node-record.ts'
@@ -13,7 +15,9 @@ import type { Incident } from '../../core/incident.ts'
 import type { NodeRecord } from '../../core/model.ts'
 import { customResourceDefinitions } from '../../deploy/crd.ts'
 import { machineClock } from '../../edge/clock.ts'
-import { createWorld, type World } from '../../sim/world.ts'
+import { listenTls } from '../../edge/tls-link.ts'
+import { createWorld, type ReplicaPlace, type World } from '../../sim/world.ts'
+import { serving, type GuestAgent } from './guest-agent.ts'
 import type { Machine } from './machine.ts'
 import type { Parameters, Rack } from './rack.ts'
 
@@ -30,31 +34,42 @@ export interface ClusterSettings {
   readonly nodes: readonly string[]
   /** Nodes that stand for real machines. */
   readonly real: Readonly<Record<string, Machine>>
+  /** Those of them that have our agent in them. */
+  readonly guests?: Readonly<Record<string, GuestAgent>>
   /** What an operator would write. */
   readonly objects: readonly KubeObject[]
   readonly policy?: object
   readonly nodeAddress?: (index: number) => string
   /** Where crash kernels are heard, by the one replica that there is then. */
   readonly kdump?: number
+  /** So long without a beat, and what is simulated of a real machine stands still. Until then its kubelet port answers, and who answers is not dead. */
+  readonly hangsAfter?: number
 }
 
 export const namespace = 'holdfast-system'
+/** Of a machine's first process, in ticks of its clock: the boot's other half, which no kubelet tells. */
+const firstProcess = '0'
 /** A busy machine may keep a real one from beating for seconds. */
-const hangsAfter = 4_000
+const usuallyHangsAfter = 4_000
 const lookEvery = 50
 
 export async function inCluster(rack: Rack, settings: ClusterSettings, work: (cluster: Cluster) => Promise<void>): Promise<void> {
   const coordinators = new Map<number, Coordinator>()
+  const built = Promise.withResolvers<World>()
+  const { guests = {}, hangsAfter = usuallyHangsAfter } = settings
   let token: Promise<string> | undefined
   const world: World = await createWorld({
     seed: Date.now(), clock: machineClock, nodes: settings.nodes, zones: 1, ...(settings.nodeAddress === undefined ? {} : { nodeAddress: settings.nodeAddress }), replicas: settings.kdump === undefined ? 2 : 1, bootTime: [100, 200], systemNamespace: namespace, power: 'bmc', logFrom: 'debug',
     objects: [...(customResourceDefinitions() as unknown as KubeObject[]), policyOf(settings.policy), ...settings.objects],
-    startAgent: (host) => startAgent(host, { version: 'test', kubeletRoot: '/var/lib/kubelet', whisperPort: 7_416 }),
-    async startReplica(host, { identity, number, process, replicas }) {
+    bodies: Object.fromEntries(Object.entries(settings.real).map(([name, { uuid, boots }]) => [name, { machineId: uuid, boot: () => ({ id: boots.at(-1) ?? '', start: firstProcess }) }])),
+    startAgent: (host, { node }) => guests[node] === undefined ? startAgent(host, { version: 'test', kubeletRoot: '/var/lib/kubelet', whisperPort: 7_416 }) : beginIn(guests[node], host),
+    async startReplica(host, place) {
+      const { identity, number, process, replicas } = place
       const programs = { run: (run: ProgramRun) => process.hold(rack.programs.run(run)) }
       const { kdump: port } = settings
       const kdump = port === undefined ? {} : { kdump: (heard: (from: string) => void) => listenKdump({ bind: '127.0.0.1', port }, heard) }
-      const coordinator = await startCoordinator({ ...host, programs, ...kdump }, {
+      const listen = Object.keys(guests).length === 0 ? host.listen : await doorFor(await built.promise, host, place)
+      const coordinator = await startCoordinator({ ...host, programs, listen, ...kdump }, {
         namespace, agentNamespace: namespace, identity, salt: 'salt', token: () => (token ??= tokenOf(world)), replicas,
       })
       coordinators.set(number, coordinator)
@@ -62,7 +77,8 @@ export async function inCluster(rack: Rack, settings: ClusterSettings, work: (cl
       return coordinator
     },
   })
-  const following = Object.entries(settings.real).map(([name, machine]) => follow(world, name, machine))
+  built.resolve(world)
+  const following = Object.entries(settings.real).map(([name, machine]) => follow(world, name, machine, hangsAfter))
   const objects = <T extends KubeObject>(resource: string) => (world.server?.peek(resource) ?? []) as readonly T[] // the caller knows the kind
   try {
     await work({
@@ -89,19 +105,54 @@ export async function inCluster(rack: Rack, settings: ClusterSettings, work: (cl
 }
 
 /** The machine of the world does as the real one does, by its process and its beats. */
-function follow(world: World, name: string, real: Machine): () => void {
+function follow(world: World, name: string, real: Machine, hangsAfter: number): () => void {
   const machine = world.nodes.get(name)?.machine
   if (machine === undefined) throw new Error(`there is no node ${name}`)
+  let boot = real.boots.at(-1)
   const looks = setInterval(() => {
     const state = real.state(hangsAfter)
     if (state === 'off') machine.powerOff()
     else if (state === 'hung') machine.freeze()
     else if (state === 'beating') {
+      // A reset: it had power all the while.
+      if (boot !== real.boots.at(-1)) machine.powerOff()
+      boot = real.boots.at(-1)
       machine.powerOn()
       machine.thaw()
     }
   }, lookEvery)
   return () => clearInterval(looks)
+}
+
+/** The simulated container is the program in the machine: it is begun when that is, and ended in good order when that is. */
+function beginIn(guest: GuestAgent, { clock, read, resolveReplicas }: AgentHost): Pick<Agent, 'stop'> {
+  void (async () => {
+    for (;;) {
+      const [[replica], token] = await Promise.all([resolveReplicas(), read('token')])
+      if (replica !== undefined && token !== undefined) return guest.begin(replica, token)
+      await clock.wait(lookEvery)
+    }
+  })()
+  return { stop: async () => guest.signal('TERM') }
+}
+
+/** Beside the simulated listener one for machines that are real, at a port that the replica's host has in the simulated network too: one address leads to it
+ *  from either. */
+async function doorFor({ replicas }: World, { listen }: CoordinatorHost, { number, process }: ReplicaPlace): Promise<CoordinatorHost['listen']> {
+  const { ports, address } = replicas.host(number)
+  return async (accept) => {
+    const simulated = await listen(accept)
+    const real = await listenTls({ clock: machineClock, host: '127.0.0.1', port: 0, serving }, (link) => process.deliver(() => accept(link)))
+    const [own, port] = [simulated, real].map((one) => Number(one.address.slice(one.address.lastIndexOf(':') + 1))) as [number, number] // as many as named
+    const open = ports.get(own)
+    if (open !== undefined) ports.set(port, open)
+    const close = async (): Promise<void> => {
+      ports.delete(port)
+      await Promise.all([simulated.close(), real.close()])
+    }
+    process.onEnd(() => void close())
+    return { address: `${address}:${port}`, close }
+  }
 }
 
 function policyOf(changes: object = {}): KubeObject {

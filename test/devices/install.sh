@@ -40,6 +40,7 @@ main() {
   part kernel "$(kernel_package kernel cloud-amd64)" build_kernel
   part watchdog "$(kernel_package watchdog amd64)" build_watchdog
   part initrd "$(cat "$here/guest/init" "$0" | sha256sum | cut -d' ' -f1)" build_initrd
+  part runtime "$(version_of containerd)" unpack_runtime
   part nut "${nut_packages[*]}" unpack_nut
   part redfish "${redfish_packages[*]}" make_venv "${redfish_packages[@]}"
   part openstack "${openstack_packages[*]}" make_venv "${openstack_packages[@]}"
@@ -90,6 +91,19 @@ part() {
 # The name holds the version; where apt's lists are gone, what was built last will do.
 kernel_package() {
   apt-cache depends "linux-image-$2" 2>/dev/null | sed -n 's/^ *Depends: \(linux-image-6[^ ]*\)$/\1/p' | head -n 1 | grep . || cat "$root/$1/.of" 2>/dev/null || echo none
+}
+
+# Where apt's lists are gone, what was unpacked last will do.
+version_of() {
+  apt-cache policy "$1" 2>/dev/null | sed -n 's/^ *Candidate: \([0-9].*\)$/\1/p' | grep . || cat "$root/runtime/.of" 2>/dev/null || echo none
+}
+
+# Not installed: it would begin to run here.
+unpack_runtime() {
+  quietly fetch containerd
+  dpkg-deb --fsys-tarfile ./*.deb | tar -x ./usr/bin/containerd
+  mv usr/bin/containerd containerd
+  rm -rf usr ./*.deb
 }
 
 # The other kernel has no driver for a watchdog that is hardware.
