@@ -3,6 +3,7 @@
 import { env } from 'node:process'
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
+import { usualValues } from '../../deploy/values.ts'
 import { runChaos, written, type Run } from './chaos.ts'
 import { say } from './room.ts'
 import { chaosVariable, type ChaosAsked } from './share.ts'
@@ -16,7 +17,7 @@ let stage: Stage
 let run: Run
 
 test('the stage is set', async () => {
-  stage = await startStage(say)
+  stage = await startStage(say, { values: { ...usualValues, gate: 'on' } })
 })
 
 test('the trouble comes and goes, and everything ends', async () => {
@@ -30,9 +31,10 @@ test('the trouble comes and goes, and everything ends', async () => {
   assert.is(run.violations.length, 0)
 })
 
-test('there was a fault a minute or more', () => {
+test('there was a fault a minute or more, and a true death in three', () => {
   const sum = [...run.faults.values()].reduce((one, other) => one + other, 0)
-  assert.ok(sum >= minutes)
+  assert.ok(sum >= minutes, `${sum} faults`)
+  assert.ok(run.deaths >= Math.floor(minutes / 3), `${run.deaths} boots ended`)
 })
 
 test('a second writer, planted by hand, is found', async () => {
