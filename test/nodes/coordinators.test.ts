@@ -1,4 +1,4 @@
-// The coordinator on machines that die too: its own node, the leader together with the node of the workload, all at once.
+// The coordinator on machines that die too: its own node, the leader together with the node of the workload, all at once. On nodes with a gate.
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
 import { names, usualValues } from '../../deploy/values.ts'
@@ -7,7 +7,7 @@ import { until } from './cluster.ts'
 import type { Machine } from './machine.ts'
 import { say } from './room.ts'
 import { startStage, writes, type Stage } from './stage.ts'
-import { begin, comesBack, ended, movedAway, neverTwoWriters, tell, writtenAgain } from './story.ts'
+import { begin, comesBack, ended, gateOf, movedAway, neverTwoWriters, tell, writtenAgain } from './story.ts'
 import { volumes } from './workload.ts'
 
 const test = suite('coordinators')
@@ -22,7 +22,7 @@ async function leader(): Promise<Machine> {
 }
 
 test('the stage is set', async () => {
-  stage = await startStage(say)
+  stage = await startStage(say, { values: { ...usualValues, gate: 'on' } })
 })
 
 test('the leader and the node of the workload die together: what is proven is moved, and both come back', async () => {
@@ -47,13 +47,15 @@ test('the leader dies with its node: the other replica finds it off, and it come
   assert.is.not((await leader()).name, story.machine.name)
 })
 
-test('all machines lose their power and get it back: the cluster comes up by itself', async () => {
+test('all machines lose their power and get it back: every gate opens by itself, and the cluster comes up', async () => {
   const story = await begin(stage)
   const machines = [...stage.cluster.machines.values()]
   await Promise.all(machines.map((machine) => machine.powerOff()))
   await clock.wait(5_000)
   await Promise.all(machines.map((machine) => machine.powerOn()))
   const back = clock.now()
+  await until('every gate of the new boots is open', () => machines.every((machine) => gateOf(machine) === 'open'), 240_000)
+  say(`all machines: every gate open ${((clock.now() - back) / 1_000).toFixed(1)} s after power on`)
   await until('the workload writes again', () => volumes.every((volume) => writes(stage, volume) && stage.turns(volume).at(-1)?.boot !== story.bootId), 240_000)
   say(`all machines: written again ${((clock.now() - back) / 1_000).toFixed(1)} s after power on`)
   neverTwoWriters(story)

@@ -1,5 +1,8 @@
 // What the stories share: a victim, the times of what happened to it, and what is asked of every story once it is told.
+import { existsSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
 import * as assert from 'uvu/assert'
+import { gateMemory, stateIn } from '../../agent/gate-memory.ts'
 import type { Hold, HoldReason, Incident } from '../../core/incident.ts'
 import type { Ms } from '../../core/model.ts'
 import { machineClock as clock } from '../../edge/clock.ts'
@@ -86,6 +89,13 @@ export function writtenAgain({ stage, bootId, beganAt }: Story): string {
 
 export function neverTwoWriters({ stage }: Story): void {
   assert.equal(volumes.flatMap((volume) => secondWriters(stage.turns(volume))), [])
+}
+
+/** Of the boot that the machine is in, as its agent has it on its disk. Undefined: nothing of this boot. */
+export function gateOf({ disk, bootId }: Machine): 'open' | 'shut' | undefined {
+  const file = join(disk, 'var/lib/holdfast', gateMemory)
+  const kept = stateIn(existsSync(file) ? readFileSync(file, 'utf8') : undefined)
+  return kept?.boot.startsWith(bootId()) === true ? kept.gate : undefined
 }
 
 /** Nothing was lost and nothing done twice: the machine in another boot, and nothing of ours left on any node. */

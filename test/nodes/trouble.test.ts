@@ -10,8 +10,8 @@ import { until } from './cluster.ts'
 import { labImage } from './lab-image.ts'
 import { say } from './room.ts'
 import { ourTaint, startStage, uptime, type Stage } from './stage.ts'
-import { begin, comesBack, ended, holding, incidentsOf, movedAway, neverTwoWriters, tell, transcript, writtenAgain } from './story.ts'
-import { volumes } from './workload.ts'
+import { begin, comesBack, ended, gateOf, holding, incidentsOf, movedAway, neverTwoWriters, tell, transcript, writtenAgain } from './story.ts'
+import { driver, volumes } from './workload.ts'
 
 const test = suite('trouble')
 let stage: Stage
@@ -36,6 +36,27 @@ test('a frozen machine is thawed while it is being cut off: it writes on until i
   const incident = await ended(story)
   tell('thawed while it is cut off', story, incident)
   assert.is(incident.status.proof?.kind, 'off')
+  await comesBack(story, incident)
+})
+
+test('a frozen machine is thawed once its work has moved: not a line of it comes, and it wakes to another boot whose gate is shut until the node is back', async () => {
+  const story = await begin(stage)
+  const { machine } = story
+  await machine.freeze()
+  await movedAway(story)
+  await machine.thaw()
+  const seen: (readonly [gate: string, quarantined: boolean])[] = []
+  const looked = async (): Promise<boolean> => {
+    const gate = machine.bootId() === story.bootId ? undefined : gateOf(machine)
+    const quarantined = (await stage.cluster.node(machine.name)).spec?.taints?.some(ourTaint) ?? false
+    if (gate !== undefined) seen.push([gate, quarantined])
+    return gate === 'open'
+  }
+  await until('the gate of its next boot opens', looked, within)
+  const incident = await ended(story)
+  tell('thawed after it moved', story, incident)
+  assert.is(seen[0]?.[0], 'shut')
+  assert.equal(seen.filter(([gate, quarantined]) => gate === 'open' && quarantined), [], 'it is shut as long as the node is quarantined')
   await comesBack(story, incident)
 })
 
@@ -65,13 +86,27 @@ async function pin(node: string): Promise<void> {
 
 const pinned = async (): Promise<string | undefined> => (await stage.pods('default')).find(({ metadata: { name } }) => name === 'pinned')?.status.phase
 
-test('a node that comes back with a mount that is not let go stays quarantined, says which, starts no pod, and is back once it is gone', async () => {
+/** Mounts that are there before kubelet is, each kept by a process whose id stands in /run/busy.pid. */
+const forgotten = [
+  {
+    what: 'is not let go',
+    at: (uid: string) => `/var/lib/kubelet/pods/${uid}/volumes/kubernetes.io~csi/forgotten/mount`,
+    make: (mount: string) => `mount --bind /san ${mount}; (cd ${mount}; exec sleep infinity) & echo $! > /run/busy.pid`,
+  },
+  {
+    // As of a server that is gone: whoever looks at it waits for ever.
+    what: 'hangs',
+    at: () => `/var/lib/kubelet/plugins/kubernetes.io/csi/${driver}/forgotten/globalmount`,
+    make: (mount: string) => `exec 3<>/dev/fuse; mount -i -t fuse -o fd=3,rootmode=40000,user_id=0,group_id=0 hung ${mount}; sleep infinity & echo $! > /run/busy.pid; exec 3>&-`,
+  },
+] as const
+
+for (const { what, at, make } of forgotten) test(`a node that comes back with a mount that ${what} stays quarantined, says which, starts no pod, and is back once it is gone`, async () => {
   const story = await begin(stage)
   const { disk } = story.machine
-  const [pod] = story.pods
-  // As by a line of /etc/fstab that somebody forgot: before kubelet runs, a volume of the freed pod is mounted, and in use.
-  const mount = `/var/lib/kubelet/pods/${pod?.metadata.uid}/volumes/kubernetes.io~csi/forgotten/mount`
-  writeFileSync(join(disk, 'etc/rc.local'), `mkdir -p ${mount}; mount --bind /san ${mount}; (cd ${mount}; exec sleep infinity) & echo $! > /run/busy.pid\n`)
+  // As by a line of /etc/fstab that somebody forgot.
+  const mount = at(story.pods[0]?.metadata.uid ?? '')
+  writeFileSync(join(disk, 'etc/rc.local'), `mkdir -p ${mount}; ${make(mount)}\n`)
   await story.machine.powerOff()
   await movedAway(story)
   let why = ''
@@ -89,7 +124,7 @@ test('a node that comes back with a mount that is not let go stays quarantined, 
   assert.ok((await stage.cluster.node(name)).spec?.taints?.some(ourTaint), 'it is quarantined still')
   await story.machine.run(['sh', '-c', `kill $(cat /run/busy.pid); until umount ${mount}; do sleep 0.1; done; rmdir ${mount} ${mount.replace('/mount', '')} || true`])
   const incident = await ended(story)
-  tell(`a mount left busy (held: ${why})`, story, incident)
+  tell(`a mount that ${what} (held: ${why})`, story, incident)
   await until('the pod starts', async () => await pinned() === 'Running', within)
   await stage.cluster.kubectl('delete', 'pod', 'pinned')
   await comesBack(story, incident)
