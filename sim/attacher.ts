@@ -12,7 +12,7 @@ import type { Log } from '../edge/log.ts'
 import type { Chance } from './chance.ts'
 import { timestamp, type AttachmentObject, type VolumeObject } from './objects.ts'
 import type { Process } from './process.ts'
-import type { Storage } from './storage.ts'
+import type { Storage, Stretch } from './storage.ts'
 
 export interface Attacher {
   readonly settings: AttacherSettings
@@ -30,6 +30,11 @@ export interface AttacherSettings {
   refusesInUse: boolean
 }
 
+/** What it asks of the storage: also of one whose writers stand elsewhere. */
+export interface AttacherStorage extends Pick<Storage, 'attach' | 'detach'> {
+  writersOf(volume: string, within: Ms): readonly Pick<Stretch, 'node' | 'pod'>[]
+}
+
 export const usualAttacher: AttacherSettings = {
   driver: 'csi.holdfast.dev', attachTime: 500, detachTime: 500, attachFault: 'none', detachFault: 'none', refusesInUse: false,
 }
@@ -40,7 +45,7 @@ const stuckLook: Ms = 1_000
 const writtenLately: Ms = 1_000
 
 export function startAttacher(
-  { process, transport, storage, chance, log }: { process: Process; transport: Transport; storage: Storage; chance: Chance; log: Log },
+  { process, transport, storage, chance, log }: { process: Process; transport: Transport; storage: AttacherStorage; chance: Chance; log: Log },
   wanted: Partial<AttacherSettings> = {},
 ): Attacher {
   const settings: AttacherSettings = { ...usualAttacher, ...wanted }

@@ -62,6 +62,8 @@ export interface StageSettings {
   readonly values: Values
   /** Of every machine; with values of one's own. */
   readonly watchdogs: LabWatchdogs
+  /** It detaches nothing that is being written. Else it refuses nobody, so that what keeps two nodes from one volume is the product and not the storage. */
+  readonly refusesInUse: boolean
 }
 
 export async function startStage(say: (line: string) => void, settings: Partial<StageSettings> = {}): Promise<Stage> {
@@ -75,7 +77,7 @@ export async function startStage(say: (line: string) => void, settings: Partial<
   }
 }
 
-async function setStage(say: (line: string) => void, { images = [], values, watchdogs }: Partial<StageSettings>, ends: (() => unknown)[]): Promise<Stage> {
+async function setStage(say: (line: string) => void, { images = [], values, watchdogs, refusesInUse = false }: Partial<StageSettings>, ends: (() => unknown)[]): Promise<Stage> {
   const began = clock.now()
   const told = (what: string): void => say(`${what} after ${((clock.now() - began) / 1_000).toFixed(1)} s`)
   await mendCuts()
@@ -87,7 +89,7 @@ async function setStage(say: (line: string) => void, { images = [], values, watc
   for (const volume of volumes) mkdirSync(join(cluster.storage, volume), { mode: 0o777 })
   ends.unshift(() => watchdogs?.close())
   await watchdogs?.wire(cluster.machines.values())
-  const attacher = attach(cluster)
+  const attacher = attach(cluster, refusesInUse)
   ends.unshift(() => attacher.kill())
   await Promise.all([...cluster.machines.values()].map((machine) => machine.powerOn()))
   await cluster.kubectl('apply', '--server-side', '--filename', values === undefined ? join(dist, 'holdfast.yaml') : rendered(cluster, values, watchdogs))
@@ -135,13 +137,17 @@ const policy = {
   },
 } as KubeObject // a kind of ours, written as a person would
 
-/** The CSI external-attacher is not to be had from the module proxy: the simulated world's, which attaches whatever it is asked to
- *  and refuses nobody, works on this API server too. */
-function attach({ transport }: Cluster): { kill(): void } {
+/** The CSI external-attacher is not to be had from the module proxy: the simulated world's, which attaches whatever it is asked to, works on
+ *  this API server too. Who writes is told by the volume's own file. */
+function attach({ transport, storage: folder }: Cluster, refusesInUse: boolean): { kill(): void } {
   const process = startProcess(clock, 'external-attacher')
   const storage = createStorage(clock, () => undefined)
   for (const volume of volumes) storage.addVolume(volume)
-  startAttacher({ process, transport, storage, chance: seededChance('attacher'), log: silentLog }, { driver, attachTime: 200, detachTime: 200 })
+  const writersOf = (volume: string, within: Ms): readonly { readonly node: string; readonly pod: string }[] => {
+    const last = turnsOf(folder, volume).at(-1)
+    return last === undefined || uptime() - last.last > within / 1_000 ? [] : [{ node: last.node, pod: 'its writer' }]
+  }
+  startAttacher({ process, transport, storage: { ...storage, writersOf }, chance: seededChance('attacher'), log: silentLog }, { driver, attachTime: 200, detachTime: 200, refusesInUse })
   return process
 }
 
