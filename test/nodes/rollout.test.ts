@@ -5,9 +5,10 @@ import { join } from 'node:path'
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
 import { renameImage } from '../../deploy/images.ts'
-import { yamlOf } from '../../deploy/manifest.ts'
+import { yamlOf, type Manifest } from '../../deploy/manifest.ts'
 import { manifests } from '../../deploy/manifests.ts'
-import { names, usualValues } from '../../deploy/values.ts'
+import { uninstallManifests } from '../../deploy/uninstall.ts'
+import { names, usualValues, type Values } from '../../deploy/values.ts'
 import { machineClock as clock } from '../../edge/clock.ts'
 import { until } from './cluster.ts'
 import { say, theRoom } from './room.ts'
@@ -17,6 +18,8 @@ import { driver, volumes } from './workload.ts'
 
 const test = suite('rollout')
 const { namespace, agentNamespace } = usualValues
+/** With all that may be left on a node. */
+const values: Values = { ...usualValues, gate: 'on', gateFromBoot: 'on' }
 /** There is one release yet: the same files under another name roll as another one would. */
 const next = 'holdfast:0.1.0-next'
 const rolledWithin = '240s'
@@ -24,10 +27,14 @@ let stage: Stage
 
 const kubectl = (...words: readonly string[]): Promise<string> => stage.cluster.kubectl(...words)
 
+function rendered(name: string, all: readonly Manifest[]): string {
+  const file = join(theRoom().folder, `${name}.yaml`)
+  writeFileSync(file, yamlOf(all))
+  return file
+}
+
 async function roll(image: string): Promise<void> {
-  const file = join(theRoom().folder, 'release.yaml')
-  writeFileSync(file, yamlOf(manifests({ ...usualValues, image })))
-  await kubectl('apply', '--server-side', '--filename', file)
+  await kubectl('apply', '--server-side', '--filename', rendered('release', manifests({ ...values, image })))
   await kubectl('--namespace', namespace, 'rollout', 'status', `deployment/${names.coordinator}`, `--timeout=${rolledWithin}`)
   await kubectl('--namespace', agentNamespace, 'rollout', 'status', `daemonset/${names.agent}`, `--timeout=${rolledWithin}`)
 }
@@ -35,7 +42,7 @@ async function roll(image: string): Promise<void> {
 test('the stage is set', async () => {
   const archive = join(theRoom().folder, 'next.tar')
   await renameImage(dist, next, archive)
-  stage = await startStage(say, { images: [archive] })
+  stage = await startStage(say, { images: [archive], values })
 })
 
 test('upgrade, downgrade, upgrade under steady writes: no incident, nothing moves', async () => {
@@ -54,10 +61,11 @@ test('uninstalled as docs/install.md says, it leaves no taint, webhook, policy, 
   const story = await begin(stage)
   await kubectl('--namespace', namespace, 'delete', 'deployment', names.coordinator, '--cascade=foreground')
   await kubectl('--namespace', agentNamespace, 'delete', 'daemonset', names.agent, '--cascade=foreground')
-  await kubectl('apply', '--filename', join(dist, 'uninstall.yaml'))
+  const uninstall = rendered('uninstall', uninstallManifests(values))
+  await kubectl('apply', '--filename', uninstall)
   await kubectl('--namespace', agentNamespace, 'rollout', 'status', 'daemonset/holdfast-uninstall', `--timeout=${rolledWithin}`)
-  await kubectl('delete', '--filename', join(dist, 'uninstall.yaml'), '--cascade=foreground')
-  await kubectl('delete', '--ignore-not-found', '--filename', join(dist, 'holdfast.yaml'))
+  await kubectl('delete', '--filename', uninstall, '--cascade=foreground')
+  await kubectl('delete', '--ignore-not-found', '--filename', rendered('release', manifests(values)))
   const kinds = ['namespaces', 'customresourcedefinitions', 'clusterroles', 'clusterrolebindings', 'validatingadmissionpolicies', 'validatingadmissionpolicybindings',
     'mutatingwebhookconfigurations', 'validatingwebhookconfigurations', 'priorityclasses', 'apiservices']
   const left = (await Promise.all(kinds.map((kind) => kubectl('get', kind, '--output', 'name')))).join('').split('\n').filter((line) => line.includes('holdfast'))
