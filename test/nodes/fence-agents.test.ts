@@ -1,0 +1,49 @@
+// The second image on real nodes: the coordinator fences by a program of ClusterLabs, and the tool that our own `ipmi` calls is there.
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { suite } from 'uvu'
+import * as assert from 'uvu/assert'
+import { buildFenceImage, fenceArchive, fenceImage } from '../../deploy/fence-image.ts'
+import { names, usualValues } from '../../deploy/values.ts'
+import { until } from './cluster.ts'
+import { say } from './room.ts'
+import { dist, recordsOf, startStage, type Stage } from './stage.ts'
+import { begin, ended, movedAway, neverTwoWriters, tell, transcript } from './story.ts'
+
+const test = suite('fence agents')
+const { namespace } = usualValues
+const template = 'fence-method-template-redfish'
+const within = 180_000
+let stage: Stage
+
+const kubectl = (...words: readonly string[]): Promise<string> => stage.cluster.kubectl(...words)
+
+test('the stage is set, and the coordinator has the second image', async () => {
+  await buildFenceImage(dist, say)
+  stage = await startStage(say, { images: [fenceArchive(dist)] })
+  await kubectl('--namespace', namespace, 'set', 'image', `deployment/${names.coordinator}`, `coordinator=${fenceImage}`)
+  await kubectl('--namespace', namespace, 'rollout', 'status', `deployment/${names.coordinator}`, '--timeout=240s')
+  assert.match(await kubectl('--namespace', namespace, 'exec', `deployment/${names.coordinator}`, '--', '/usr/bin/ipmitool', '-V'), /^ipmitool version/)
+})
+
+test('a power cut: ordered off, moved, and switched on again by fence_redfish', async () => {
+  const story = await begin(stage)
+  const properties = ['agent_name=fence_redfish', 'username=secret:redfish/username', 'password=secret:redfish/password', 'systems_uri=/redfish/v1/Systems/1', 'ssl_insecure=1', 'timeout=30s', 'late=10s']
+  const file = join(stage.cluster.folder, 'template.json')
+  writeFileSync(file, JSON.stringify({ data: { 'template.properties': `${properties.join('\n')}\n` } }))
+  await kubectl('--namespace', namespace, 'patch', 'configmap', template, '--type', 'merge', '--patch-file', file)
+  // It tells no machine's UUID, so that nothing proves the way it leads.
+  await until('every path answers by it', async () => [...(await recordsOf(stage)).values()].every(({ paths }) => paths.length > 0 && paths.every(({ state, identity }) => state === 'verified' && identity === 'unproven')), within)
+  await story.machine.powerOff()
+  await movedAway(story)
+  const incident = await ended(story)
+  tell('power cut, by fence_redfish', story, incident)
+  assert.equal([...new Set(incident.status.attempts.map(({ agent }) => agent))], ['fence_redfish'], transcript(incident))
+  assert.equal([incident.status.proof?.kind, incident.status.outcome], ['off', 'Recovered'], transcript(incident))
+  assert.is(story.machine.power(), 'on')
+  neverTwoWriters(story)
+})
+
+test('the stage is left', async () => await stage.stop())
+
+test.run()
