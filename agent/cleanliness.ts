@@ -3,7 +3,7 @@
 import type { Check, CleanReport, Leftover } from '../core/beat.ts'
 import { newsTakes } from '../core/clean-up.ts'
 import type { Ms } from '../core/model.ts'
-import { bootReport, cleanReport, stagedName, type HostTables } from '../core/mounts.ts'
+import { bootReport, cleanReport, isOfCsi, withName, type HostTables } from '../core/mounts.ts'
 import { withDeadline } from '../edge/clock.ts'
 import { cleaner } from './clean-up.ts'
 import type { AgentHost } from './host.ts'
@@ -30,13 +30,14 @@ const readWithin: Ms = 3_000
 const runtimeWithin: Ms = 2_000
 
 export function watchCleanliness(
-  host: Pick<AgentHost, 'clock' | 'log' | 'read' | 'podFolders' | 'containers' | 'stopContainer' | 'endLeftover' | 'bareStagings' | 'mountTables' | 'loopDevices' | 'stagedVolume'>, kubeletRoot: string, told: (report: CleanReport, list: string | undefined) => void,
+  host: Pick<AgentHost, 'clock' | 'log' | 'read' | 'podFolders' | 'containers' | 'stopContainer' | 'endLeftover' | 'bareStagings' | 'mountTables' | 'loopDevices' | 'csiVolume'>, kubeletRoot: string, told: (report: CleanReport, list: string | undefined) => void,
 ): Cleanliness {
   const { clock, log } = host
   let latest: CleanReport = { state: 'unknown', reason: 'no list of the pods that belong here was received' }
   let said = JSON.stringify(latest)
   let round = new AbortController()
   let reading: Promise<CleanReport> | undefined
+  let since: ReadonlyMap<string, number> = new Map()
   const cleaning = cleaner(host)
 
   return {
@@ -91,14 +92,18 @@ export function watchCleanliness(
 
   async function read(belonging: ReadonlySet<string>): Promise<CleanReport> {
     try {
-      return withFaults(await named(cleanReport({ ...await tables(), belonging }), host))
+      return standing(await named(cleanReport({ ...await tables(), belonging }), host))
     } catch (error) {
       return unreadable(error)
     }
   }
 
-  function withFaults(report: CleanReport): CleanReport {
-    return report.state === 'dirty' ? { state: 'dirty', leftovers: report.leftovers.map(cleaning.named) } : report
+  /** With since when each is left over, and what kept it from being ended. A look that tells nothing forgets nothing. */
+  function standing(report: CleanReport): CleanReport {
+    if (report.state === 'unknown') return report
+    const leftovers = report.state === 'dirty' ? report.leftovers : []
+    since = new Map(leftovers.map((one) => [key(one), since.get(key(one)) ?? Math.floor(clock.wall())]))
+    return report.state === 'clean' ? report : { state: 'dirty', leftovers: leftovers.map((one) => cleaning.named({ ...one, since: since.get(key(one)) ?? 0 })) }
   }
 
   async function tables(): Promise<HostTables> {
@@ -109,18 +114,22 @@ export function watchCleanliness(
   }
 }
 
+function key({ kind, path }: Leftover): string {
+  return `${kind} ${path}`
+}
+
 const late: CleanReport = { state: 'unknown', reason: `the host's tables could not be read within ${readWithin} ms` }
 
 function unreadable(error: unknown): CleanReport {
   return { state: 'unknown', reason: `the host's tables could not be read: ${String(error).slice(0, 200)}` }
 }
 
-/** A staging mount bears its volume's name only in a digest; a person knows it by the storage's own. */
-async function named(report: CleanReport, { stagedVolume }: Pick<AgentHost, 'stagedVolume'>): Promise<CleanReport> {
+/** A staging mount bears its volume's name only in a digest, and a pod's mount not its driver's; kubelet keeps both beside them. */
+async function named(report: CleanReport, { csiVolume }: Pick<AgentHost, 'csiVolume'>): Promise<CleanReport> {
   if (report.state !== 'dirty') return report
   const leftovers = await Promise.all(report.leftovers.map(async (leftover): Promise<Leftover> => {
-    const text = leftover.kind === 'staging' ? await stagedVolume(leftover.path) : undefined
-    return text === undefined ? leftover : { ...leftover, ...stagedName(text) }
+    const text = isOfCsi(leftover.path) ? await csiVolume(leftover.path) : undefined
+    return text === undefined ? leftover : withName(leftover, text)
   }))
   return { state: 'dirty', leftovers }
 }

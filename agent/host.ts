@@ -38,8 +38,8 @@ export interface AgentHost {
   mountTables(): Promise<readonly MountTable[] | undefined>
   /** Loop devices that have something behind them, and what. Undefined: they cannot be read. */
   loopDevices(): Promise<readonly LoopDevice[] | undefined>
-  /** Text of the `vol_data.json` beside a CSI driver's staging mount: never a look into a mount. */
-  stagedVolume(stagingPath: string): Promise<string | undefined>
+  /** Text of the `vol_data.json` beside a CSI driver's staging mount, or beside a pod's own mount of its volume: never a look into a mount. */
+  csiVolume(path: string): Promise<string | undefined>
   /** GET on loopback with a deadline: the kubelet's healthz. */
   kubeletHealth(span: Ms): Promise<'ok' | 'ill' | 'unknown'>
   /** Where kubelet and the runtime are found. Never a call that could touch a mount of a pod. */

@@ -5,7 +5,7 @@ import { resolve4, resolve6 } from 'node:dns/promises'
 import { connect, isIP } from 'node:net'
 import { dirname, join } from 'node:path'
 import type { Ms } from '../core/model.ts'
-import { isStaged, readMounts } from '../core/mounts.ts'
+import { isOfCsi, readMounts } from '../core/mounts.ts'
 import { machineClock, withDeadline, type Clock } from '../edge/clock.ts'
 import type { Log } from '../edge/log.ts'
 import { tlsDialer } from '../edge/tls-link.ts'
@@ -59,7 +59,7 @@ export function machineHost(settings: AgentEnvironment, log: Log, byName = resol
     },
     mountTables: () => readMountTables(proc),
     loopDevices: () => readLoopDevices(settings.sys),
-    stagedVolume: async (path) => (isStaged(path) ? readFile(join(dirname(path), 'vol_data.json'), 'utf8').catch(() => undefined) : undefined),
+    csiVolume: async (path) => (isOfCsi(path) ? readFile(join(dirname(path), 'vol_data.json'), 'utf8').catch(() => undefined) : undefined),
     async places() {
       const [kubelet, runtime, gate] = await Promise.all([firstOf([settings.podsFolder]), firstOf(settings.runtimeSockets), firstOf([settings.nriSocket])])
       return { kubelet: kubelet === undefined ? '' : settings.kubeletRoot, runtime: asTheHost(runtime), gate: asTheHost(gate) }

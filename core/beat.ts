@@ -20,8 +20,10 @@ export interface Leftover {
   readonly path: string
   readonly pod?: string
   readonly volume?: string
-  /** The CSI driver that staged it. */
+  /** The CSI driver, or kubelet's own plugin, that made it. */
   readonly driver?: string
+  /** When its agent first found it left over, by that machine's own wall clock: for people alone. An agent that is started again begins anew. */
+  readonly since?: number
   /** What kept the agent from ending it. */
   readonly fault?: string
 }

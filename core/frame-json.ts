@@ -68,9 +68,9 @@ export function whole(fields: Fields, name: string, most = Number.MAX_SAFE_INTEG
   return typeof value === 'number' && Number.isInteger(value) && value >= 0 && value <= most ? value : wrong(fields, name, `a whole number up to ${most}`, 0)
 }
 
-export function maybeWhole<N extends string>(fields: Fields, name: N): { readonly [K in N]?: number } {
+export function maybeWhole<N extends string>(fields: Fields, name: N, most?: number): { readonly [K in N]?: number } {
   // A computed key loses its name to the compiler; it is the one given.
-  return fields.of[name] === undefined ? {} : { [name]: whole(fields, name) } as { readonly [K in N]?: number }
+  return fields.of[name] === undefined ? {} : { [name]: whole(fields, name, most) } as { readonly [K in N]?: number }
 }
 
 export function oneOf<const T extends string>(fields: Fields, name: string, words: readonly [T, ...T[]]): T {

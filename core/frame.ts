@@ -195,6 +195,8 @@ const leftoverKinds = ['mount', 'staging', 'pod directory', 'block volume', 'con
 const bootEnds = ['shut down', 'cut off'] as const satisfies readonly BootEnd[]
 
 const longestToken = 16_384
+/** The end of the year 9999: what is later cannot be written as people write an instant. */
+const lastInstant = 253_402_300_799_999
 /** A uid, or a static pod's hash. */
 const podFolder = /^[\w-]{1,60}$/
 /** With names as long as that they fit a frame. */
@@ -330,7 +332,7 @@ function leftover(report: Fields, of: unknown): Leftover {
   const read: Leftover = {
     // What a newer agent finds that this version has no word for is left over all the same; its link must not end over that.
     kind: leftoverKinds.find((kind) => kind === text(fields, 'kind', 64)) ?? 'other',
-    path: text(fields, 'path', 4_096), ...maybeText(fields, 'pod'), ...maybeText(fields, 'volume'), ...maybeText(fields, 'driver'), ...maybeText(fields, 'fault'),
+    path: text(fields, 'path', 4_096), ...maybeText(fields, 'pod'), ...maybeText(fields, 'volume'), ...maybeText(fields, 'driver'), ...maybeWhole(fields, 'since', lastInstant), ...maybeText(fields, 'fault'),
   }
   if (fields.fault !== undefined) report.fault ??= `leftovers: ${fields.fault}`
   return read

@@ -152,13 +152,15 @@ const longestPath = 512
 const longestReport = 48_000
 /** What is read beside a staging mount comes to its leftover afterwards. */
 const longestName = 512
+/** And to each a driver's name, and since when it is left over. */
+const longestWhose = 110
 
 /** As many as fit, one in any case; the rest is found when these are gone. */
 function told(leftovers: readonly Leftover[]): readonly Leftover[] {
   let size = 0
   const cut = leftovers.slice(0, mostLeftovers).map((leftover) => ({ ...leftover, path: leftover.path.slice(0, longestPath) }))
   const fits = cut.findIndex((leftover, index) => {
-    size += sizeOf(leftover) + (leftover.kind === 'staging' ? longestName : 0)
+    size += sizeOf(leftover) + longestWhose + (leftover.kind === 'staging' ? longestName : 0)
     return index > 0 && size > longestReport
   })
   return fits === -1 ? cut : cut.slice(0, fits)
@@ -252,6 +254,8 @@ export interface Place {
   /** Undefined: shared by the pods that use the same device. */
   readonly pod?: string
   readonly volume?: string
+  /** Of a plugin that is kubelet's own; a CSI driver's name is in no path of a pod. */
+  readonly driver?: string
 }
 
 /** What kubelet makes of the API's own data and of scratch space: it dies with the pod and nobody else writes to it. */
@@ -269,7 +273,7 @@ function placed(mount: Mount, root: string): readonly Place[] {
  *  A mount anywhere else in a pod's folder is none that kubelet makes: better one name too many than one too few. */
 function podPlace({ device, path }: Mount, [, pod, folder, plugin, volume]: readonly string[]): readonly Place[] {
   if (pod === undefined) return []
-  if (folder === 'volumes') return plugin !== undefined && harmless.has(plugin) ? [] : [{ kind: 'mount', device, path, pod, ...named(volume) }]
+  if (folder === 'volumes') return plugin !== undefined && harmless.has(plugin) ? [] : [{ kind: 'mount', device, path, pod, ...named(volume), ...madeBy(plugin) }]
   if (folder === 'volume-subpaths') return [{ kind: 'mount', device, path, pod, ...named(plugin) }]
   if (folder === 'volumeDevices') return [{ kind: 'block volume', device, path, pod, ...named(volume) }]
   return [{ kind: 'mount', device, path, pod }]
@@ -302,16 +306,33 @@ function owner(pod: string | undefined): { readonly pod?: string } {
   return pod === undefined ? {} : { pod: pod.slice(0, 128) }
 }
 
-function leftoverOf({ kind, path, pod, volume }: Place): Leftover {
-  return { kind, path, ...owner(pod), ...named(volume) }
+/** `kubernetes.io~nfs` is how kubelet writes a plugin's name as a folder's. */
+function madeBy(plugin: string | undefined): { readonly driver?: string } {
+  return plugin === undefined || plugin === csiPlugin || !driverWord.test(plugin) ? {} : { driver: plugin.replace('~', '/') }
 }
 
-/** A CSI driver's staging mount itself, whose folder is kubelet's own. What is mounted below it may belong to a server that is dead. */
-export function isStaged(path: string): boolean {
-  return /\/plugins\/kubernetes\.io\/csi\/[^/]+\/[^/]+\/globalmount$/.test(path)
+const csiPlugin = 'kubernetes.io~csi'
+/** As long as Kubernetes lets one be. */
+const driverWord = /^[\w.~-]{1,63}$/
+
+function leftoverOf({ kind, path, pod, volume, driver }: Place): Leftover {
+  return { kind, path, ...owner(pod), ...named(volume), ...(driver === undefined ? {} : { driver }) }
 }
 
-/** The driver and its name of a volume, as kubelet wrote them beside the staging mount. Undefined: nothing that names one. */
+/** A CSI driver's staging mount itself, or a pod's own mount of its volume: their folders are kubelet's own, and it keeps there whose they are. What is mounted below may
+ *  belong to a server that is dead. */
+export function isOfCsi(path: string): boolean {
+  return /\/plugins\/kubernetes\.io\/csi\/[^/]+\/[^/]+\/globalmount$/.test(path) || /\/pods\/[^/]+\/volumes\/kubernetes\.io~csi\/[^/]+\/mount$/.test(path)
+}
+
+/** What kubelet wrote beside the mount adds to what its path tells. A pod's mount has its volume's name in its path already, by which people know it. */
+export function withName(leftover: Leftover, volData: string): Leftover {
+  const name = stagedName(volData)
+  if (name === undefined || leftover.kind === 'staging') return { ...leftover, ...name }
+  return name.driver === undefined || !driverWord.test(name.driver) ? leftover : { ...leftover, driver: name.driver }
+}
+
+/** The driver and its name of a volume. Undefined: nothing that names one. */
 export function stagedName(volData: string): Pick<Leftover, 'driver' | 'volume'> | undefined {
   let value: unknown
   try {

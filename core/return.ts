@@ -3,6 +3,7 @@
 // boot, no VolumeAttachment of a freed volume names it, and the taints whose absence controllers may not have noticed yet
 // have been gone for a while. A node that has no agent says less: a new boot has mounted nothing that was mounted before it, and
 // its kubelet tells what it uses; of an old boot nobody can tell.
+import type { Leftover } from './beat.ts'
 import type { Brake } from './brake.ts'
 import { given, lastProvenAt, type Incident } from './incident.ts'
 import { foreignTaint, hasTaint, outOfServiceKey } from './clear.ts'
@@ -74,7 +75,7 @@ export function lacksClean(incident: Incident | undefined, node: NodeSeen, beat:
   }
   if (clean.report.state === 'dirty') {
     const found = clean.report.leftovers
-    return { because: 'waiting-for-clean', detail: `${found.length} left over on ${node.name}: ${found.slice(0, 3).map((one) => `${one.kind} ${one.path}${one.fault === undefined ? '' : ` (${one.fault})`}`).join('; ')}`, lifts: 'a clean report of its agent' }
+    return { because: 'waiting-for-clean', detail: `${found.length} left over on ${node.name}: ${found.slice(0, 3).map(leftover).join('; ')}`, lifts: 'a clean report of its agent' }
   }
   return undefined
 }
@@ -84,6 +85,12 @@ export function uncleanSince(incident: Incident | undefined, node: NodeSeen): Ms
   const { beat } = node
   if (beat === undefined || lacksClean(incident, node, beat) === undefined) return undefined
   return Math.max(worldStoodStill(incident, node, beat), beat.lapse?.to ?? -Infinity, beat.clean?.uncleanSince ?? -Infinity)
+}
+
+/** For people. An instant and no age: it says the same for as long as it is so. */
+function leftover({ kind, path, driver, since, fault }: Leftover): string {
+  const whose = driver === undefined ? '' : ` of ${driver}`
+  return `${kind} ${path}${whose}${since === undefined ? '' : ` since ${new Date(since).toISOString().slice(0, 19)}Z`}${fault === undefined ? '' : ` (${fault})`}`
 }
 
 /** What was freed after that it may call its own. */

@@ -34,7 +34,7 @@ function tidy(): string[] {
 export function wall(file: string, text: string): string[] {
   if (!file.startsWith('core/')) return []
   const imports = [...text.matchAll(/\b(?:from|import)\s*\(?\s*(['"`])([^'"`]*)\1/g)].map((match) => match[2] ?? '').filter((source) => !/^\.\/[a-z-]+\.ts$/.test(source))
-  const asks = [...text.matchAll(/\b(Date\b(?!\.parse\()|Math\.random|Math\[|globalThis|async |await |Promise)/g)].map((match) => match[1])
+  const asks = [...text.matchAll(/\b((?<!new )Date\b(?!\.parse\()|new Date\b(?!\((?!\s*\)))|Math\.random|Math\[|globalThis|async |await |Promise)/g)].map((match) => match[1])
   return [...imports.map((source) => `wall: ${file} imports ${source}`), ...asks.map((word) => `wall: ${file} uses ${word}`)]
 }
 

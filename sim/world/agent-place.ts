@@ -84,7 +84,7 @@ export function agentHost({ machine, process, token }: ContainerRun, place: Agen
     // Nothing keeps copies of mounts on these machines, and they have no block volumes.
     mountTables: () => now(() => []),
     loopDevices: () => now(() => []),
-    stagedVolume: () => now(() => undefined),
+    csiVolume: () => now(() => undefined),
     places: () => now(() => ({ kubelet: '/var/lib/kubelet', runtime: '/run/containerd/containerd.sock', gate: '/run/nri/nri.sock' })),
     runtimeHealth: async (span) => {
       if (place.runtime().fault?.how === 'hangs') await process.clock.wait(span)

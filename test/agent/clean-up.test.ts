@@ -108,7 +108,7 @@ test('a full report with a reason for each leftover fits its frame', () => {
   const mountinfo = Array.from({ length: 200 }, (_, index) => `${index + 40} 22 8:16 / /var/lib/kubelet/pods/${uid(1)}/volumes/kubernetes.io~csi/${'p'.repeat(300)}${index}/mount rw - ext4 /dev/sdb rw`).join('\n')
   const report = cleanReport({ mountinfo, podFolders: [], containers: [], mountTables: [], loopDevices: [], kubeletRoot: '/var/lib/kubelet', belonging: new Set() })
   if (report.state !== 'dirty') return assert.unreachable('it is dirty')
-  const faulty = report.leftovers.map((leftover) => ({ ...leftover, fault: 'x'.repeat(100) }))
+  const faulty = report.leftovers.map((leftover) => ({ ...leftover, driver: 'd'.repeat(63), since: 253_402_300_799_999, fault: 'x'.repeat(100) }))
   assert.ok(faulty.length > 50)
   assert.ok(frameOf({ say: 'clean', report: { state: 'dirty', leftovers: faulty } }).length < frameLimit)
 })

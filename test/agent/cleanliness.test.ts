@@ -75,11 +75,52 @@ test('a container of a pod that does not belong, and a staged volume by its own 
   const report = await reported({
     containers: async () => [{ id: 'c1', name: 'work/db-0 main', pod: 'gone' }, { id: 'c2', name: 'work/web', pod: 'mine' }],
     read: async () => `${emptyMounts}40 22 8:32 / ${staging} rw - ext4 /dev/sdc rw\n`,
-    stagedVolume: async (path) => (path === staging ? '{"driverName":"disk.example","volumeHandle":"vol-7"}' : undefined),
+    csiVolume: async (path) => (path === staging ? '{"driverName":"disk.example","volumeHandle":"vol-7"}' : undefined),
   })
-  assert.equal(report, { state: 'dirty', leftovers: [
+  assert.equal(report?.state === 'dirty' && report.leftovers.map(({ since: _since, ...rest }) => rest), [
     { kind: 'container', path: 'work/db-0 main c1', pod: 'gone' }, { kind: 'staging', path: staging, volume: 'vol-7', driver: 'disk.example' },
-  ] })
+  ])
+})
+
+test('each leftover says since when: through looks that tell nothing, and anew once it was gone', async () => {
+  const clock = virtualClock()
+  let folders: readonly string[] | undefined = ['gone']
+  let told: CleanReport | undefined
+  const cleanliness = watchCleanliness({ ...idleMachine, clock, log: silentLog, read: async () => emptyMounts, podFolders: async () => folders }, '/var/lib/kubelet', (report) => { told = report })
+  const since = (): readonly unknown[] => (told?.state === 'dirty' ? told.leftovers.map((one) => [one.pod, one.since]) : [told?.state])
+  const began = clock.wall()
+  cleanliness.check([])
+  await clock.runFor(5_000)
+  assert.equal(since(), [['gone', began]])
+  folders = ['gone', 'other']
+  await clock.runFor(5_000)
+  assert.equal(since(), [['gone', began], ['other', began + 6_000]])
+  folders = undefined
+  await clock.runFor(5_000)
+  assert.equal(since(), ['unknown'])
+  folders = ['gone']
+  await clock.runFor(5_000)
+  assert.equal(since(), [['gone', began]], 'a look that told nothing is no sign that it was gone')
+  folders = []
+  await clock.runFor(5_000)
+  folders = ['gone']
+  await clock.runFor(5_000)
+  assert.equal(since(), [['gone', began + 26_000]])
+  cleanliness.stop()
+})
+
+test('a pod\'s own mount says which driver made it', async () => {
+  const path = '/var/lib/kubelet/pods/gone/volumes/kubernetes.io~csi/pvc-1/mount'
+  const asked: string[] = []
+  const report = await reported({
+    read: async () => `${emptyMounts}40 22 8:32 / ${path} rw - ext4 /dev/sdc rw\n41 22 0:60 / ${path}/deaf rw - nfs4 server:/ rw\n`,
+    csiVolume: async (of) => {
+      asked.push(of)
+      return '{"driverName":"disk.example","volumeHandle":"vol-7"}'
+    },
+  })
+  assert.equal(report?.state === 'dirty' && report.leftovers.map(({ volume, driver }) => [volume, driver]), [['pvc-1', 'disk.example'], ['pvc-1', undefined]])
+  assert.equal([...new Set(asked)], [path], 'nothing is looked for beside what is mounted below it')
 })
 
 test.run()

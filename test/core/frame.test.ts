@@ -24,7 +24,7 @@ const report: fc.Arbitrary<CleanReport> = fc.oneof(
   fc.record({ state: say('unknown'), reason: text }),
   fc.record({
     state: say('dirty'),
-    leftovers: fc.array(fc.record({ kind: fc.constantFrom('mount' as const, 'staging' as const, 'pod directory' as const, 'block volume' as const, 'container' as const, 'leaked mount' as const, 'loop device' as const), path: text, pod: text, volume: text, driver: text }, { requiredKeys: ['kind', 'path'] }), { maxLength: 5 }),
+    leftovers: fc.array(fc.record({ kind: fc.constantFrom('mount' as const, 'staging' as const, 'pod directory' as const, 'block volume' as const, 'container' as const, 'leaked mount' as const, 'loop device' as const), path: text, pod: text, volume: text, driver: text, since: fc.nat() }, { requiredKeys: ['kind', 'path'] }), { maxLength: 5 }),
   }),
 )
 
@@ -188,6 +188,9 @@ test('garbage is told by field', () => {
   assert.equal(readAgentWord(json({ say: 'clean' })), { garbage: 'clean: report is not a report' })
   assert.equal(readAgentWord(json({ say: 'clean', report: { state: 'dirty', leftovers: [{ path: '/' }] } })), {
     garbage: 'clean: report: leftovers: kind is not a text of at most 64 characters',
+  })
+  assert.equal(readAgentWord(json({ say: 'clean', report: { state: 'dirty', leftovers: [{ kind: 'mount', path: '/', since: 8.64e15 }] } })), {
+    garbage: 'clean: report: leftovers: since is not a whole number up to 253402300799999',
   })
   assert.equal(readReplicaWord(json({ say: 'gate', boot: 'b', accepted: 'yes', reason: '', tolerating: [] })), { garbage: 'gate: accepted is not yes or no' })
   assert.equal(readReplicaWord(json({ say: 'check', pods: [1] })), { garbage: 'check: pods is not uids' })

@@ -3,7 +3,7 @@ import * as assert from 'uvu/assert'
 import fc from 'fast-check'
 import type { CleanReport } from '../../core/beat.ts'
 import { frameLimit, frameOf, mostLeftovers, readAgentWord } from '../../core/frame.ts'
-import { cleanReport, isStaged, readMounts, stagedName, type HostTables } from '../../core/mounts.ts'
+import { cleanReport, isOfCsi, readMounts, stagedName, withName, type HostTables } from '../../core/mounts.ts'
 
 const test = suite('mounts')
 
@@ -50,6 +50,7 @@ test('an NFS volume and a subpath of a pod that is gone are left over', () => {
   const nfs = `${root}/pods/${gone}/volumes/kubernetes.io~nfs/data`
   const subpath = `${root}/pods/${gone}/volume-subpaths/data/app/0`
   assert.equal(found([mount(nfs, '0:60', 'nfs4'), mount(subpath, '0:60', 'nfs4')]), [`mount ${nfs}`, `mount ${subpath}`])
+  assert.equal(report([mount(nfs, '0:60', 'nfs4')]), { state: 'dirty', leftovers: [{ kind: 'mount', path: nfs, pod: gone, volume: 'data', driver: 'kubernetes.io/nfs' }] })
 })
 
 test('a staging mount without a pod that uses its device is left over', () => {
@@ -139,6 +140,15 @@ test('a staged volume is named by what kubelet wrote beside it, or not at all', 
   for (const text of ['', '{', 'null', '[]', '{"driverName":5,"volumeHandle":"v"}', '{"driverName":"d"}']) assert.is(stagedName(text), undefined)
 })
 
+test('a pod\'s mount keeps the name that people know its volume by, and gets its driver\'s, or nothing that is none', () => {
+  const own = { kind: 'mount', path: `${root}/pods/${gone}/volumes/kubernetes.io~csi/pvc-2/mount`, pod: gone, volume: 'pvc-2' } as const
+  const staged = { kind: 'staging', path: 'x', volume: 'csi/disk.example/ff' } as const
+  const text = '{"driverName":"disk.example","volumeHandle":"vol-1"}'
+  assert.equal(withName(own, text), { ...own, driver: 'disk.example' })
+  assert.equal(withName(staged, text), { ...staged, driver: 'disk.example', volume: 'vol-1' })
+  for (const none of ['{', `{"driverName":"${'d'.repeat(64)}","volumeHandle":"v"}`, '{"driverName":"a b","volumeHandle":"v"}']) assert.equal(withName(own, none), own)
+})
+
 test('whatever cannot be known is unknown and never clean', () => {
   assert.is(report([], { belonging: undefined }).state, 'unknown')
   assert.is(report([], { mountinfo: undefined }).state, 'unknown')
@@ -182,10 +192,11 @@ test('whatever pods, their owners and their volumes are called, a report fits a 
   }), { numRuns: 50 })
 })
 
-test('only the staging mount of a CSI driver has its volume\'s name beside it; what is mounted below it is never looked into', () => {
+test('only what CSI has mounted has its driver\'s name beside it; what is mounted below it is never looked into', () => {
   const staging = `${root}/plugins/kubernetes.io/csi/disk.example/${hash}/globalmount`
-  assert.is(isStaged(staging), true)
-  for (const path of [`${staging}/share`, `${staging}/share/globalmount`, `${root}/plugins/kubernetes.io/nfs/mounts/globalmount`, `${root}/pods/${mine}/volumes/kubernetes.io~csi/globalmount`]) assert.is(isStaged(path), false, path)
+  const own = `${root}/pods/${mine}/volumes/kubernetes.io~csi/pvc-1/mount`
+  for (const path of [staging, own]) assert.is(isOfCsi(path), true)
+  for (const path of [`${own}/mount`, `${own}/below`, `${root}/pods/${mine}/volumes/kubernetes.io~nfs/data/mount`, `${root}/pods/${mine}/volume-subpaths/pvc-1/app/0`, `${staging}/share`, `${staging}/share/globalmount`, `${root}/plugins/kubernetes.io/nfs/mounts/globalmount`, `${root}/pods/${mine}/volumes/kubernetes.io~csi/globalmount`]) assert.is(isOfCsi(path), false, path)
 })
 
 test.run()

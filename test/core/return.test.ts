@@ -39,6 +39,7 @@ const conditions: [string, string, RegExp, Partial<NodeSeen>][] = [
   ['said it was clean in an earlier boot only', 'waiting-for-clean', /cannot tell/, { beat: booted({ clean: { at: now - 21_000, report: { state: 'clean' } } }) }],
   ['cannot tell whether it is clean', 'waiting-for-clean', /hung disk/, { beat: booted({ clean: { at: now - 2_000, report: { state: 'unknown', reason: 'hung disk' } } }) }],
   ['has a mount left over', 'waiting-for-clean', /1 left over.*\/var\/lib\/x/, { beat: booted({ clean: { at: now - 2_000, report: { state: 'dirty', leftovers: [{ kind: 'mount', path: '/var/lib/x' }] } } }) }],
+  ['has one of which more is known', 'waiting-for-clean', /: mount \/x of disk\.example since 2026-11-19T20:00:00Z \(target is busy\)$/, { beat: booted({ clean: { at: now - 2_000, report: { state: 'dirty', leftovers: [{ kind: 'mount', path: '/x', driver: 'disk.example', since: Date.UTC(2026, 10, 19, 20), fault: 'target is busy' }] } } }) }],
   ['has a freed volume still being detached', 'waiting-for-volumes', /1 freed/, { volumes: [volume('pv-1', { deleting: true })] }],
   ['bears another\'s out-of-service', 'foreign-taint', /nodeshutdown/, { taints: [quarantine, { key: outOfServiceKey, value: 'nodeshutdown', effect: 'NoExecute' }] }],
   ['bears Kubernetes\' own not-ready', 'waiting-for-controllers', /not-ready/, { taints: [quarantine, { key: 'node.kubernetes.io/not-ready', effect: 'NoExecute' }] }],
