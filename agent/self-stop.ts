@@ -72,6 +72,8 @@ export function keepSelfStop({ host, boot, exempt, replicas, say }: SelfStopOpti
   /** By the agent before this one: it counts, and nobody feeds it. */
   let leftOpen = false
   let standing: Standing = standingSince(clock.now())
+  /** It had given up, and no leader knows that yet. */
+  let resumedAt: Ms | undefined
   let latest: readonly ContainerSeen[] = []
   let listedAt = -Infinity
   let running = false
@@ -85,10 +87,11 @@ export function keepSelfStop({ host, boot, exempt, replicas, say }: SelfStopOpti
   let saved = recall()
 
   return {
-    word: () => (asked === undefined ? 'off' : standing.gaveUp === undefined ? 'running' : 'gave up'),
+    word: () => (asked === undefined ? 'off' : standing.gaveUp !== undefined ? 'gave up' : resumedAt === undefined ? 'running' : 'resumed'),
     gaveUp: () => standing.gaveUp?.reason,
     heard(word, many) {
       named = many
+      if (resumedAt !== undefined && word.askedAt > resumedAt) resumedAt = undefined
       take({ from: 'leader', ...word })
     },
     told: want,
@@ -151,6 +154,7 @@ export function keepSelfStop({ host, boot, exempt, replicas, say }: SelfStopOpti
     const before = standing
     standing = standingAfter(standing, word)
     if (before.gaveUp === undefined || standing.gaveUp !== undefined) return
+    resumedAt = clock.now()
     log.warn({ by: word.from }, 'permitted to run workloads again')
     remember()
   }

@@ -31,7 +31,7 @@ export function check(cluster: Cluster, moves: boolean, wall: number): readonly 
     { name: 'kubernetes', checks: [apiAnswers(cluster), versionKnown(cluster), kindsInstalled(cluster), guardsStand(cluster)] },
     { name: 'coordinator', checks: [leads(cluster, moves), notPaused(cluster)] },
     { name: 'policies', checks: [policiesValid(cluster), nodesSelected(cluster), policiesAct(cluster), remediesValid(cluster)] },
-    { name: 'agents', checks: [agentsRun(cluster), agentsHeard(cluster), placesFound(cluster), gatesAsked(cluster), gatePassed(cluster), watchdogsArmed(cluster)] },
+    { name: 'agents', checks: [agentsRun(cluster), agentsHeard(cluster), placesFound(cluster), gatesAsked(cluster), gatePassed(cluster), watchdogsArmed(cluster), noneGaveUp(cluster)] },
     { name: 'fence paths', checks: [pathsValid(cluster), pathsConfigured(cluster), pathsVerified(cluster), pathsApart(cluster), auditsCurrent(cluster, wall), identityProven(cluster), drillsMade(cluster, wall), portsHeard(cluster), dumpsAwaited(cluster)] },
     { name: 'taints', checks: [taintsOwned(cluster)] },
     { name: 'incidents', checks: [fencesReadable(cluster)] },
@@ -223,6 +223,13 @@ function watchdogsArmed(cluster: Cluster): Checked {
       return why === undefined ? [] : [`${name} (${why})`]
     })
     return lacking.length === 0 ? undefined : `not of ${few(lacking)}`
+  }, 'warning')
+}
+
+function noneGaveUp({ gaveUp }: Cluster): Checked {
+  return claim('none-gave-up', 'no node has stopped its workloads by itself of late', [gaveUp], () => {
+    const nodes = [...new Set(valueOf(gaveUp, []))].toSorted()
+    return nodes.length === 0 ? undefined : `nobody permitted ${few(nodes)} to run them`
   }, 'warning')
 }
 

@@ -18,6 +18,7 @@ import type { Incident } from '../core/incident.ts'
 import type { NodeRecord } from '../core/model.ts'
 import type { Policy } from '../core/policy.ts'
 import type { Clock } from '../edge/clock.ts'
+import { gaveUpReason } from '../coordinator/self-stop.ts'
 import { bindingsPath, denyingOf, guardOf, guardsPath } from './guards.ts'
 
 export type Part<T> = { readonly ok: true; readonly value: T } | { readonly ok: false; readonly because: string; readonly kind: ApiError['kind'] }
@@ -51,9 +52,11 @@ export interface Parts {
   /** Admission policies that bear our label, and those that a binding has deny. */
   readonly guards: Part<readonly string[]>
   readonly denying: Part<readonly string[]>
+  /** Nodes of which Events say that they stopped their workloads by themselves: an API server keeps them for an hour, unless it is told otherwise. */
+  readonly gaveUp: Part<readonly string[]>
 }
 
-export const partNames = ['version', 'kinds', 'nodes', 'incidents', 'records', 'policies', 'remedies', 'lease', 'pause', 'fenceMaps', 'agents', 'daemonSets', 'staticPods', 'longhorn', 'storks', 'guards', 'denying'] as const satisfies readonly (keyof Parts)[]
+export const partNames = ['version', 'kinds', 'nodes', 'incidents', 'records', 'policies', 'remedies', 'lease', 'pause', 'fenceMaps', 'agents', 'daemonSets', 'staticPods', 'longhorn', 'storks', 'guards', 'denying', 'gaveUp'] as const satisfies readonly (keyof Parts)[]
 
 export interface UnreadableFence {
   readonly name: string
@@ -124,7 +127,7 @@ const pageSize = 500
 const mostPages = 60
 
 export async function readCluster(api: Api, namespace: string): Promise<Cluster> {
-  const [version, kinds, nodes, incidents, records, policies, remedies, lease, pause, fenceMaps, agents, daemonSets, staticPods, settings, deployments, guards, denying] = await Promise.all([
+  const [version, kinds, nodes, incidents, records, policies, remedies, lease, pause, fenceMaps, agents, daemonSets, staticPods, settings, deployments, guards, denying, gaveUp] = await Promise.all([
     one(api, '/version', (found: { gitVersion?: string }) => found.gitVersion ?? ''),
     one(api, `/apis/${apiVersion}`, (found: { resources?: { name: string }[] }) => (found.resources ?? []).map(({ name }) => name).filter((name) => !name.includes('/'))),
     all(api, paths.nodes, keepNode),
@@ -142,9 +145,10 @@ export async function readCluster(api: Api, namespace: string): Promise<Cluster>
     all(api, '/apis/apps/v1/deployments', storkOf),
     all(api, guardsPath, guardOf),
     all(api, bindingsPath, denyingOf),
+    all(api, `/apis/events.k8s.io/v1/namespaces/default/events?fieldSelector=reason%3D${gaveUpReason}`, regardedNode),
   ])
   return {
-    version, kinds, nodes: defined(nodes), policies: defined(policies), remedies: defined(remedies), lease, pause, fenceMaps: defined(fenceMaps), agents: defined(agents), daemonSets: defined(daemonSets), staticPods: defined(staticPods), storks: defined(deployments), guards: orNone(guards), denying: orNone(defined(denying)),
+    version, kinds, nodes: defined(nodes), policies: defined(policies), remedies: defined(remedies), lease, pause, fenceMaps: defined(fenceMaps), agents: defined(agents), daemonSets: defined(daemonSets), staticPods: defined(staticPods), storks: defined(deployments), guards: orNone(guards), denying: orNone(defined(denying)), gaveUp: defined(gaveUp),
     longhorn: settings.ok ? { ok: true, value: settings.value.find((policy) => policy !== undefined) } : settings.kind === 'notFound' ? { ok: true, value: undefined } : settings,
     incidents: incidents.ok ? { ok: true, value: incidents.value.flatMap((read) => ('incident' in read ? read.incident : [])) } : incidents,
     unreadable: incidents.ok ? incidents.value.flatMap((read) => ('incident' in read ? [] : read)) : [],
@@ -196,6 +200,11 @@ function orNone<T>(read: Part<readonly T[]>): Part<readonly T[]> {
 /** What cannot be read at all is another version's; it is left out of what is shown. */
 function defined<T>(read: Part<readonly (T | undefined)[]>): Part<readonly T[]> {
   return read.ok ? { ok: true, value: read.value.filter((item) => item !== undefined) } : read
+}
+
+function regardedNode(object: KubeObject): string | undefined {
+  const { regarding } = object as KubeObject & { regarding?: { kind?: string; name?: string } } // the path names the kind
+  return regarding?.kind === 'Node' ? regarding.name : undefined
 }
 
 function incidentOf(object: KubeObject): { readonly incident: Incident } | UnreadableFence {

@@ -170,7 +170,7 @@ export async function startCoordinator(host: CoordinatorHost, settings: Coordina
   const audits = auditRate(clock)
   const recordsRate = recordRate(clock)
   const holds = holdKeeper({ clock, log, observation, incidents, recorder, leads })
-  const selfStop = selfStopTeller({ observation, beats, now: clock.now, log })
+  const selfStop = selfStopTeller({ observation, beats, now: clock.now, log, recorder })
   let wanted: readonly Action[] = []
 
   loop = runLoop({

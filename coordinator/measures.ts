@@ -29,7 +29,7 @@ export function measures(version: string): Measures {
       registry.gaugeOf('holdfast_agents_linked', 'Agents with an open link to this replica.', [], () => [[{}, coordinator.beats.linked()]])
       registry.gaugeOf('holdfast_nodes', 'Nodes this replica knows.', [], () => [[{}, coordinator.seen.nodes.size]])
       const beats = () => [...coordinator.seen.nodes.values()].flatMap(({ beat }) => beat ?? [])
-      registry.gaugeOf('holdfast_node_permits', 'Nodes that were heard, by what their agents said last of their permit: off, running or gave up.', ['state'], () => [...count(beats().flatMap(({ permit }) => permit ?? []))].map(([state, value]) => [{ state }, value] as const))
+      registry.gaugeOf('holdfast_node_permits', 'Nodes that were heard, by what their agents said last of their permit: off, running, gave up, or resumed after that.', ['state'], () => [...count(beats().flatMap(({ permit }) => permit ?? []))].map(([state, value]) => [{ state }, value] as const))
       registry.gaugeOf('holdfast_node_runtimes', 'Nodes that were heard, by whether their container runtime answers.', ['state'], () => [...count(beats().flatMap(({ runtime }) => runtime ?? []))].map(([state, value]) => [{ state }, value] as const))
       registry.gaugeOf('holdfast_node_storage', 'Nodes whose agents probe their storage, by whether they reach it.', ['state'], () => [...count(beats().flatMap(({ storage }) => storage ?? []))].map(([state, value]) => [{ state }, value] as const))
       const strains = () => [...coordinator.seen.nodes.values()].flatMap(({ record }) => record?.strains ?? [])

@@ -63,6 +63,8 @@ export interface NodeCard {
   readonly detail?: string
   readonly silentSince?: string
   readonly ready: NodeSeen['ready']['status']
+  /** It stopped its workloads by itself and starts none, as it says; what it does while nobody hears it is not known. */
+  readonly gaveUp: boolean
   readonly quarantine: boolean
   readonly outOfService: boolean
   readonly gone: boolean
@@ -307,7 +309,7 @@ function nodeCard(source: PageSource, on: Survey, node: NodeSeen, wallOf: (at: M
     name: node.name, zone: node.zone, verdict: verdict.is,
     ...(detail === undefined ? {} : { detail }),
     ...(verdict.is === 'alive' || node.beat === undefined ? {} : { silentSince: wallOf(node.beat.at) }),
-    ready: node.ready.status, quarantine: hasTaint(node, quarantineKey), outOfService: hasTaint(node, outOfServiceKey), gone: node.gone === true,
+    ready: node.ready.status, gaveUp: node.beat?.permit === 'gave up', quarantine: hasTaint(node, quarantineKey), outOfService: hasTaint(node, outOfServiceKey), gone: node.gone === true,
     policy: 'policy' in chosen ? chosen.policy.name : chosen.none,
     ...(incident === undefined ? {} : { incident: incident.name }),
     paths: node.path.levels.flatMap((methods, level) => methods.map((method): PathCard => {

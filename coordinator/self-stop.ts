@@ -14,6 +14,7 @@ import { openOf } from '../core/survey.ts'
 import type { Membership } from '../core/watchdog.ts'
 import type { Log } from '../edge/log.ts'
 import type { Beats } from './beats.ts'
+import type { Recorder } from './events.ts'
 import type { Observation } from './observe.ts'
 
 export interface SelfStopTeller {
@@ -25,7 +26,11 @@ export interface SelfStopOptions {
   readonly beats: Pick<Beats, 'nodes' | 'heard' | 'agent' | 'permits' | 'say' | 'nonce'>
   readonly now: () => Ms
   readonly log: Log
+  readonly recorder: Recorder
 }
+
+/** The reason of the Event on its Node, by which it is found for as long as the API server keeps Events. */
+export const gaveUpReason = 'GaveUp'
 
 /** Five thousand nodes are told in one go, and most of them were told the same before. */
 const tellEvery: Ms = 1_000
@@ -34,7 +39,7 @@ const membersEvery: Ms = 5_000
 /** An agent silent for longer is nobody's member. */
 const heardWithin: Ms = 10_000
 
-export function selfStopTeller({ observation, beats, now, log }: SelfStopOptions): SelfStopTeller {
+export function selfStopTeller({ observation, beats, now, log, recorder }: SelfStopOptions): SelfStopTeller {
   /** Whom each node was told, so that they hear of it when its permit is revoked. */
   const told = new Map<NodeName, readonly NodeName[]>()
   const stopped = new Set<NodeName>()
@@ -52,13 +57,14 @@ export function selfStopTeller({ observation, beats, now, log }: SelfStopOptions
       const { open } = openOf(seen)
       for (const name of beats.nodes()) {
         const beat = beats.heard(name)
-        if (beat === undefined || known(name) === undefined) continue
+        const node = known(name)
+        if (beat === undefined || node === undefined) continue
         beats.permits(name, beat.boot, isRevoked(beat.boot, open.get(name)) ? 'revoked' : 'permitted')
         mayDisarm(name, beat)
-        if (beat.permit !== 'gave up') stopped.delete(name)
+        if (beat.permit !== 'gave up' && beat.permit !== 'resumed') stopped.delete(name)
         else if (!stopped.has(name)) {
           stopped.add(name)
-          log.warn({ node: name }, 'the node has given up its workloads, for want of a permit')
+          gaveUp(node)
         }
       }
       if (told.size === 0 && [...open.values()].every(({ status }) => status.revoked === undefined) && policies.every(({ giveUp }) => giveUp === 'never')) return
@@ -75,6 +81,16 @@ export function selfStopTeller({ observation, beats, now, log }: SelfStopOptions
       }
       warn(revoked, open)
     },
+  }
+
+  /** It tells so itself, and mostly afterwards: while it gave up nobody heard it. */
+  function gaveUp({ name, uid }: NodeSeen): void {
+    log.warn({ node: name }, 'the node has given up its workloads, for want of a permit')
+    if (observation.seen.self.term === undefined) return
+    recorder.say({
+      regarding: { apiVersion: 'v1', kind: 'Node', name, uid }, reason: gaveUpReason, action: 'GiveUp', type: 'Warning',
+      note: `${name} has stopped its workloads by itself: nobody permitted it to run them any more`,
+    })
   }
 
   function mayDisarm(name: NodeName, { boot, watchdog }: BeatSeen): void {

@@ -113,8 +113,9 @@ export type BootEnd = 'shut down' | 'cut off'
 /** What holds workloads on the node itself. `absent`: it is wanted, and the runtime does not ask us now, so nothing is held. */
 export type GateState = 'off' | 'shut' | 'open' | 'absent'
 
-/** Of self-stop. `off`: nobody asked for it; `gave up`: the node has stopped its workloads, and starts none. */
-export type PermitState = 'off' | 'running' | 'gave up'
+/** Of self-stop. `off`: nobody asked for it; `gave up`: the node has stopped its workloads, and starts none; `resumed`: it had, and is permitted again,
+ *  said until a leader has answered it. The word that permits may be there before any beat is heard again. */
+export type PermitState = 'off' | 'running' | 'gave up' | 'resumed'
 
 /** Shares of the last ten seconds in which something waited for it, in percent, as the kernel tells (PSI). */
 export interface Pressure {

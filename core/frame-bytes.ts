@@ -13,7 +13,7 @@ export const permitKind = 2
 const kubeletWords = ['unknown', 'ok', 'ill'] as const
 const gateStates = ['off', 'shut', 'open', 'absent'] as const satisfies readonly GateState[]
 const storageWords = ['unknown', 'reached', 'unreached'] as const satisfies readonly StorageWord[]
-const permitStates = ['off', 'running', 'gave up'] as const satisfies readonly PermitState[]
+const permitStates = ['off', 'running', 'gave up', 'resumed'] as const satisfies readonly PermitState[]
 export const memberWords = ['unknown', 'permitted', 'revoked'] as const satisfies readonly MemberSays[]
 
 /** By their byte, where 0 tells nothing. To ask a list for what is before its first costs more than the rest of a beat. */

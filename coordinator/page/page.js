@@ -89,6 +89,7 @@ function nodes() {
       h('ul.facts', {},
         fact('Ready', node.ready, node.ready === 'True' ? 'good' : 'warn'),
         node.silentSince !== undefined && fact('silent', `for ${span(now() - Date.parse(node.silentSince))}`, 'bad'),
+        node.gaveUp && h('li.chip.bad', {}, 'gave up its workloads'),
         node.quarantine && h('li.chip.warn', {}, 'quarantine'),
         node.outOfService && h('li.chip.bad', {}, 'out-of-service'),
         node.gone && h('li.chip.bad', {}, 'Node object gone'),

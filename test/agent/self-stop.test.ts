@@ -167,6 +167,28 @@ test('the leader\'s word that its permit is revoked stops it at once, and its ne
   assert.equal([on.runs.ids(), permit(on)], ['s1 k1 c4', 'running'])
 })
 
+test('one that was permitted again before anybody heard it says so, until a leader has answered that', async () => {
+  let reached = false
+  const { askApi } = api()
+  const on = await stage({ askApi: async (path, span) => (reached && askApi !== undefined ? askApi(path, span) : { failed: 'no route' }) })
+  const words: string[] = []
+  const hear = async (span: number): Promise<void> => {
+    for (let waited = 0; waited < span; waited += 250) {
+      await on.world.clock.runFor(250)
+      const said = permit(on) ?? 'nothing'
+      if (words.at(-1) !== said) words.push(said)
+    }
+  }
+  await hear(5_000)
+  on.alone()
+  await hear(40_000)
+  reached = true
+  await hear(120_000)
+  on.together()
+  await hear(40_000)
+  assert.equal(words, ['running', 'resumed', 'running'])
+})
+
 test('a revocation is not talked over with anybody', async () => {
   const on = await stage({ askApi: () => new Promise(() => undefined) })
   for (const peer of peers) on.world.network.cut(peer)

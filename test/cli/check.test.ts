@@ -35,7 +35,7 @@ test('each failure names its reason and a heading that stands in the docs', () =
   const headings = new Set([...readFileSync('docs/checks.md', 'utf8').matchAll(/^## (\S+)$/gm)].map((match) => match[1]))
   const nothing = refused()
   const blind = cluster({
-    version: nothing, kinds: nothing, nodes: nothing, incidents: nothing, records: nothing, policies: nothing, remedies: nothing, lease: nothing, pause: nothing, fenceMaps: nothing, agents: nothing, daemonSets: nothing, staticPods: nothing, longhorn: nothing, storks: nothing, guards: nothing, denying: nothing,
+    version: nothing, kinds: nothing, nodes: nothing, incidents: nothing, records: nothing, policies: nothing, remedies: nothing, lease: nothing, pause: nothing, fenceMaps: nothing, agents: nothing, daemonSets: nothing, staticPods: nothing, longhorn: nothing, storks: nothing, guards: nothing, denying: nothing, gaveUp: nothing,
   })
   for (const checked of all(blind, false)) {
     assert.is(checked.result, 'error', checked.id)
@@ -251,6 +251,12 @@ test('a crash kernel that is waited for, or accepted, and cannot count is named'
 const lacking = (giveUp: 'stop' | 'watchdog', selfFenced: 'refuse' | 'accept', changes: object) => one('watchdogs-armed', cluster({
   policies: part([{ name: 'all', policy: { ...policy, giveUp, selfFenced }, faults: '' }]), records: records('node-1', changes),
 }))?.error
+
+test('a node that has stopped its workloads by itself is named once, however often it did', () => {
+  assert.is(one('none-gave-up', cluster({}))?.result, 'success')
+  const told = one('none-gave-up', cluster({ gaveUp: part(['node-2', 'node-1', 'node-2']) }))
+  assert.equal([told?.result, told?.error], ['warning', 'nobody permitted node-1, node-2 to run them'])
+})
 
 test('a watchdog that a policy asks for and that is not armed is named, or one that proves nothing where the policy accepts its proof', () => {
   const watchdog = { boot: 'boot-1/100', state: 'armed', identity: 'i6300ESB timer', timeout: 30_000, panic: 0, machine: 'real', epoch: 1, memberships: [] } as const

@@ -26,6 +26,6 @@ export function cluster(changes: Partial<Cluster> = {}): Cluster {
     records: part(new Map(names.map((name) => [name, record({ nodeUid: `uid-${name}` })]))), policies: part([{ name: 'all', policy, faults: '' }]), remedies: part([]),
     lease: part({ holder: 'replica-0', term: 3, renewTime: 'then' }), pause: part(undefined), fenceMaps: part([]),
     agents: part(names.map((node) => ({ name: `holdfast-agents/agent-${node}`, node, ready: true }))),
-    daemonSets: part([{ name: 'csi/node', csi: true, critical: true, passes: true, tolerations: [{ operator: 'Exists' }] }]), staticPods: part([]), longhorn: part(undefined), storks: part([]), guards: part(guardNames), denying: part(guardNames), ...changes,
+    daemonSets: part([{ name: 'csi/node', csi: true, critical: true, passes: true, tolerations: [{ operator: 'Exists' }] }]), staticPods: part([]), longhorn: part(undefined), storks: part([]), guards: part(guardNames), denying: part(guardNames), gaveUp: part([]), ...changes,
   }
 }

@@ -1,6 +1,7 @@
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
 import { readCluster } from '../../cli/cluster.ts'
+import { gaveUpReason } from '../../coordinator/self-stop.ts'
 import type { Answer, Api, KubeObject } from '../../coordinator/api.ts'
 import { policiesPath } from '../../coordinator/holdfast-policy.ts'
 import { fencesPath, incidentBody, statusBody } from '../../coordinator/node-fence.ts'
@@ -54,6 +55,15 @@ test('Longhorn and Stork are known by their own objects, and where there are non
   assert.equal([there.longhorn, there.storks], [{ ok: true, value: 'delete-statefulset-pod' }, { ok: true, value: ['kube-system/stork'] }])
   assert.equal((await read({ ok: false, error: { kind: 'notFound', message: 'no such group' } })).longhorn, { ok: true, value: undefined })
   assert.not.ok((await read({ ok: false, error: { kind: 'forbidden', message: 'no rights' } })).longhorn.ok)
+})
+
+test('who has given up is read of the Events that say so', async () => {
+  const { gaveUp } = await readCluster({
+    get: async (path: string): Promise<Answer<unknown>> => (path.startsWith(`/apis/events.k8s.io/v1/namespaces/default/events?fieldSelector=reason%3D${gaveUpReason}&`)
+      ? list([{ metadata: { name: 'e' }, regarding: { kind: 'Node', name: 'node-2' } }, { metadata: { name: 'f' }, regarding: { kind: 'Pod', name: 'db-0' } }, { metadata: { name: 'g' } }])
+      : { ok: false, error: { kind: 'forbidden', message: 'no rights' } }),
+  } as Partial<Api> as Api, 'holdfast-system') // reading asks for nothing else
+  assert.equal(gaveUp, { ok: true, value: ['node-2'] })
 })
 
 test('how the agents keep their gates, and what must start before, is read of the manifests as they are applied', async () => {

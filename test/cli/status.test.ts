@@ -102,7 +102,7 @@ test('faults of fence ConfigMaps are told, and then it is not well', () => {
 
 test('a cluster that cannot be read at all is one line', () => {
   const nothing = refused('connection refused')
-  const blind = cluster({ version: nothing, kinds: nothing, nodes: nothing, incidents: nothing, records: nothing, policies: nothing, remedies: nothing, lease: nothing, pause: nothing, fenceMaps: nothing, agents: nothing, daemonSets: nothing, staticPods: nothing, longhorn: nothing, storks: nothing, guards: nothing, denying: nothing })
+  const blind = cluster({ version: nothing, kinds: nothing, nodes: nothing, incidents: nothing, records: nothing, policies: nothing, remedies: nothing, lease: nothing, pause: nothing, fenceMaps: nothing, agents: nothing, daemonSets: nothing, staticPods: nothing, longhorn: nothing, storks: nothing, guards: nothing, denying: nothing, gaveUp: nothing })
   assert.equal(lines(blind), ['× the cluster cannot be read: connection refused'])
 })
 

@@ -55,6 +55,10 @@ test('a card says the verdict, the taints, and how far the fence path can be tru
   assert.is(cardOf(three({ address: '' }))?.probe, 'nowhere')
 })
 
+test('a card says of a node that it gave up its workloads, for as long as it says so', () => {
+  assert.equal([cardOf(three({ beat: beat({ permit: 'gave up' }) }))?.gaveUp, cardOf(three({ beat: beat({ permit: 'running' }) }))?.gaveUp, cardOf(three())?.gaveUp], [true, false, false])
+})
+
 test('a card says the vitals that its agent told, and which of them are beyond their limits', () => {
   const card = cardOf(three({ beat: beat({ vitals: { disk: 93, load: 0.5 } }), record: record({ strains: ['disk'] }) }))
   assert.equal([card?.vitals, card?.strains], [{ disk: 93, load: 0.5 }, ['disk']])

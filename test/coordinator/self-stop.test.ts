@@ -5,6 +5,7 @@ import type { WatchdogKept, WatchdogSaid } from '../../core/watchdog.ts'
 import type { Observed, NodeSeen } from '../../core/model.ts'
 import type { Policy } from '../../core/policy.ts'
 import type { Beats } from '../../coordinator/beats.ts'
+import type { Recorder } from '../../coordinator/events.ts'
 import type { Observation } from '../../coordinator/observe.ts'
 import type { Row } from '../../coordinator/row.ts'
 import { selfStopTeller } from '../../coordinator/self-stop.ts'
@@ -36,9 +37,11 @@ function teller() {
     say: (name, word) => void words.set(`${name} ${word.say}`, word),
   }
   const said: string[] = []
-  const one = selfStopTeller({ observation, beats, now: () => at, log: { ...silentLog, warn: (facts, message) => { said.push(`${JSON.stringify(facts)} ${message}`) } } })
+  const events: string[] = []
+  const recorder: Recorder = { say: ({ regarding, reason, type }) => void events.push(`${type} ${reason} on ${regarding.kind} ${regarding.name}`), close: async () => undefined }
+  const one = selfStopTeller({ observation, beats, recorder, now: () => at, log: { ...silentLog, warn: (facts, message) => { said.push(`${JSON.stringify(facts)} ${message}`) } } })
   return {
-    permits, words, said,
+    permits, words, said, events,
     /** A second later. */
     tell(next: Observed, policies: readonly Policy[] = [stopping]) {
       at += 1_000
@@ -110,6 +113,14 @@ test('that a node has given up is said once, and again when it does so again', (
   assert.equal(on.said, ['{"node":"node-2"} the node has given up its workloads, for want of a permit'])
   for (const nodes of [all(), gaveUp]) on.tell(seenOf(nodes))
   assert.is(on.said.length, 2)
+  assert.equal(on.events, ['Warning GaveUp on Node node-2', 'Warning GaveUp on Node node-2'])
+  const again = teller()
+  for (const permit of ['running', 'resumed', 'running', 'gave up', 'resumed'] as const) again.tell(seenOf(all({ beat: beat({ permit }) })))
+  assert.is(again.events.length, 2, 'one that is permitted again before it is heard, and one that is told to go on')
+  const { term: _, ...follower } = self()
+  const other = teller()
+  other.tell(seenOf(gaveUp, [], follower))
+  assert.equal([other.said.length, other.events], [1, []], 'whoever does not lead writes nothing')
 })
 
 const dogged: Policy = { ...policy, giveUp: 'watchdog' }

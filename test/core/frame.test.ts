@@ -39,7 +39,7 @@ const agentWord: fc.Arbitrary<AgentWord> = fc.oneof(
   hello,
   fc.record({
     say: say('beat'), count, kubelet: fc.constantFrom('ok' as const, 'ill' as const, 'unknown' as const),
-    gate: fc.constantFrom('off' as const, 'shut' as const, 'open' as const, 'absent' as const), permit: fc.constantFrom('off' as const, 'running' as const, 'gave up' as const),
+    gate: fc.constantFrom('off' as const, 'shut' as const, 'open' as const, 'absent' as const), permit: fc.constantFrom('off' as const, 'running' as const, 'gave up' as const, 'resumed' as const),
     runtime: fc.constantFrom('ok' as const, 'ill' as const, 'unknown' as const), storage: fc.constantFrom('reached' as const, 'unreached' as const, 'unknown' as const),
     pressure: fc.record({ cpu: fc.nat(100), memory: fc.nat(100), io: fc.nat(100) }), vitals,
   }, { requiredKeys: ['say', 'count', 'kubelet'] }),

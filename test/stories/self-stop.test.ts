@@ -1,6 +1,7 @@
 // Nodes that are asked to give up when nobody permits them to run workloads any more.
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
+import { readCluster } from '../../cli/cluster.ts'
 import { listen } from '../../sim/search/judges/ears.ts'
 import { judgeSelfStop } from '../../sim/search/judges/self-stop.ts'
 import { watchWellness } from '../../sim/search/wellness.ts'
@@ -55,6 +56,8 @@ test('a node that is cut off from everybody, and that no device can end, stops i
     if (device !== undefined) device.fault = undefined
     await on.until('it is as it was', async () => workloadRuns(on) && ourTaints(on).length === 0 && (await on.incidents()).every(({ status }) => status.phase === 'Final'), 900_000)
     assert.equal([gaveUp(on), findings(on), found()], [[on.victim], [], []])
+    const told = await readCluster(on.world.api, 'holdfast-system')
+    assert.equal(told.gaveUp, { ok: true, value: [on.victim] }, 'and afterwards one can read that it did')
   }
 })
 
