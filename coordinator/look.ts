@@ -8,6 +8,7 @@ import type { Allowance } from './allowance.ts'
 import { auditLists } from './audit-list.ts'
 import type { Api, KubeList, KubeObject } from './api.ts'
 import type { Beats } from './beats.ts'
+import { keepEars } from './ears.ts'
 import type { FenceRunner } from './fence.ts'
 import type { FencePaths } from './fence-paths.ts'
 import { readingOf } from './fence.ts'
@@ -42,6 +43,7 @@ export function looker(options: LookOptions): (look: Look) => Promise<boolean> {
   const { api, beats, fences, runner, host, observation, stopping } = options
   const { clock } = host
   const volumes = podVolumes(api)
+  const ears = keepEars({ beats, clock })
   const listed = auditLists({ fences, runner, observation, clock, stopping })
 
   return async (look) => {
@@ -71,11 +73,12 @@ export function looker(options: LookOptions): (look: Look) => Promise<boolean> {
 
   async function askWitnesses(look: Extract<Look, { do: 'askWitnesses' }>): Promise<boolean> {
     const row = observation.row(look.node)
-    const address = beats.agent(look.node)?.whisperAddress
+    const agents = look.witnesses.filter(({ kind }) => kind === 'agent').map(({ name }) => name)
     const askedAt = clock.now()
     const answered = await Promise.all(look.witnesses.map(async ({ name, kind }) => {
+      // Each is asked beside about those that come after it in the row: not all about the same two.
       const word = kind === 'replica' ? await beats.askReplica(name, look.node)
-        : address === undefined ? undefined : await beats.ask(name, look.node, address, beats.nonce())
+        : await ears.ask(name, look.node, row?.beat?.at ?? -Infinity, [...agents.slice(agents.indexOf(name) + 1), ...agents.slice(0, agents.indexOf(name))])
       // A witness that did not answer says nothing, neither way.
       if (word === undefined || observation.row(look.node) !== row) return false
       const seen: WitnessSeen = { witness: name, kind, askedAt, answeredAt: clock.now(), word: word.word, proven: word.proven, ...(word.boot === undefined ? {} : { boot: word.boot }) }
