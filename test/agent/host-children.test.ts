@@ -7,9 +7,10 @@ import { join } from 'node:path'
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
 import { bareStagings, hostChildren } from '../../agent/host-children.ts'
-import { readLoopDevices } from '../../agent/proc-tables.ts'
+import { readLoopDevices, readMountTables } from '../../agent/proc-tables.ts'
 import { readMounts } from '../../core/mounts.ts'
 import { machineClock } from '../../edge/clock.ts'
+import { deafMount, noDeafMount } from './deaf-mount.ts'
 
 const test = suite('host-children')
 
@@ -19,7 +20,8 @@ interface Host {
   readonly folder: string
   /** As an agent's setting would bring its programs there. */
   readonly enter: readonly string[]
-  run(...command: readonly string[]): void
+  /** What it says. */
+  run(...command: readonly string[]): string
   /** Runs until the host ends, and has said something by then. */
   start(script: string): Promise<ChildProcess>
   mounts(): readonly string[]
@@ -43,6 +45,7 @@ async function within(play: (on: Host) => Promise<void>): Promise<void> {
       run(...command) {
         const ran = spawnSync(enter[0], [enter[1], enter[2], ...command], { encoding: 'utf8' })
         if (ran.status !== 0) throw new Error(`${command.join(' ')}: ${ran.stderr}`)
+        return ran.stdout.trim()
       },
       mounts() {
         const read = readMounts(readFileSync(`/proc/${holder.pid}/mountinfo`, 'utf8'))
@@ -95,6 +98,26 @@ if (namespaces) test('a file system that answers is told, and where the host may
   assert.is(await hostChildren(machineClock, ['nsenter', '--mount=/proc/0/ns/mnt', '--']).answers(on.folder, patient), 'unknown')
 }))
 
+const noFuse = namespaces ? noDeafMount() : 'no mount namespace'
+if (noFuse !== undefined) console.log(`host-children: no file system that hangs can be had here: ${noFuse}`)
+
+if (noFuse === undefined) test('a file system whose server answers nothing is not reached, and is let go of by a call that takes no look at it', () => within(async (on) => {
+  const path = join(on.folder, 'deaf')
+  on.run('mkdir', path)
+  const server = deafMount(on.enter, path)
+  try {
+    const children = hostChildren(machineClock, on.enter)
+    assert.equal(await Promise.all([children.answers(path, 500), children.answers(mounted(on, 'well'), patient)]), ['unreached', 'reached'])
+    // Beside a real one that hangs the tables are read whole: they are text of the kernel's.
+    const tables = await readMountTables('/proc')
+    assert.ok(tables?.some(({ mountinfo }) => mountinfo.includes(` ${path} `)))
+    assert.is(await children.end({ do: 'unmount', path }, patient), undefined)
+    assert.equal(on.mounts(), [join(on.folder, 'well')])
+  } finally {
+    server.letGo()
+  }
+}))
+
 test('a file system that does not answer in time is not reached, and is not asked by a second child meanwhile', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'holdfast-hang-'))
   const deaf = join(folder, 'deaf')
@@ -127,6 +150,32 @@ else test('a loop device is let go of', async () => {
     rmSync(folder, { recursive: true })
   }
 })
+
+if (loops && noFuse === undefined) test('an unmount that hangs beyond SIGKILL is left behind, and nothing else waits for it', () => within(async (on) => {
+  const file = join(on.folder, 'disk')
+  on.run('truncate', '--size', '1M', file)
+  const device = on.run('losetup', '--find', '--show', file)
+  const path = join(on.folder, 'deaf')
+  on.run('mkdir', path)
+  const server = deafMount(on.enter, path, device)
+  let over = false
+  try {
+    const children = hostChildren(machineClock, on.enter)
+    assert.match(await children.end({ do: 'unmount', path }, 500) ?? '', /did not end within 500 ms/)
+    await machineClock.wait(500)
+    assert.match(await children.end({ do: 'unmount', path }, 500) ?? '', /an earlier child hangs/, 'its SIGKILL was half a second ago')
+    assert.is(await children.end({ do: 'unmount', path: mounted(on, 'well') }, patient), undefined)
+    server.letGo()
+    over = true
+    for (let tried = 0; /hangs/.test(await children.end({ do: 'unmount', path }, 500) ?? ''); tried += 1) {
+      assert.ok(tried < 100, 'it was let go, and ends')
+      await machineClock.wait(100)
+    }
+  } finally {
+    if (!over) server.letGo()
+    spawnSync('losetup', ['--detach', device])
+  }
+}))
 
 test('a staging folder is removed with the one around it, if that is empty too, and never with anything in it', async () => {
   const root = mkdtempSync(join(tmpdir(), 'holdfast-staging-'))
