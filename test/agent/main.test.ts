@@ -2,7 +2,7 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { networkInterfaces, tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { execPath } from 'node:process'
 import { suite } from 'uvu'
@@ -33,7 +33,7 @@ interface Running {
   stop(): Promise<void>
 }
 
-async function replica(name: string): Promise<Running> {
+async function replica(name: string, host = '127.0.0.1'): Promise<Running> {
   const told: BeatChange[] = []
   const waiting: { what: BeatChange; resolve: () => void }[] = []
   const beats = serveBeats({
@@ -48,7 +48,7 @@ async function replica(name: string): Promise<Running> {
       for (const one of waiting) if (one.what === what) one.resolve()
     },
   })
-  const listener = await listenTls({ clock: machineClock, host: '127.0.0.1', port: 0, serving }, (link) => beats.accept(link))
+  const listener = await listenTls({ clock: machineClock, host, port: 0, serving }, (link) => beats.accept(link))
   return {
     beats, address: listener.address,
     told: (what) => told.includes(what) ? Promise.resolve() : new Promise((resolve) => { waiting.push({ what, resolve }) }),
@@ -89,7 +89,7 @@ function agent(path: string, variables: Readonly<Record<string, string>>) {
 }
 
 test('an agent told of one replica finds the others where the authority is published, beats, proves itself and says goodbye', async () => {
-  const replicas = await Promise.all(['replica-a', 'replica-b', 'replica-c'].map(replica))
+  const replicas = await Promise.all(['replica-a', 'replica-b', 'replica-c'].map((name) => replica(name)))
   const [first] = replicas
   const path = folder(replicas.map(({ address }) => address))
   const run = agent(path, { HOLDFAST_REPLICAS: first?.address ?? '' })
@@ -109,6 +109,30 @@ test('an agent told of one replica finds the others where the authority is publi
   assert.is(await run.ended, 0)
   assert.not.match(run.output(), /the token/)
   for (const one of replicas) await one.stop()
+  rmSync(path, { recursive: true })
+})
+
+const loopbacks = Object.values(networkInterfaces()).flat().map((one) => one?.address)
+const families = [
+  { says: 'over IPv6', listens: '::1', dials: '[::1]', from: /^\[::1\]:\d+$/ },
+  { says: 'over IPv4 to a replica of both families', listens: '::', dials: '127.0.0.1', from: /^127\.0\.0\.1:\d+$/ },
+]
+if (!loopbacks.includes('::1')) console.log('main: this machine has no IPv6, so no agent beat over it')
+else for (const { says, listens, dials, from } of families) test(`${says} it beats, is found by its peers, and proves itself`, async () => {
+  const one = await replica('replica-a', listens)
+  const address = `${dials}:${one.address.slice(one.address.lastIndexOf(':') + 1)}`
+  const path = folder([])
+  const run = agent(path, { HOLDFAST_REPLICAS: address, HOLDFAST_BIND: '' })
+  await one.told('boot')
+  const { whisperAddress = '', boot } = one.beats.agent('node-1') ?? {}
+  assert.match(whisperAddress, from)
+  assert.is((await one.beats.challenge('node-1', 10_000))?.boot, boot)
+  const nonce = one.beats.nonce()
+  const answer = readWhisperAnswer(await machineWhispers(machineClock).ask(whisperAddress, whisperOf({ replica: 'replica-a', nonce }), 10_000) ?? new Uint8Array())
+  assert.ok('word' in answer && answer.word.nonce === nonce && answer.word.seal !== undefined)
+  run.child.kill('SIGTERM')
+  await run.ended
+  await one.stop()
   rmSync(path, { recursive: true })
 })
 
