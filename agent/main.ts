@@ -5,7 +5,7 @@ import { startAgent } from './agent.ts'
 import { removeBootGate } from './boot-gate-install.ts'
 import { machineHost } from './machine-host.ts'
 import { readEnvironment } from './settings.ts'
-import { shuttingDown } from './shutdown.ts'
+import { whyItEnds } from './shutdown.ts'
 
 /** Its goodbye is on the wire long before; whoever does not end by then is ended. */
 const stopWithin = 5_000
@@ -26,7 +26,7 @@ const agent = startAgent(host, { version: '0.1.0', kubeletRoot: settings.kubelet
 
 const stop = (): void => {
   host.clock.after(stopWithin, () => exit(1))
-  void shuttingDown(settings).then((down) => agent.stop(down ? 'shutdown' : 'restart')).then(() => host.clock.after(lastWords, () => exit(0)))
+  void whyItEnds(settings).then(agent.stop).then(() => host.clock.after(lastWords, () => exit(0)))
 }
 process.on('SIGTERM', stop)
 process.on('SIGINT', stop)

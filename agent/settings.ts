@@ -12,6 +12,8 @@ export interface AgentEnvironment {
   /** The folder of kubelet's pods as this process sees it. */
   readonly podsFolder: string
   readonly proc: string
+  /** The host's /run. */
+  readonly run: string
   readonly sys: string
   /** The command that brings a program into the host's mount namespace; empty where that is ours. */
   readonly enter: readonly string[]
@@ -96,7 +98,7 @@ export function readEnvironment(variables: Readonly<Record<string, string | unde
   const storage = text('STORAGE', '').split(',').map((target) => target.trim()).filter((target) => target !== '')
   for (const target of storage) if (!/^(?:\/.*|tcp:\/\/(?:[\w.-]+|\[[\da-f:]+\]):\d{1,5})$/.test(target)) faults.push(`HOLDFAST_STORAGE: ${target} is neither a path nor tcp://host:port`)
   const settings: AgentEnvironment = {
-    replicas, whisperPort, bind: bind === '*' ? undefined : bind, kubeletRoot, podsFolder: path('PODS', `${kubeletRoot}/pods`), proc, sys: path('SYS', '/sys'), enter: enter === 'none' ? [] : enter.split(/\s+/), cgroups: path('CGROUPS', '/sys/fs/cgroup'), runtimeSockets, nriSocket: path('NRI_SOCKET', `${run}/${usualNri}`),
+    replicas, whisperPort, bind: bind === '*' ? undefined : bind, kubeletRoot, podsFolder: path('PODS', `${kubeletRoot}/pods`), proc, run, sys: path('SYS', '/sys'), enter: enter === 'none' ? [] : enter.split(/\s+/), cgroups: path('CGROUPS', '/sys/fs/cgroup'), runtimeSockets, nriSocket: path('NRI_SOCKET', `${run}/${usualNri}`),
     gate: gateWord === 'on' ? { node: text('NODE', '') } : undefined, gateFromBoot: gateWord === 'on' && fromBoot === 'on', exemptNamespaces,
     api: apiHost === '' ? undefined : { host: apiHost, port: apiPort, folder: path('API_FOLDER', '/var/run/secrets/holdfast-api') },
     machineFile: path('MACHINE_FILE', '/sys/class/dmi/id/product_uuid'), state: path('STATE', '/var/lib/holdfast'),

@@ -1,7 +1,11 @@
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { dirname, join } from 'node:path'
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
 import { markBoot } from '../../agent/boot-mark.ts'
-import { began } from '../../agent/shutdown.ts'
+import type { Goodbye } from '../../core/beat.ts'
+import { began, whyItEnds } from '../../agent/shutdown.ts'
 import { silentLog } from '../../edge/log.ts'
 import { virtualClock } from '../../sim/clock.ts'
 import { beatsWorld } from '../coordinator/beats-world.ts'
@@ -80,6 +84,34 @@ test('a shutdown is one that kubelet says began in this boot', () => {
     ['an unknown boot', at(1_790_000_500), 'cpu 1 2 3\n', false],
   ]
   for (const [what, state, procStat, wanted] of cases) assert.is(began(state, procStat), wanted, what)
+})
+
+const plan = (mode: string) => ({ 'run/systemd/shutdown/scheduled': `USEC=1790000900000000\nWARN_WALL=1\nMODE=${mode}\n` })
+const goingDown = 'System is going down. Unprivileged users are not permitted to log in anymore. For technical details, see pam_nologin(8).\n'
+
+test('an agent that is told to end says why, by what kubelet and systemd have written of it', async () => {
+  const begun = { 'kubelet/graceful_node_shutdown_state': at(1_790_000_500) }
+  const down = { 'run/nologin': goingDown }
+  const cases: [string, Readonly<Record<string, string>>, Goodbye][] = [
+    ['nothing tells', {}, 'restart'],
+    ['kubelet shuts down', begun, 'shutdown'],
+    ['systemd does, and kubelet knows of none', down, 'shutdown'],
+    ['both, as it was planned', { ...begun, ...down, ...plan('poweroff') }, 'shutdown'],
+    ['to come back', { ...down, ...plan('reboot') }, 'reboot'],
+    ['by another kernel', { ...begun, ...plan('kexec') }, 'reboot'],
+    ['planned for later, and only upgraded now', plan('reboot'), 'restart'],
+    ['nobody may log in yet', { 'run/nologin': 'System is booting up. Unprivileged users are not permitted to log in yet.' }, 'restart'],
+    ['an administrator lets nobody in', { 'run/nologin': '' }, 'restart'],
+  ]
+  for (const [what, files, wanted] of cases) {
+    const folder = mkdtempSync(join(tmpdir(), 'holdfast-ends-'))
+    for (const [name, text] of Object.entries({ 'proc/stat': 'btime 1790000000\n', ...files })) {
+      mkdirSync(join(folder, dirname(name)), { recursive: true })
+      writeFileSync(join(folder, name), text)
+    }
+    assert.is(await whyItEnds({ kubeletRoot: join(folder, 'kubelet'), proc: join(folder, 'proc'), run: join(folder, 'run') }), wanted, what)
+    rmSync(folder, { recursive: true })
+  }
 })
 
 test.run()
