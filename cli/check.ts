@@ -10,7 +10,7 @@ import type { KeptNode } from '../coordinator/kubernetes.ts'
 import type { Cluster, DaemonSet } from './cluster.ts'
 import { agoOf, auditAge } from './audit-age.ts'
 import { claim, few, valueOf, type Checked } from './claim.ts'
-import { dumpsOf, fenceFaults, saidBy } from './fence-maps.ts'
+import { dumpsOf, fenceFaults, onOneDevice, saidBy } from './fence-maps.ts'
 import { guardNames } from './guards.ts'
 import type { Paint } from './paint.ts'
 import { doubtsOf } from './path-doubts.ts'
@@ -31,7 +31,7 @@ export function check(cluster: Cluster, moves: boolean, wall: number): readonly 
     { name: 'kubernetes', checks: [apiAnswers(cluster), versionKnown(cluster), kindsInstalled(cluster), guardsStand(cluster)] },
     { name: 'coordinator', checks: [leads(cluster, moves), notPaused(cluster)] },
     { name: 'policies', checks: [policiesValid(cluster), nodesSelected(cluster), policiesAct(cluster), remediesValid(cluster)] },
-    { name: 'agents', checks: [agentsRun(cluster), agentsHeard(cluster), placesFound(cluster), gatesAsked(cluster), gatePassed(cluster), watchdogsArmed(cluster), noneGaveUp(cluster)] },
+    { name: 'agents', checks: [agentsRun(cluster), agentsHeard(cluster), placesFound(cluster), gatesAsked(cluster), gatePassed(cluster), secondLine(cluster), watchdogsArmed(cluster), noneGaveUp(cluster)] },
     { name: 'fence paths', checks: [pathsValid(cluster), pathsConfigured(cluster), pathsVerified(cluster), pathsApart(cluster), auditsCurrent(cluster, wall), identityProven(cluster), drillsMade(cluster, wall), portsHeard(cluster), dumpsAwaited(cluster)] },
     { name: 'taints', checks: [taintsOwned(cluster)] },
     { name: 'incidents', checks: [fencesReadable(cluster)] },
@@ -210,6 +210,19 @@ function gatePassed({ daemonSets, staticPods }: Cluster): Checked {
     const held = [...first, ...(fromBoot ? valueOf(staticPods, []).filter(({ passes }) => !passes) : [])].map(({ name }) => name)
     return held.length === 0 ? undefined : `${few(held)}: without the annotation ${tolerateGate}=true${fromBoot ? '' : ', and in no namespace that passes'}`
   }, fromBoot ? 'error' : 'warning')
+}
+
+/** A device that calls a machine off that is only cut off makes two writers of it, unless the machine ends its work by itself. */
+function secondLine(cluster: Cluster): Checked {
+  const { nodes, policies, fenceMaps } = cluster
+  return claim('second-line', 'where one device alone stands between two writers, its node gives up by itself as well', [nodes, policies, fenceMaps], () => {
+    const alone = onOneDevice(valueOf(fenceMaps, []), valueOf(nodes, []))
+    const lacking = valueOf(nodes, []).filter((node) => {
+      const chosen = chosenOf(node, inForce(cluster))
+      return alone.has(node.metadata.name) && 'policy' in chosen && chosen.policy.giveUp === 'never' && chosen.policy.mode === 'enforce' && chosen.policy.nodeDownPodDeletionPolicy !== 'DoNothing'
+    })
+    return lacking.length === 0 ? undefined : `not ${few(lacking.map(({ metadata: { name } }) => name))}: giveUp: stop is recommended there`
+  }, 'warning')
 }
 
 function watchdogsArmed(cluster: Cluster): Checked {

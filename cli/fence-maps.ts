@@ -1,5 +1,7 @@
 // What is wrong with the fence ConfigMaps, found by the coordinator's own reader, and what is in force of them meanwhile, by what the
 // leader keeps. Secrets are not read here: whether one is missing the audit of its path tells.
+import { isIsolation } from '../core/isolation.ts'
+import type { FencePath } from '../core/model.ts'
 import { readFenceConfigs, sentenceOf, type FenceConfigMap } from '../coordinator/fence-config.ts'
 import type { Claim } from '../coordinator/fence-config-instance.ts'
 import type { Dumps } from '../coordinator/fence-config-steps.ts'
@@ -43,6 +45,16 @@ export function saidBy(maps: readonly FenceConfigMap[], nodes: readonly KeptNode
 
 /** How each node's crash kernel is waited for. */
 export function dumpsOf(maps: readonly FenceConfigMap[], nodes: readonly KeptNode[]): ReadonlyMap<string, Dumps> {
+  return pathsOf(maps, nodes)
+}
+
+/** Nodes that a single device can prove off: if it lies, nothing else says otherwise. */
+export function onOneDevice(maps: readonly FenceConfigMap[], nodes: readonly KeptNode[]): ReadonlySet<string> {
+  const alone = [...pathsOf(maps, nodes)].filter(([, { levels }]) => levels.some((level) => level.length > 0 && !isIsolation(level) && new Set(level.map(({ device }) => device)).size === 1))
+  return new Set(alone.map(([node]) => node))
+}
+
+function pathsOf(maps: readonly FenceConfigMap[], nodes: readonly KeptNode[]): ReadonlyMap<string, FencePath> {
   const read = readFenceConfigs(maps, () => '', '')
   const claims = claimsOf(nodes)
   return new Map(nodes.map((node) => [node.metadata.name, read.forNode(node.metadata.name, undefined, claims(node.metadata.name), wordsOf(node)).path]))

@@ -9,6 +9,7 @@ import { paint } from '../../cli/paint.ts'
 import { guardNames } from '../../cli/guards.ts'
 import { keptKey, keptName, pack } from '../../coordinator/fence-kept.ts'
 import { outOfServiceKey, quarantineKey } from '../../core/clear.ts'
+import type { Policy } from '../../core/policy.ts'
 import { manifests } from '../../deploy/manifests.ts'
 import { usualValues } from '../../deploy/values.ts'
 import { incident, policy, record } from '../core/world.ts'
@@ -251,6 +252,24 @@ test('a crash kernel that is waited for, or accepted, and cannot count is named'
 const lacking = (giveUp: 'stop' | 'watchdog', selfFenced: 'refuse' | 'accept', changes: object) => one('watchdogs-armed', cluster({
   policies: part([{ name: 'all', policy: { ...policy, giveUp, selfFenced }, faults: '' }]), records: records('node-1', changes),
 }))?.error
+
+const outlet = (ip: string, plug: number) => `agent_name=pdu-snmp\nip=${ip}\nplug=${plug}\naction=off\n`
+const alone = (steps: string, change: Partial<Policy> = {}, strips = '10.0.0.2') => one('second-line', cluster({
+  policies: part([{ name: 'all', policy: { ...policy, nodeDownPodDeletionPolicy: 'DeleteAllPods', ...change }, faults: '' }]),
+  fenceMaps: part([{ name: 'fence-config-node-1', data: { 'config.properties': steps, 'fence-method-left': outlet('10.0.0.1', 1), 'fence-method-right': outlet(strips, 2) } }]),
+}))
+
+test('where one device could make two writers by a lie, that its node should give up as well is recommended, and nowhere else', () => {
+  const found = alone('power_management=left')
+  assert.equal([found?.result, found?.error], ['warning', 'not node-1: giveUp: stop is recommended there'])
+  assert.ok(alone('power_management=left right', {}, '10.0.0.1')?.error, 'two outlets of one device')
+  assert.ok(alone('power_management=left right | left')?.error, 'its last level is one device')
+  const well: readonly [string, Partial<Policy>][] = [
+    ['power_management=left right', {}], ['power_management=left', { giveUp: 'stop' }], ['power_management=left', { giveUp: 'watchdog' }],
+    ['power_management=left', { mode: 'dryRun' }], ['power_management=left', { nodeDownPodDeletionPolicy: 'DoNothing' }],
+  ]
+  for (const [steps, change] of well) assert.is(alone(steps, change)?.result, 'success', `${steps} ${JSON.stringify(change)}`)
+})
 
 test('a node that has stopped its workloads by itself is named once, however often it did', () => {
   assert.is(one('none-gave-up', cluster({}))?.result, 'success')
