@@ -31,6 +31,7 @@ export function machineHost(settings: AgentEnvironment, log: Log, byName = resol
     panic: `${proc}/sys/kernel/panic`, cpuinfo: `${proc}/cpuinfo`,
   }
   const children = hostChildren(clock, settings.enter)
+  const onKubeletsDisk = oneByOne()
   return {
     clock, log,
     chance: Math.random,
@@ -55,13 +56,13 @@ export function machineHost(settings: AgentEnvironment, log: Log, byName = resol
     endLeftover: children.end,
     async bareStagings() {
       const mounts = await mountPaths()
-      return mounts === undefined ? undefined : bareStagings(settings.kubeletRoot, (folder) => mounts.has(folder))
+      return mounts === undefined ? undefined : onKubeletsDisk(() => bareStagings(settings.kubeletRoot, (folder) => mounts.has(folder)))
     },
     mountTables: () => readMountTables(proc),
     loopDevices: () => readLoopDevices(settings.sys),
-    csiVolume: async (path) => (isOfCsi(path) ? readFile(join(dirname(path), 'vol_data.json'), 'utf8').catch(() => undefined) : undefined),
+    csiVolume: async (path) => (isOfCsi(path) ? onKubeletsDisk(() => readFile(join(dirname(path), 'vol_data.json'), 'utf8').catch(() => undefined)) : undefined),
     async places() {
-      const [kubelet, runtime, gate] = await Promise.all([firstOf([settings.podsFolder]), firstOf(settings.runtimeSockets), firstOf([settings.nriSocket])])
+      const [kubelet, runtime, gate] = await Promise.all([onKubeletsDisk(() => firstOf([settings.podsFolder])), firstOf(settings.runtimeSockets), firstOf([settings.nriSocket])])
       return { kubelet: kubelet === undefined ? '' : settings.kubeletRoot, runtime: asTheHost(runtime), gate: asTheHost(gate) }
     },
     async runtimeHealth(span) {
@@ -76,7 +77,7 @@ export function machineHost(settings: AgentEnvironment, log: Log, byName = resol
     },
     vitals: settings.vitals === undefined ? async () => undefined : vitalsAsker(clock, settings.vitals, settings.kubeletRoot),
     connectNri: (span) => connectUnix(settings.nriSocket, span),
-    podFolders: () => readdir(settings.podsFolder).catch(() => undefined),
+    podFolders: () => onKubeletsDisk(() => readdir(settings.podsFolder).catch(() => undefined)),
     kubeletHealth: (span) => askHealth(settings.kubeletHealth, span),
     askApi: (path, span) => askApi(clock, settings.api, path, span),
     resolveReplicas: async () => [...await withDeadline(clock, namesWithin, [], () => byName(settings.replicas)), ...await publishedIn(settings.authorityFile)],
@@ -114,17 +115,27 @@ function letsIn(target: string, span: Ms): Promise<boolean> {
  *  be lost with it: whoever asked waits five. */
 const namesWithin: Ms = 2_000
 
+/** All that is asked of one disk, one after the other: a process has four threads for files, and what hangs keeps one for as long as it does. Were all of them
+ *  taken, not even the token for the next link could be read. Who waits behind it has a deadline of his own. */
+function oneByOne(): <T>(ask: () => Promise<T>) => Promise<T> {
+  let last: Promise<unknown> = Promise.resolve()
+  return (ask) => {
+    const asked = last.then(ask)
+    last = asked.catch(() => undefined) // whoever asked is told
+    return asked
+  }
+}
+
 /** Whole or not at all: written beside and renamed, so that a power cut leaves the old text or the new one. One after the other: two at
  *  once would share the file beside, and the earlier text could come last. */
+/** What cannot be remembered by then is not, and the node does without. */
+const loadWithin: Ms = 2_000
+
 function diskIn(folder: string): Disk {
-  let last: Promise<unknown> = Promise.resolve()
+  const onDisk = oneByOne()
   return {
-    load: (name) => readFile(join(folder, name), 'utf8').catch(() => undefined),
-    save(name, text) {
-      const saved = last.then(() => write(name, text))
-      last = saved.catch(() => undefined) // whoever asked for it is told
-      return saved
-    },
+    load: (name) => withDeadline(machineClock, loadWithin, undefined, () => onDisk(() => readFile(join(folder, name), 'utf8').catch(() => undefined))),
+    save: (name, text) => onDisk(() => write(name, text)),
   }
 
   async function write(name: string, text: string): Promise<void> {

@@ -1,6 +1,7 @@
 // The agent as a process.
 import process, { env, exit } from 'node:process'
 import pino from 'pino'
+import { machineClock, withDeadline } from '../edge/clock.ts'
 import { startAgent } from './agent.ts'
 import { removeBootGate } from './boot-gate-install.ts'
 import { machineHost } from './machine-host.ts'
@@ -11,6 +12,8 @@ import { whyItEnds } from './shutdown.ts'
 const stopWithin = 5_000
 /** A process that ends at once resets its streams, and a goodbye that nobody has read yet is lost with them. */
 const lastWords = 200
+/** A disk that hangs delays it by no more. */
+const diskWithin = 2_000
 
 const read = readEnvironment(env)
 if (!read.ok) {
@@ -19,7 +22,9 @@ if (!read.ok) {
 }
 const { settings } = read
 // A gate that nobody opens any more must not go on holding pods at each boot.
-if (!settings.gateFromBoot) await removeBootGate(settings.state).catch((error: unknown) => console.error(`holdfast agent: the gate of the boot stays: ${String(error)}`))
+if (!settings.gateFromBoot) {
+  await withDeadline(machineClock, diskWithin, undefined, () => removeBootGate(settings.state)).catch((error: unknown) => console.error(`holdfast agent: the gate of the boot stays: ${String(error)}`))
+}
 const log = pino({ level: settings.logLevel, base: {} }, pino.destination({ sync: true }))
 const host = machineHost(settings, log)
 const agent = startAgent(host, { version: '0.1.0', kubeletRoot: settings.kubeletRoot, whisperPort: settings.whisperPort, exemptNamespaces: settings.exemptNamespaces, storage: settings.storage, ...(settings.gate === undefined ? {} : { gate: settings.gate }) })

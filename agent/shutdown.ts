@@ -3,11 +3,16 @@
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Goodbye } from '../core/beat.ts'
+import type { Ms } from '../core/model.ts'
+import { machineClock, withDeadline } from '../edge/clock.ts'
+
+const readWithin: Ms = 500
 
 /** `run`: the host's, which a boot begins without anything of the one before. */
 export async function whyItEnds({ kubeletRoot, proc, run }: { readonly kubeletRoot: string; readonly proc: string; readonly run: string }): Promise<Goodbye> {
   const files = [join(kubeletRoot, 'graceful_node_shutdown_state'), join(proc, 'stat'), join(run, 'nologin'), join(run, 'systemd/shutdown/scheduled')]
-  const [state = '', stat = '', nologin = '', planned = ''] = await Promise.all(files.map((path) => readFile(path, 'utf8').catch(() => '')))
+  // A disk that hangs must not cost it its goodbye.
+  const [state = '', stat = '', nologin = '', planned = ''] = await Promise.all(files.map((path) => withDeadline(machineClock, readWithin, '', () => readFile(path, 'utf8').catch(() => ''))))
   if (!began(state, stat) && !closed(nologin)) return 'restart'
   return comesBack(planned) ? 'reboot' : 'shutdown'
 }
