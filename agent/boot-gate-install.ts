@@ -3,6 +3,7 @@
 // stands there already as it should is left alone. Where the folder is taken away again the shim ends without a word.
 import { chmod, copyFile, mkdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises'
 import { basename, join } from 'node:path'
+import { nodeFlags } from './node-flags.ts'
 
 export interface BootGateInstall {
   /** The bundle. */
@@ -22,7 +23,7 @@ export const shimName = '04-holdfast'
 const home = (folder: string): string => join(folder, 'boot-gate')
 export const settingsFile = (folder: string): string => join(home(folder), 'settings.json')
 /** It holds a few kilobytes. */
-const nodeFlags = '--max-old-space-size=24 --max-semi-space-size=1'
+const bootFlags = [...nodeFlags, '--max-old-space-size=24', '--max-semi-space-size=1'].join(' ')
 
 export async function installBootGate({ program, node, folder, plugins, exemptNamespaces, maps }: BootGateInstall): Promise<void> {
   const libraries = librariesIn(maps ?? await readFile('/proc/self/maps', 'utf8'))
@@ -54,7 +55,7 @@ export function shimOf(folder: string): string {
   return `#!/bin/sh
 # Holdfast's gate from the first second of a boot (agent/boot-gate.ts). Without its folder it was uninstalled.
 [ -x ${to}/node ] && [ -x ${to}/ld.so ] && [ -f ${to}/boot-gate.mjs ] || exit 0
-exec ${to}/ld.so --library-path ${to}/lib ${to}/node ${nodeFlags} ${to}/boot-gate.mjs ${folder}
+exec ${to}/ld.so --library-path ${to}/lib ${to}/node ${bootFlags} ${to}/boot-gate.mjs ${folder}
 `
 }
 

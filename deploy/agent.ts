@@ -3,6 +3,7 @@
 // wants it, the control groups, in which it stops what a runtime does not, and the host's mount namespace, in which it cleans up; privileged only
 // where it may arm the watchdog of its machine. That keeps faults of
 // ours small; it does not hold whoever has taken the agent over, because the runtime's socket alone is as much as root on that node.
+import { nodeFlags } from '../agent/node-flags.ts'
 import { tolerateGate } from '../core/gate.ts'
 import type { Manifest } from './manifest.ts'
 import { names, type Values } from './values.ts'
@@ -89,7 +90,7 @@ function container(values: Values): object {
   const { image, namespace, beatsPort, whisperPort, kubeletRoot, gate, gateFromBoot, freezer, cleanUp, watchdog, storage } = values
   return {
     name: 'agent', image,
-    command: ['/holdfast/node', '/holdfast/agent.mjs'],
+    command: ['/holdfast/node', ...nodeFlags, '/holdfast/agent.mjs'],
     env: [
       { name: 'HOLDFAST_NODE', valueFrom: { fieldRef: { fieldPath: 'spec.nodeName' } } },
       { name: 'HOLDFAST_REPLICAS', value: `${names.coordinator}.${namespace}.svc:${beatsPort}` },

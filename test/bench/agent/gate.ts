@@ -8,6 +8,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { execPath } from 'node:process'
 import { setTimeout as wait } from 'node:timers/promises'
+import { nodeFlags } from '../../../agent/node-flags.ts'
 import { bytesField, joined, textField, wholeField } from '../../../agent/protobuf.ts'
 import { callBody, piecesOf, pluginService, readFrames, readReply, replyBody, type Reply } from '../../../agent/ttrpc.ts'
 import { podBytes } from '../../../sim/runtime-nri.ts'
@@ -51,7 +52,7 @@ export async function loadGate(program: string, sandboxes: number, seconds: numb
 function startAgent(program: string, folder: string): ChildProcess {
   writeFileSync(join(folder, 'ca.crt'), '')
   writeFileSync(join(folder, 'token'), '')
-  return spawn(execPath, [program], {
+  return spawn(execPath, [...nodeFlags, program], {
     stdio: ['ignore', 'ignore', 'inherit'],
     env: {
       HOLDFAST_REPLICAS: '127.0.0.1:1', HOLDFAST_GATE: 'on', HOLDFAST_NODE: 'node-1', HOLDFAST_RUN: folder, HOLDFAST_STATE: join(folder, 'state'), HOLDFAST_PROC: '/proc',
