@@ -21,10 +21,11 @@ export interface Cleanliness {
 }
 
 const lookEvery: Ms = 2_000
-/** Kubelet mounts for bound pods in its first second and cleans up in the seconds after: a clean node is watched a while. */
+/** Kubelet mounts for bound pods in its first second and cleans up in the seconds after: a node is watched a while after it was first found clean. What is found then
+ *  may be a pod of after the list, so it makes that no longer. */
 const settledAfter: Ms = 30_000
-/** While not clean. A later question begins anew. */
-const watchedFor: Ms = 1_800_000
+/** While not clean. Whoever waits for it asks again every five seconds, and each question begins anew. */
+const watchedFor: Ms = 60_000
 const readWithin: Ms = 3_000
 /** Sooner, so that the report says who did not answer. */
 const runtimeWithin: Ms = 2_000
@@ -64,7 +65,7 @@ export function watchCleanliness(
       // Not waited for: a report must not hang with a mount.
       if (cleanUp === true) void tables().then((found) => cleaning.turn(found, belonging, began)).catch(() => undefined) // it is tried again
       const now = clock.now()
-      cleanSince = report.state === 'clean' ? cleanSince ?? now : undefined
+      if (report.state === 'clean') cleanSince ??= now
       if (now - (cleanSince ?? now) > settledAfter || now - began > watchedFor) return
       await clock.wait(lookEvery, signal)
     }

@@ -109,6 +109,33 @@ test('each leftover says since when: through looks that tell nothing, and anew o
   cleanliness.stop()
 })
 
+test('an old list has nobody look for long: half a minute after it was first clean, a minute while it is not and nobody asks again', async () => {
+  const cases: [string, (at: number) => readonly string[], number][] = [
+    ['clean', () => [], 35_000], ['a pod of after the list', (at) => (at < 20_000 ? [] : ['newer']), 35_000], ['left over', () => ['gone'], 65_000],
+  ]
+  for (const [what, found, within] of cases) {
+    const clock = virtualClock()
+    const began = clock.now()
+    let looks = 0
+    const cleanliness = watchCleanliness({
+      ...idleMachine, clock, log: silentLog, read: async () => emptyMounts,
+      podFolders: async () => {
+        looks += 1
+        return found(clock.now() - began)
+      },
+    }, '/var/lib/kubelet', () => undefined)
+    cleanliness.check([])
+    await clock.runFor(within)
+    const before = looks
+    await clock.runFor(600_000)
+    assert.equal([before > 10, looks - before], [true, 0], what)
+    cleanliness.check([])
+    await clock.runFor(1_000)
+    assert.is(looks - before, 1, `${what}: asked again it looks again`)
+    cleanliness.stop()
+  }
+})
+
 test('a pod\'s own mount says which driver made it', async () => {
   const path = '/var/lib/kubelet/pods/gone/volumes/kubernetes.io~csi/pvc-1/mount'
   const asked: string[] = []
