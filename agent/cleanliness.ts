@@ -26,6 +26,8 @@ const lookEvery: Ms = 2_000
 const settledAfter: Ms = 30_000
 /** While not clean. Whoever waits for it asks again every five seconds, and each question begins anew. */
 const watchedFor: Ms = 60_000
+/** What runs here may run elsewhere too, and whoever asked for its end may be gone: what does not stop is gone after for longer. */
+const stoppedFor: Ms = 1_800_000
 const readWithin: Ms = 3_000
 /** Sooner, so that the report says who did not answer. */
 const runtimeWithin: Ms = 2_000
@@ -66,7 +68,7 @@ export function watchCleanliness(
       if (cleanUp === true) void tables().then((found) => cleaning.turn(found, belonging, began)).catch(() => undefined) // it is tried again
       const now = clock.now()
       if (report.state === 'clean') cleanSince ??= now
-      if (now - (cleanSince ?? now) > settledAfter || now - began > watchedFor) return
+      if (now - (cleanSince ?? now) > settledAfter || now - began > (stop === true ? stoppedFor : watchedFor)) return
       await clock.wait(lookEvery, signal)
     }
   }

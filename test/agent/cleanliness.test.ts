@@ -136,6 +136,22 @@ test('an old list has nobody look for long: half a minute after it was first cle
   }
 })
 
+test('what is to be stopped and does not stop is gone after for long, though whoever asked for it is gone', async () => {
+  const clock = virtualClock()
+  const began = clock.now()
+  const running = [{ id: 'c1', name: 'work/db-0 main', pod: '0d8f3b1c-1234-4abc-9def-0123456789ab' }]
+  const cleanliness = watchCleanliness({
+    ...idleMachine, clock, log: silentLog, read: async () => emptyMounts, podFolders: async () => [], containers: async () => running,
+    stopContainer: async () => (clock.now() - began < 600_000 ? 'the runtime hangs' : void running.pop()),
+  }, '/var/lib/kubelet', () => undefined)
+  cleanliness.check([], { stop: true })
+  await clock.runFor(590_000)
+  assert.is(running.length, 1)
+  await clock.runFor(15_000)
+  assert.is(running.length, 0)
+  cleanliness.stop()
+})
+
 test('a pod\'s own mount says which driver made it', async () => {
   const path = '/var/lib/kubelet/pods/gone/volumes/kubernetes.io~csi/pvc-1/mount'
   const asked: string[] = []
