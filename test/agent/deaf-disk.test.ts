@@ -77,7 +77,7 @@ else test('it beats on, says that it cannot tell whether the node is clean, and 
   })
   try {
     await on.until('it beats', () => on.count('beat') > 2)
-    for (let links = 2; links < 6; links += 1) {
+    for (let links = 2; links < 5; links += 1) {
       on.ask()
       await clock.wait(1_000)
       on.cut()
