@@ -198,7 +198,7 @@ function setOf(name: string, config: readonly Placed[]): { readonly selector?: S
   return 'wrong' in selector ? { fault: faultOf(selector.wrong) } : { selector }
 }
 
-/** Of a Node that names its instance and has no map. */
+/** Of a Node that names its instance and has no map, nor may have one. */
 const unwritten: readonly Placed[] = [{ map: defaultName, at: 'config.properties', key: 'power_management', value: restartInstance, line: 1 }]
 
 /** What is none of the node's layers, and counts for it. */
@@ -225,7 +225,7 @@ function parseNode(
   node: NodeAsked, layers: readonly ReadMap[], { templates, broken, unclear, described }: Beside, instance: Instance | undefined,
 ): { readonly arranged: Arranged; readonly faults: readonly ConfigFault[] } {
   const faults: ConfigFault[] = [...layers.flatMap((layer) => layer.faults), ...rivals(node.name, layers), ...unclear]
-  const config = layered(layers.length === 0 ? [unwritten] : layers.map((layer) => layer.config))
+  const config = layered(layers.length > 0 ? layers.map((layer) => layer.config) : unclear.length === 0 ? [unwritten] : [])
   const named = config.get('node_name')
   if (named !== undefined && filled(named.value, node) !== node.name) {
     faults.push({ map: named.map, key: named.at, line: named.line, says: `node_name= is not ${node.name}, whose configuration this is`, blocks: true })

@@ -31,7 +31,7 @@ test('a pod that is over already is only deleted, under its uid and version', as
   assert.equal(podWrites(world).map((write) => [write.method, (write.body as { preconditions: object }).preconditions]), [['DELETE', { uid: pod.uid, resourceVersion: pod.resourceVersion }]]) // DeleteOptions
 })
 
-for (const does of faulty) {
+for (const does of faulty.filter((one) => one !== 'lose answer')) {
   test(`no record, no pod: ${does}`, async () => {
     const world = await fenced()
     const pod = world.plantPod('db-0')
@@ -40,6 +40,14 @@ for (const does of faulty) {
     assert.equal(phases(world), ['db-0 Running'])
   })
 }
+
+test('every answer to a write on the record is lost: it is read instead, and the pod is freed', async () => {
+  const world = await fenced()
+  const pod = world.plantPod('db-0')
+  fault(world, 'lose answer', '/nodefences/')
+  assert.is(await turned(world.clock, world.do(freeing(world, [pod]))), true)
+  assert.equal([phases(world), world.stored().status.pods.map(({ name }) => name)], [[], ['db-0']])
+})
 
 test('what was doomed and not deleted is buried under its uid and version, also without a proof; another pod of its name is not hit', async () => {
   const world = await fenced()
