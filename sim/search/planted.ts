@@ -139,7 +139,7 @@ export const planted: readonly Plant[] = [
       { file: 'core/pursue.ts', take: 'challengeNeighbours(on, incident, node), ...back]', put: 'back]' },
     ],
     // Two feeds take two orders, and each leader thinks that the other one's is over, and has failed.
-    schedule: { ...schedule(1, 60, trouble('the kernel freezes for good', 1, 1)), scene: { ...scene, nodes: 3, power: 'two feeds on two strips' } },
+    schedule: { ...schedule(2, 60, trouble('the kernel freezes for good', 1, 1)), scene: { ...scene, nodes: 3, power: 'two feeds on two strips' } },
   },
 ]
 
