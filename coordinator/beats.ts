@@ -146,6 +146,9 @@ interface Line {
   boots: readonly NodeBoot[]
 }
 
+/** Whoever waits for a clean report asks for it every five seconds. */
+const rowBreaks: Ms = 60_000
+
 export function serveBeats(options: BeatsOptions): Beats {
   const { host, changed, replica } = options
   const { clock, log } = host
@@ -342,9 +345,10 @@ export function serveBeats(options: BeatsOptions): Beats {
     if (ofItsBoot(row)) tell(node, row.seen, { clean: { at: clock.now(), ...asOf, ...unclean(row.seen, said), report: said } }, 'report')
   }
 
-  /** From the first word of an unbroken row of them. */
+  /** From the first word of an unbroken row of them: between two of which nobody asked it may have been clean. */
   function unclean({ clean }: BeatSeen, { state }: CleanReport): { readonly uncleanSince?: Ms } {
-    return state === 'clean' ? {} : { uncleanSince: clean?.uncleanSince ?? clock.now() }
+    const now = clock.now()
+    return state === 'clean' ? {} : { uncleanSince: clean !== undefined && now - clean.at < rowBreaks ? clean.uncleanSince ?? now : now }
   }
 
   /** Until all of it is there the list before stands. What is cut off counts as permitted still. */

@@ -12,7 +12,7 @@ import { sameBoot, type NodeSeen } from './model.ts'
 import { incidentName } from './name.ts'
 import { policyOf, type Policy } from './policy.ts'
 import { ownHands } from './remedy.ts'
-import { lacksClean, uncleanSince } from './return.ts'
+import { isToldUnclean, lacksClean, uncleanSince } from './return.ts'
 import { hold, latestBoot, type Situation } from './situation.ts'
 import type { Survey } from './survey.ts'
 
@@ -28,8 +28,9 @@ export function overdue(on: Survey, node: NodeSeen, incident: Incident | undefin
   if (since === undefined || !('policy' in chosen) || on.now - since < chosen.policy.returnPatience) return { is: 'waits', brake: lacks }
   const { policy } = chosen
   const says = `${lacks.detail}; that is so for ${seconds(on.now - since)}, longer than returnPatience (${seconds(policy.returnPatience)})`
-  const wanted = policy.afterPatience === 'fence' || provenFalsely(on, node)
-  const against = wanted ? ownHands(on, node, policy) ?? on.storms.cluster ?? on.storms.zones.get(node.zone) ?? inVain(on, node) : undefined
+  const lied = provenFalsely(on, node)
+  const wanted = lied || (policy.afterPatience === 'fence' && isToldUnclean(incident, node, on.now))
+  const against = wanted ? ownHands(on, node, policy) ?? aborted(on, node) ?? on.storms.cluster ?? on.storms.zones.get(node.zone) ?? (lied ? undefined : alike(on, policy)) ?? inVain(on, node) : undefined
   if (wanted && against === undefined) return { is: 'fence', policy, says }
   const lifts = `${lacks.lifts}, or its next boot${against === undefined ? ': by a person, or afterPatience: fence in its policy' : `; ${against.lifts}`}`
   return { is: 'waits', brake: { because: 'out-of-patience', detail: against === undefined ? says : `${says}, and it is not fenced for it: ${against.detail}`, lifts } }
@@ -53,6 +54,20 @@ function historyOf({ seen }: Survey, node: NodeSeen): readonly Incident[] {
 /** This very boot was taken for off, and lives. */
 function provenFalsely(on: Survey, node: NodeSeen): boolean {
   return historyOf(on, node).some(({ boot, status }) => shownFalse(status).length > 0 && sameBoot(boot, latestBoot(node)))
+}
+
+/** A person does not want this boot fenced for it: another incident would only ask the same of them again. */
+function aborted(on: Survey, node: NodeSeen): Brake | undefined {
+  const own = historyOf(on, node).find(({ cause, abort, boot }) => cause === 'leftover' && abort && sameBoot(boot, latestBoot(node)))
+  return own === undefined ? undefined : { because: 'aborted', detail: `a person aborted ${own.name}`, lifts: 'its next boot' }
+}
+
+/** What keeps many from telling that they are clean is hardly the fault of each, and no boot mends it. */
+function alike({ seen, quarantined }: Survey, { brakes }: Policy): Brake | undefined {
+  const many = quarantined.filter(({ beat }) => beat?.clean !== undefined && beat.clean.report.state !== 'clean').length
+  const all = [...seen.nodes.values()].filter(({ gone }) => gone !== true).length
+  if (many < 2 || many * 100 <= brakes.stormPercent * all) return undefined
+  return { because: 'storm', detail: `${many} of ${all} nodes are not clean, more than ${brakes.stormPercent} %`, lifts: 'fewer of them' }
 }
 
 /** What did not help once does not help twice: somebody must look. */

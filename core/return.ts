@@ -87,6 +87,16 @@ export function uncleanSince(incident: Incident | undefined, node: NodeSeen): Ms
   return Math.max(worldStoodStill(incident, node, beat), beat.lapse?.to ?? -Infinity, beat.clean?.uncleanSince ?? -Infinity)
 }
 
+/** It is asked every five seconds, and tells at once or that it cannot. */
+const wordHolds: Ms = 30_000
+
+/** By a word of its agent that is of now, and of after the last thing that was cut or freed. That nobody could ask it is none. */
+export function isToldUnclean(incident: Incident | undefined, node: NodeSeen, now: Ms): boolean {
+  const { beat } = node
+  const clean = beat?.clean
+  return beat !== undefined && clean !== undefined && clean.report.state !== 'clean' && now - clean.at < wordHolds && asOf(clean) >= worldStoodStill(incident, node, beat)
+}
+
 /** For people. An instant and no age: it says the same for as long as it is so. */
 function leftover({ kind, path, driver, since, fault }: Leftover): string {
   const whose = driver === undefined ? '' : ` of ${driver}`

@@ -223,6 +223,9 @@ test('since when a node is not clean is kept through one such word after the oth
   assert.equal([await since({ state: 'unknown', reason: 'no list' }), await since(dirty), await since({ state: 'clean' })], [first, first, undefined])
   const again = await since(dirty)
   assert.ok(again !== undefined && again > first)
+  await world.clock.runFor(60_000)
+  const later = await since(dirty)
+  assert.ok(later !== undefined && later > again + 50_000, 'nobody asked it meanwhile')
 })
 
 test('more pods than an agent can be told of are the reason that stands as its report', async () => {
