@@ -52,7 +52,7 @@ export function decide(seen: Observed, now: Ms, policies: readonly Policy[]): re
   if (dark !== undefined) return [...on.open.values()].map((incident) => hold(incident.nodeName, dark, incident))
   const actions: Action[] = []
   for (const incident of on.open.values()) actions.push(...proceed(on, incident))
-  for (const incident of on.beside) actions.push(waitsBeside(on, incident, on.open.get(incident.nodeName), seen.nodes.get(incident.nodeName)))
+  for (const incident of on.beside) actions.push(aside(on, incident, seen.nodes.get(incident.nodeName)))
   for (const name of on.verdicts.keys()) {
     const node = seen.nodes.get(name)
     if (node !== undefined && !on.open.has(name)) actions.push(...begin(on, node))
@@ -169,6 +169,13 @@ function advance(at: Situation): Action[] {
     return [hold(node.name, { because: 'proof-doubted', detail: `the proof on record is of ${proof.boot} on ${proof.nodeUid}`, lifts: 'a person' }, incident)]
   }
   return [...proven(at, proof), ...refusedAbort(at)]
+}
+
+/** What a person did not write is of the boot in which theirs was first seen, not of the one that comes while it waits. */
+function aside(on: Survey, incident: Incident, node: NodeSeen | undefined): Action {
+  const waits = waitsBeside(on, incident, on.open.get(incident.nodeName), node)
+  const bare = incident.incomplete === true && incident.cause === 'by-hand' && incident.status.term === on.seen.self.term
+  return waits.do === 'hold' && bare && node !== undefined && node.gone !== true ? complete(on, incident, node) : waits
 }
 
 /** A person named a node, and the rest is taken from what is known of it. */

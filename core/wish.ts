@@ -4,15 +4,19 @@
 import { close, hold, laterBoot, type Situation } from './situation.ts'
 import type { Action } from './action.ts'
 import { isDrill, isPartial, type Incident } from './incident.ts'
-import type { NodeSeen } from './model.ts'
+import { sameBoot, type NodeSeen } from './model.ts'
 import type { Survey } from './survey.ts'
 
-/** By a person, not begun, and not taken back. `others`: open ones. */
-export function wishBeside(others: Iterable<Incident>, { name, nodeName }: Pick<Incident, 'name' | 'nodeName'>): Incident | undefined {
+/** By a person, not begun, and not taken back. `others`: open ones. Of another boot, or another Node of the name, it is none on this one. */
+export function wishBeside(others: Iterable<Incident>, { name, nodeName, nodeUid, boot }: Pick<Incident, 'name' | 'nodeName' | 'nodeUid' | 'boot'>): Incident | undefined {
   for (const other of others) {
-    if (other.nodeName === nodeName && other.name !== name && other.cause === 'by-hand' && !other.abort && other.status.phase === 'New' && other.status.attempts.length === 0) return other
+    if (waits(other, name, nodeName) && (other.boot === '' || sameBoot(other.boot, boot)) && (other.nodeUid === '' || other.nodeUid === nodeUid)) return other
   }
   return undefined
+}
+
+function waits({ name, nodeName, cause, abort, status }: Incident, beside: string, node: string): boolean {
+  return nodeName === node && name !== beside && cause === 'by-hand' && !abort && status.phase === 'New' && status.attempts.length === 0
 }
 
 /** As the core goes on with it. A drill, and what gives back what is owed, are nothing that a fence could be made of: theirs waits for the end. */
@@ -23,7 +27,7 @@ export function asWished(incident: Incident, beside: readonly Incident[]): Incid
 
 /** It only waits for its node to be well again, and a person wants that node fenced: theirs goes on. */
 export function yieldsTo({ on, incident }: Situation): Incident | undefined {
-  return wishBeside(on.beside, incident)
+  return on.beside.find((other) => waits(other, incident.name, incident.nodeName))
 }
 
 /** One node is fenced for one reason at a time. */
