@@ -24,7 +24,7 @@ export function keepEars({ beats, clock }: { readonly beats: Pick<Beats, 'agent'
     async ask(witness, node, since, well) {
       if (beats.agent(node)?.whisperAddress === undefined) return undefined
       const hears = (): boolean => (heardAt.get(witness) ?? -Infinity) >= Math.max(since, clock.now() - earHolds)
-      const beside = hears() ? [] : well.filter((one) => one !== node).slice(0, askedBeside)
+      const beside = hears() ? [] : well.filter((one) => one !== node && beats.agent(one)?.whisperAddress !== undefined).slice(0, askedBeside)
       const [word] = await Promise.all([node, ...beside].map((one) => put(witness, one)))
       // Where nobody else is there to be heard its word is all there is.
       return word?.word === 'deaf' && beside.length > 0 && !hears() ? undefined : word

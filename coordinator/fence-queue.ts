@@ -18,8 +18,8 @@ interface Turn {
 }
 
 interface Line {
-  /** How many have the device now. */
-  held: number
+  /** Of each that has the device now: how many it bears by that one's configuration. */
+  readonly held: number[]
   /** Each ends an audit that has it. */
   readonly audits: Set<AbortController>
   readonly waiting: Turn[]
@@ -46,7 +46,7 @@ export function deviceQueue(clock: Clock): DeviceQueue {
         return await work(signal === undefined ? giveWay.signal : AbortSignal.any([signal, giveWay.signal]))
       } finally {
         line?.audits.delete(giveWay)
-        passOn(lines, device)
+        passOn(lines, device, atOnce)
       }
     },
   }
@@ -56,10 +56,10 @@ export function deviceQueue(clock: Clock): DeviceQueue {
 async function turn(
   lines: Map<string, Line>, device: string, asked: Omit<Turn, 'call'>, within: Ms, signal: AbortSignal | undefined, clock: Clock,
 ): Promise<string | undefined> {
-  const line = lines.get(device) ?? { held: 0, audits: new Set(), waiting: [] }
+  const line = lines.get(device) ?? { held: [], audits: new Set(), waiting: [] }
   lines.set(device, line)
-  if (line.held < asked.atOnce && line.waiting.length === 0) {
-    line.held += 1
+  if (hasRoom(line, asked) && line.waiting.length === 0) {
+    line.held.push(asked.atOnce)
     return undefined
   }
   if (line.waiting.length >= longestLine) return `${line.waiting.length} runs are waiting for ${device} already`
@@ -76,21 +76,26 @@ async function turn(
   line.waiting.push(own)
   await clock.wait(within, signal === undefined ? patience.signal : AbortSignal.any([patience.signal, signal]))
   if (called && !signal?.aborted) return undefined
-  if (called) passOn(lines, device)
+  if (called) passOn(lines, device, asked.atOnce)
   else line.waiting.splice(line.waiting.indexOf(own), 1)
   return signal?.aborted ? 'it was ended before its turn came' : `${device} was busy all the while`
 }
 
-function passOn(lines: Map<string, Line>, device: string): void {
+function passOn(lines: Map<string, Line>, device: string, atOnce: number): void {
   const line = lines.get(device)
   if (line === undefined) return
-  line.held -= 1
-  for (let next = nextOf(line); next !== undefined && line.held < next.atOnce; next = nextOf(line)) {
+  line.held.splice(line.held.indexOf(atOnce), 1)
+  for (let next = nextOf(line); next !== undefined && hasRoom(line, next); next = nextOf(line)) {
     line.waiting.splice(line.waiting.indexOf(next), 1)
-    line.held += 1
+    line.held.push(next.atOnce)
     next.call()
   }
-  if (line.held === 0 && line.waiting.length === 0) lines.delete(device)
+  if (line.held.length === 0 && line.waiting.length === 0) lines.delete(device)
+}
+
+/** Where two configurations of one device differ, the one that says less of it counts. */
+function hasRoom({ held }: Line, { atOnce }: Pick<Turn, 'atOnce'>): boolean {
+  return held.length < Math.min(atOnce, ...held)
 }
 
 function nextOf({ waiting }: Line): Turn | undefined {

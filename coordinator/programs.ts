@@ -120,15 +120,25 @@ async function runProgram(program: ProgramRun, shared: Shared): Promise<ProgramE
 async function withFiles(program: ProgramRun, shared: Shared, work: (told: ProgramRun) => Promise<ProgramEnd>): Promise<ProgramEnd> {
   const files = Object.entries(program.files ?? {})
   if (files.length === 0) return work(program)
-  const folder = shared.privateFolder()
+  const put = written(files, shared)
+  if ('refused' in put) return notStarted(put.refused)
   try {
-    const lines = files.map(([key, content]) => {
-      writeFileSync(join(folder, key), content, { mode: 0o600 })
-      return `${key}=${join(folder, key)}\n`
-    })
-    return await work({ ...program, stdin: program.stdin + lines.join('') })
+    return await work({ ...program, stdin: program.stdin + put.lines })
   } finally {
-    rmSync(folder, { recursive: true, force: true })
+    rmSync(put.folder, { recursive: true, force: true })
+  }
+}
+
+/** A disk without room, or a name that no file can have, is no order whose end is not known: nothing was started. */
+function written(files: readonly (readonly [string, string])[], shared: Shared): { readonly folder: string; readonly lines: string } | { readonly refused: string } {
+  let folder: string | undefined
+  try {
+    const into = folder = shared.privateFolder()
+    for (const [key, content] of files) writeFileSync(join(into, key), content, { mode: 0o600 })
+    return { folder, lines: files.map(([key]) => `${key}=${join(into, key)}\n`).join('') }
+  } catch (error) {
+    if (folder !== undefined) rmSync(folder, { recursive: true, force: true })
+    return { refused: `its files could not be written: ${error instanceof Error && 'code' in error ? String(error.code) : String(error)}` }
   }
 }
 

@@ -68,6 +68,7 @@ test('an ear that was good is not believed for ever: it is lost, and its word wi
 test('where nobody else is there to be heard its word is all there is; of a node without an ear nobody is asked', async () => {
   assert.is(await room(() => false).ask('w', 0, []), 'deaf')
   assert.is(await room(() => false).ask('w', 0, ['x']), 'deaf')
+  assert.is(await room(() => false, ['a', 'b', 'c']).ask(), 'deaf', 'none of the others has an ear')
   const on = room(() => true, ['x'])
   assert.equal([await on.ask(), on.asked], ['nothing', []])
 })

@@ -70,6 +70,12 @@ test('a private file lies where its path is told, for nobody else, and is gone w
   assert.not.ok(existsSync(readFileSync(file('path'), 'utf8').trim()))
 }))
 
+test('where its file cannot be written nothing was started', () => inPlace(async ({ programs, write, file }) => {
+  write('teller', `#!/bin/sh\necho ran > ${file('path')}`)
+  const end = await programs.run(asked('teller', { files: { [`${'k'.repeat(300)}_file`]: 'one' }, stdin: 'action=off\n' }))
+  assert.equal([end.refused, end.gone, existsSync(file('path'))], ['its files could not be written: ENAMETOOLONG', true, false])
+}))
+
 test('what Node made of a program in TypeScript is kept for its next run, out of its sight, and goes with us', () => inPlace(async ({ folder, programs }) => {
   mkdirSync(join(folder, 'agents', 'typed'))
   writeFileSync(join(folder, 'agents', 'typed', 'typed.ts'), [
