@@ -39,8 +39,8 @@ export interface Act {
   readonly wellFor: Ms
   /** A person had asked for the node to be fenced, and that was not over. */
   readonly asked: boolean
-  /** The pod, and whether a container of it was there on the machine still, and could write what is not its own alone. */
-  readonly pod?: { readonly name: string; readonly uid: string; readonly runs: boolean }
+  /** The pod, whether a container of it was there on the machine still, and could write what is not its own alone, and whether its status called it over. */
+  readonly pod?: { readonly name: string; readonly uid: string; readonly runs: boolean; readonly over: boolean }
 }
 
 /** A person's word, on a NodeFence or by a taint, that the machine is off. */
@@ -246,7 +246,7 @@ function struck(world: World, name: string, { metadata, preconditions, deleteOpt
   if (!meant || pod.spec.nodeName === undefined) return []
   const uid = pod.metadata.uid ?? ''
   const runs = !isHarmless(world, pod, pod.spec.nodeName) && world.nodes.get(pod.spec.nodeName)?.runtime.containers.get(uid)?.ended() === false
-  return [{ ...act(pod.spec.nodeName), pod: { name, uid, runs } }]
+  return [{ ...act(pod.spec.nodeName), pod: { name, uid, runs, over: pod.status?.phase === 'Failed' || pod.status?.phase === 'Succeeded' } }]
 }
 
 /** It has volumes, and each is out of its reach or guards itself: the successor waits until it is. */

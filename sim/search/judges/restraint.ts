@@ -59,7 +59,8 @@ export function judgeRestraint(world: World, wellness: Wellness, { acts, asked }
     },
     found: () => [...orders, ...acts.flatMap(({ at, does, node, wellFor, pod, asked: wanted }): readonly Violation[] => {
       if (does === 'evict a pod' && !wanted && !isLittered(node, at)) return [{ judge: 'restraint', what: `${pod?.name} was evicted from ${node}, which nobody had asked to be fenced`, node, from: at }]
-      if (does !== 'free a pod' || wellFor < wellLongEnough) return []
+      // An object that is left of a pod that is over is buried when somebody comes to it: its status was the blow.
+      if (does !== 'free a pod' || wellFor < wellLongEnough || pod?.over === true) return []
       return [{ judge: 'restraint', what: `${pod?.name} was deleted from ${node}, which had been well for ${seconds(wellFor)}`, node, from: at }]
     })],
     quarantined: () => acts.filter(({ does, wellFor }) => does === 'quarantine' && wellFor >= wellLongEnough).length,

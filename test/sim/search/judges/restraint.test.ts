@@ -93,6 +93,16 @@ test('what others delete, what misses its pod, and what struck a node that has j
   if (pod()?.spec.nodeName === victim) assert.equal(judge.found(), [])
 })
 
+test('the object that is left of a pod that is over is buried, and that is no deletion', async () => {
+  const { world, wellness, ears, run, product, pod, done } = await quietWorld()
+  const judge = judgeRestraint(world, wellness, ears)
+  await run(21_000)
+  const { uid = '' } = pod().metadata
+  // Both before any controller comes to it.
+  await done(Promise.all([world.api.patch(`${podPath}/status`, 'strategic', { metadata: { uid }, ...failed }), product.remove(podPath, { gracePeriodSeconds: 0, preconditions: { uid } })]))
+  assert.equal(judge.found(), [])
+})
+
 test('a write that is kept back is judged by what it meets when it lands', async () => {
   const { world, wellness, ears, victim, run, product, pod } = await quietWorld()
   const judge = judgeRestraint(world, wellness, ears)
