@@ -51,8 +51,16 @@ export function bringBack(at: Situation): Action[] {
   if (methods.length === 0 && held.length > 0) return held
   return [
     ...giveOn(at, methods), ...held, ...askDevices(node, on.now, bootsStill),
-    hold(node.name, { because: 'waiting-for-boot', detail: 'ordered on, no new boot is heard yet', lifts: 'a beat of a new boot' }, incident),
+    hold(node.name, given(status).some(({ action }) => action === 'on') ? waitsForNewBoot : notYetOn(methods), incident),
   ]
+}
+
+const waitsForNewBoot: Brake = { because: 'waiting-for-boot', detail: 'ordered on, no new boot is heard yet', lifts: 'a beat of a new boot' }
+
+/** Of what nobody here has ordered off a device may never have told anything: one that is fed with its machine, which its watchdog has ended. */
+function notYetOn(methods: readonly Cut[]): Brake {
+  const detail = methods.length === 0 ? 'nothing is configured that could switch it on' : `${namesOf(methods)} is to switch it on, once it says how it stands`
+  return { because: 'waiting-for-boot', detail, lifts: 'its word, or the machine booting' }
 }
 
 function whyOff(kind: ProofKind | undefined): string {

@@ -1,10 +1,11 @@
 // What is switched on again, and when.
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
+import { decide } from '../../core/decide.ts'
 import type { Method, NodeSeen } from '../../core/model.ts'
 import { attempts, cleared, clearing, freed, on, recovering, seenAll, seenLongAgo, switchedOn } from './states.ts'
 import { foundOffCleared, inState, looks, wants } from './wishes.ts'
-import { attempt, beat, foundOffNode, method, now, pod, podsOf, policy, proofRecord, reading, seenOrder, silentAt, three, volume } from './world.ts'
+import { attempt, beat, foundOffNode, incident, method, now, pod, podsOf, policy, proofRecord, reading, seenOrder, silentAt, three, volume } from './world.ts'
 
 const test = suite('decide: restore')
 
@@ -62,6 +63,14 @@ test('of two feeds both are switched on', () => {
 test('what was found off and not ordered off is not switched on, unless the policy says so', () => {
   assert.equal(wants(inState(foundOffCleared, { readings: [] })), ['hold waiting-for-boot'])
   assert.equal(wants(inState(foundOffCleared, {}, {}, { policy: { ...policy, powerOnFoundOff: true } })), ['restore bmc-off', 'hold waiting-for-boot'])
+})
+
+const says = (changes: Partial<NodeSeen>): readonly string[] =>
+  decide(three({ ...foundOffCleared.node, ...changes }, [incident(foundOffCleared.status, { policy: { ...policy, powerOnFoundOff: true } })]), now, [policy]).flatMap((action) => (action.do === 'hold' ? [action.detail] : []))
+
+test('what nobody has ordered on yet is not said to be', () => {
+  assert.equal(says({}), ['bmc-off is to switch it on, once it says how it stands'])
+  assert.equal(says({ path: { levels: [], faults: [] } }), ['nothing is configured that could switch it on'])
 })
 
 test('a machine that said it shuts down is not switched on, whatever the policy says', () => {
