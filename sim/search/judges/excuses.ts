@@ -181,7 +181,7 @@ function excusedDark({ what, node = '', from = Infinity }: Violation, history: H
   const exchanged = what.endsWith(portCutByUs) && struck.some((one) => one.does === 'another machine comes under the name' && one.node === node && one.at <= from)
   if (exchanged) return 'the machine was exchanged: what the one before was cut off from is a person\'s to give back'
   if (since('every NodeFence is deleted')) return 'a person deleted the NodeFence that knew of the order'
-  if (cut !== undefined && what.endsWith(darkByUs) && struckInPassing(cut, world)) return `somebody changed the cable of ${node} while an order to another machine was on its way, and changed it back`
+  if (cut !== undefined && what.endsWith(darkByUs) && struckInPassing(cut, history)) return `somebody changed the cable of ${node} behind the last reading before an order to another machine, and changed it back`
   if (calledOn(node, what, history)) return `it was ordered on and called itself on while ${node} ran: for all that anybody can tell, somebody else has switched it off since`
   // With two cables changed the order was another node's.
   const meant = [...world.nodes.keys()].filter((name) => name === node || world.switches(name).flat().some((one) => one.device === cut?.facts['device'] && one.plug === cut.facts['plug']))
@@ -194,11 +194,14 @@ function excusedDark({ what, node = '', from = Infinity }: Violation, history: H
 }
 
 /** What fed it for a moment is another machine's again: nothing that could be asked tells that it was struck. */
-function struckInPassing({ at, facts: { device, plug } }: TruthEntry, { truth: { entries } }: World): boolean {
-  const ordered = entries.findLast((entry) => entry.at <= at && entry.what === 'device ordered' && entry.facts['device'] === device && entry.facts['plug'] === plug && entry.facts['to'] === 'off')
+function struckInPassing({ at, facts: { device, plug } }: TruthEntry, { ears: { words }, on: { world } }: History): boolean {
+  const { entries } = world.truth
+  const address = [...world.nodes.keys()].flatMap(world.switches).flat().find((one) => one.device === device && one.plug === plug)?.address
+  const sent = entries.findLast((entry) => entry.at <= at && entry.what === 'program runs' && entry.facts['action'] === 'off' && entry.facts['ip'] === address && entry.facts['plug'] === plug)?.at ?? Infinity
+  // A controller tells whose it is, to whoever asks once more.
+  const asked = words.findLast((word) => word.device === device && word.plug === plug && word.at <= sent)?.at ?? sent
   const changes = entries.filter(({ what, facts }) => what === 'cables changed' && [facts['one'], facts['other']].includes(`${device}/${plug}`))
-  const under = changes.some((change) => change.at <= at && change.at >= (ordered?.at ?? Infinity))
-  return under && changes.filter((change) => change.at > at).length % 2 === 1
+  return changes.some((change) => change.at <= at && change.at >= asked) && changes.filter((change) => change.at > at).length % 2 === 1
 }
 
 /** After it was ordered on a port said so falsely. Or an outlet did, of a machine that ran by another one, and nothing truer was heard of it

@@ -295,17 +295,22 @@ test('a controller whose cable was changed while the order was on its way: excus
   }
 })
 
-test('a machine left dark by an order to another one, under which its cable was changed and changed back: excused; changed before the order, or not back: not', async () => {
-  for (const [changed, excused] of [[['under it', 'back'], 1], [['before', 'back'], 0], [['under it'], 0]] as const) {
+test('a machine left dark by an order to another one, under which its cable was changed and changed back: excused; changed before it was asked whose it is, or not back: not', async () => {
+  for (const [changed, excused] of [[['under it', 'back'], 1], [['once asked', 'back'], 1], [['before', 'back'], 0], [['under it'], 0]] as const) {
     const { world, victim, history, run } = await quietWorld()
-    const changes = () => world.truth.note('cables changed', { one: 'bmc-x/1', other: `bmc-${victim}/1` })
+    const other = [...world.nodes.keys()].find((name) => name !== victim) ?? ''
+    const [one] = world.switches(other).flat()
+    const changes = () => world.truth.note('cables changed', { one: `${one?.device}/1`, other: `bmc-${victim}/1` })
     if (changed[0] === 'before') changes()
     await run(500)
-    world.truth.note('device ordered', { device: 'bmc-x', plug: '1', to: 'off' })
+    void world.devices.get(one?.device ?? '')?.read('1')
+    await run(500)
+    if (changed[0] === 'once asked') changes()
+    world.truth.note('program runs', { action: 'off', ip: one?.address, plug: '1', replica: 'replica-0-1' })
     await run(500)
     if (changed[0] === 'under it') changes()
     await run(500)
-    world.truth.note('device switched', { device: 'bmc-x', plug: '1', to: 'off', machine: victim })
+    world.truth.note('device switched', { device: one?.device, plug: '1', to: 'off', machine: victim })
     await run(20_000)
     if (changed.length > 1) changes()
     const dark: Violation = { judge: 'liveness', what: `${victim} ${darkByUs}`, node: victim, from: world.clock.now() }
