@@ -87,7 +87,7 @@ export const policyFields = {
   volumeAttachmentRecovery: v.exactOptional(word('When the volumes of a ReplicaSet pod that is terminating, and is itself left alone, are released for the pod that replaced it.', {
     never: '', wait: 'once its grace is over', immediate: 'at once',
   }), usual.volumeAttachmentRecovery),
-  safeDetach: v.exactOptional(list('CSI drivers that refuse to detach a volume which is in use, beside those whose CSIDriver is annotated with holdfast.dev/safe-detach. Of a node that is dead by all evidence, and that nothing proves off, the pods are freed all of whose volumes are of such a driver.', text('A driver\'s name.', 253), 32), [...usual.safeDetach]),
+  safeDetach: v.exactOptional(list('CSI drivers that refuse to detach a volume which is in use, and to attach it to another node meanwhile (Kubernetes asks them to, once a detach has failed), beside those whose CSIDriver is annotated with holdfast.dev/safe-detach. Of a node that is dead by all evidence, and that nothing proves off, the pods are freed all of whose volumes are of such a driver.', text('A driver\'s name.', 253), 32), [...usual.safeDetach]),
   release: v.exactOptional(word('How volumes are released where every pod is freed. Where some are spared it is always selective.', {
     outOfService: 'by the taint node.kubernetes.io/out-of-service', selective: 'one by one, without it: where another system reacts badly to that taint',
   }), usual.release),

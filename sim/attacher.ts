@@ -26,7 +26,7 @@ export interface AttacherSettings {
   /** `stuck`: never ends. `error`: fails and says so. */
   attachFault: 'none' | 'stuck' | 'error'
   detachFault: 'none' | 'stuck' | 'error'
-  /** As a driver that looks first: what is written from that node stays there. */
+  /** As a driver that looks first: what is written from a node stays there, and comes to no other one meanwhile. */
   refusesInUse: boolean
 }
 
@@ -103,6 +103,12 @@ export function startAttacher(
     await clock.wait(settings.attachTime)
     if (settings.attachFault === 'error') {
       await report(name, 'attachError', 'the driver refused: simulated fault')
+      return 'again'
+    }
+    // The controller that asks counts a volume whose detach has failed among those that nobody has.
+    const user = settings.refusesInUse ? storage.writersOf(handle, writtenLately).find(({ node }) => node !== attachment.spec.nodeName) : undefined
+    if (user !== undefined) {
+      await report(name, 'attachError', `the driver refused: ${handle} is in use by ${user.pod} on ${user.node}`)
       return 'again'
     }
     storage.attach(handle, attachment.spec.nodeName)
