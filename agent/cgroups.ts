@@ -6,8 +6,9 @@ import { join } from 'node:path'
 import type { Ms } from '../core/model.ts'
 import type { Clock } from '../edge/clock.ts'
 
-/** A process stops where it returns from the kernel; one that sleeps there waits for its disk, perhaps for ever. */
-const stillWithin: Ms = 1_000
+/** A process stops where it returns from the kernel; one that sleeps there waits for its disk, perhaps for ever. Counted in looks: on a
+ *  machine with no time to spare a second may pass between two of them. */
+const looks = 20
 const lookEvery: Ms = 50
 /** Slices in slices, a pod's, a container's, and two more. */
 const deepest = 8
@@ -20,8 +21,9 @@ export async function freezeGroup(root: string, clock: Clock, id: string): Promi
     const unified = await access(join(root, 'cgroup.controllers')).then(() => true, () => false)
     const group = await groupOf(unified ? root : join(root, 'freezer'), id)
     if (group === undefined) return 'it has no control group here'
-    await writeFile(join(group, unified ? 'cgroup.freeze' : 'freezer.state'), unified ? '1' : 'FROZEN')
-    for (const until = clock.now() + stillWithin; clock.now() < until; await clock.wait(lookEvery)) {
+    for (let look = 0; look < looks; look++, await clock.wait(lookEvery)) {
+      // Again at each look: the older freezer calls only those it finds, and who was being started then may have missed it.
+      await writeFile(join(group, unified ? 'cgroup.freeze' : 'freezer.state'), unified ? '1' : 'FROZEN')
       const state = await readFile(join(group, unified ? 'cgroup.events' : 'freezer.state'), 'utf8')
       if (unified ? /^frozen 1$/m.test(state) : state.startsWith('FROZEN')) return undefined
     }
