@@ -18,8 +18,9 @@ export interface BootGateInstall {
   readonly maps?: string
 }
 
-/** Its name is that of the agent's own plugin: a runtime that requires `holdfast` is content with either. */
-export const shimName = '04-holdfast'
+/** Its name is that of the agent's own plugin: a runtime that requires `holdfast` is content with either. By its number it is asked after that one, which knows
+ *  more of why a gate is shut, and whose words a person reads. */
+export const shimName = '06-holdfast'
 const home = (folder: string): string => join(folder, 'boot-gate')
 export const settingsFile = (folder: string): string => join(home(folder), 'settings.json')
 /** It holds a few kilobytes. */

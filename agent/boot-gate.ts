@@ -39,7 +39,7 @@ async function serve(folder: string): Promise<void> {
   // The runtime lets go of a plugin that does not register at once.
   const stream = streamOf(new Socket({ fd: Number(env['NRI_PLUGIN_SOCKET'] ?? '3') }))
   const plugin = speakNri(stream, {
-    clock: machineClock, log: silentLog, index: env['NRI_PLUGIN_IDX'] ?? '04',
+    clock: machineClock, log: silentLog, index: env['NRI_PLUGIN_IDX'] ?? '06',
     judge: (pod) => (seen === 'uninstalled' ? { admit: true, because: 'open' } : admit(seen.gate, pod, { namespaces: seen.exemptNamespaces, tolerating: new Set() })),
     serving: () => undefined, ended: () => exit(0),
   })

@@ -28,7 +28,7 @@ export interface NriOptions {
 /** The runtime gives up on a plugin that registers for longer. */
 const registerWithin: Ms = 5_000
 const name = 'holdfast'
-const usualIndex = '05'
+export const usualIndex = '05'
 /** The newest NRI whose calls are known here. */
 const spoken = 'v0.12.0'
 

@@ -54,8 +54,8 @@ const askEvery: Ms = permitSpan / 4
 const askWithin: Ms = 9_000
 /** The API server, by a node that has given up: a whole cluster may have. */
 const lastAskEvery: Ms = 120_000
-/** What the runtime runs is looked at while all is well, for the day on which it does not answer. */
-const listEvery: Ms = 30_000
+/** What the runtime runs is looked at while all is well, for the day on which it does not answer: what began since is not known then, and runs on. */
+const listEvery: Ms = 10_000
 const listWithin: Ms = 2_000
 const stopWithin: Ms = 5_000
 /** Kubelet gives an agent ten seconds to end, and its goodbye must still be said. */
@@ -183,11 +183,18 @@ export function keepSelfStop({ host, boot, exempt, replicas, say }: SelfStopOpti
   async function turn(of: Asked): Promise<void> {
     const now = clock.now()
     const must = selfStop(standing, now)
-    if (must === 'run') askAgain = askEvery
+    if (must === 'run') askAfresh()
     else void ask(of)
     if (must === 'give up' && (standing.gaveUp !== undefined || wasRevoked(standing) || wasAsked())) return stopAll()
     if (frozen.length > 0) await endFrozen()
-    if (now - listedAt >= listEvery) await list()
+    // One that hangs would hold up what comes at the end of the permit.
+    if (must === 'run' && now - listedAt >= listEvery) await list()
+  }
+
+  /** What it waited for while it had given up is over: nobody gives up unasked, so the next question must not wait for that. */
+  function askAfresh(): void {
+    askAgain = askEvery
+    askAt = -Infinity
   }
 
   /** An agent that stood still wakes with a permit that has run out, and the next one may lie in its ears. Nobody gives up unasked. */
@@ -205,7 +212,7 @@ export function keepSelfStop({ host, boot, exempt, replicas, say }: SelfStopOpti
     const answers = await list()
     if (!answers) log.error({ known: latest.length }, 'the runtime does not say what it runs: what it ran before is frozen')
     const doomed = workloads(latest, exempt()).filter(({ id }) => answers || !frozen.includes(id))
-    const left = (await Promise.all(doomed.map(async (one) => ((await end(one)) ? [] : [one.id])))).flat()
+    const left = (await Promise.all(doomed.map(async (one) => ((await end(one, answers)) ? [] : [one.id])))).flat()
     keepFrozen([...frozen.filter((id) => !doomed.some((one) => one.id === id)), ...left])
   }
 
@@ -216,19 +223,24 @@ export function keepSelfStop({ host, boot, exempt, replicas, say }: SelfStopOpti
     keepFrozen(left.flat())
   }
 
-  /** Whether it is over; what is not is frozen. */
-  async function end(one: ContainerSeen): Promise<boolean> {
+  /** Whether it is over; what is not is frozen. At once where the runtime does not even say what it runs: to ask it to stop that first would take the time that there is. */
+  async function end(one: ContainerSeen, answers = true): Promise<boolean> {
     const facts = { container: one.name, id: one.id }
-    const fault = await host.stopContainer(one, stopWithin).catch((error: unknown) => String(error))
+    const early = answers ? 'not tried yet' : await freeze(one)
+    const fault = early === undefined ? 'the runtime does not answer' : await host.stopContainer(one, stopWithin).catch((error: unknown) => String(error))
     if (fault === undefined) {
       log.warn(facts, 'stopped: nobody permits this node to run it')
       return true
     }
     if (frozen.includes(one.id)) return false
-    const cold = await host.freezeContainer(one).catch((error: unknown) => String(error))
+    const cold = answers ? await freeze(one) : early
     if (cold === undefined) log.error({ ...facts, reason: fault }, 'frozen: it could not be stopped')
     else log.error({ ...facts, reason: fault, cold }, 'neither stopped nor frozen: it runs on')
     return cold !== undefined
+  }
+
+  function freeze(one: ContainerSeen): Promise<string | undefined> {
+    return host.freezeContainer(one).catch((error: unknown) => String(error))
   }
 
   /** Whether the runtime answered; where it does not, what it ran when it last did is gone by. */

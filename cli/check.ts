@@ -216,7 +216,7 @@ function gatePassed({ daemonSets, staticPods }: Cluster): Checked {
 function secondLine(cluster: Cluster): Checked {
   const { nodes, policies, fenceMaps } = cluster
   return claim('second-line', 'where one device alone stands between two writers, its node gives up by itself as well', [nodes, policies, fenceMaps], () => {
-    const alone = onOneDevice(valueOf(fenceMaps, []), valueOf(nodes, []))
+    const alone = onOneDevice(valueOf(fenceMaps, []), valueOf(nodes, []), inForce(cluster))
     const lacking = valueOf(nodes, []).filter((node) => {
       const chosen = chosenOf(node, inForce(cluster))
       return alone.has(node.metadata.name) && 'policy' in chosen && chosen.policy.giveUp === 'never' && chosen.policy.mode === 'enforce' && chosen.policy.nodeDownPodDeletionPolicy !== 'DoNothing'
@@ -249,22 +249,23 @@ function noneGaveUp({ gaveUp }: Cluster): Checked {
 function dumpsAwaited(cluster: Cluster): Checked {
   const { nodes, records, policies, fenceMaps } = cluster
   return claim('dumps-awaited', 'every crash kernel that counts for something can be heard before its machine is cut', [nodes, records, policies, fenceMaps], () => {
-    const dumps = dumpsOf(valueOf(fenceMaps, []), valueOf(nodes, []))
+    const dumps = dumpsOf(valueOf(fenceMaps, []), valueOf(nodes, []), inForce(cluster))
     const lacking = recorded(cluster).flatMap(({ name, node, record }) => {
       const chosen = chosenOf(node, inForce(cluster))
       const accepts = 'policy' in chosen && chosen.policy.kdump === 'accept'
       const { dumpsWithin, announcesWithin } = dumps.get(name) ?? {}
       if (dumpsWithin === undefined) return accepts ? [`${name} (its policy says kdump: accept, and its fence configuration no kdump=)`] : []
       if (announcesWithin === undefined) return [`${name} (without kdump_within= it may be ordered off before it is heard)`]
-      return accepts && record !== undefined && record.probe?.answered !== true ? [`${name} (its kubelet port never answered in this boot, so that its silence proves nothing)`] : []
+      return accepts && record !== undefined && record.probe?.answered !== true ? [`${name} (its kubelet port did not answer at its last audit in this boot, so that its silence proves nothing)`] : []
     })
     return lacking.length === 0 ? undefined : `not of ${few(lacking)}`
   }, 'warning')
 }
 
-function pathsValid({ nodes, fenceMaps }: Cluster): Checked {
+function pathsValid(cluster: Cluster): Checked {
+  const { nodes, fenceMaps } = cluster
   return claim('paths-valid', 'every fence ConfigMap is without faults', [nodes, fenceMaps], () => {
-    const { sentences, outdated, without } = fenceFaults(valueOf(fenceMaps, []), valueOf(nodes, []))
+    const { sentences, outdated, without } = fenceFaults(valueOf(fenceMaps, []), valueOf(nodes, []), inForce(cluster))
     if (sentences.length === 0) return undefined
     return [
       few(sentences),
@@ -289,9 +290,10 @@ function pathsVerified(cluster: Cluster): Checked {
   })
 }
 
-function pathsApart({ nodes, fenceMaps }: Cluster): Checked {
+function pathsApart(cluster: Cluster): Checked {
+  const { nodes, fenceMaps } = cluster
   return claim('paths-apart', 'no fence path hangs on what it is to cut, and not many on one device', [nodes, fenceMaps], () => {
-    const doubts = doubtsOf(valueOf(fenceMaps, []), valueOf(nodes, []))
+    const doubts = doubtsOf(valueOf(fenceMaps, []), valueOf(nodes, []), inForce(cluster))
     return doubts.length === 0 ? undefined : few(doubts)
   }, 'warning')
 }

@@ -2,8 +2,9 @@
 // leader keeps. Secrets are not read here: whether one is missing the audit of its path tells.
 import { isIsolation } from '../core/isolation.ts'
 import type { FencePath } from '../core/model.ts'
+import type { Policy } from '../core/policy.ts'
 import { readFenceConfigs, sentenceOf, type FenceConfigMap } from '../coordinator/fence-config.ts'
-import type { Claim } from '../coordinator/fence-config-instance.ts'
+import { credentialsOf, instanceKey, type Claim } from '../coordinator/fence-config-instance.ts'
 import type { Dumps } from '../coordinator/fence-config-steps.ts'
 import { keptKey, keptName, unpack } from '../coordinator/fence-kept.ts'
 import { wordsOf, type KeptNode } from '../coordinator/kubernetes.ts'
@@ -15,11 +16,11 @@ export interface FenceFaults {
   readonly without: readonly string[]
 }
 
-export function fenceFaults(maps: readonly FenceConfigMap[], nodes: readonly KeptNode[]): FenceFaults {
+export function fenceFaults(maps: readonly FenceConfigMap[], nodes: readonly KeptNode[], policies: readonly Policy[]): FenceFaults {
   const present = new Map(maps.map((map) => [map.name, map]))
   const kept = unpack(present.get(keptName)?.data[keptKey] ?? '')
   const read = readFenceConfigs(maps, () => '', '')
-  const claims = claimsOf(nodes)
+  const claims = claimsOf(nodes, policies)
   const sentences = new Set(read.faults.map(sentenceOf))
   const outdated: string[] = []
   const without: string[] = []
@@ -44,28 +45,31 @@ export function saidBy(maps: readonly FenceConfigMap[], nodes: readonly KeptNode
 }
 
 /** How each node's crash kernel is waited for. */
-export function dumpsOf(maps: readonly FenceConfigMap[], nodes: readonly KeptNode[]): ReadonlyMap<string, Dumps> {
-  return pathsOf(maps, nodes)
+export function dumpsOf(maps: readonly FenceConfigMap[], nodes: readonly KeptNode[], policies: readonly Policy[]): ReadonlyMap<string, Dumps> {
+  return pathsOf(maps, nodes, policies)
 }
 
 /** Nodes that a single device can prove off: if it lies, nothing else says otherwise. */
-export function onOneDevice(maps: readonly FenceConfigMap[], nodes: readonly KeptNode[]): ReadonlySet<string> {
-  const alone = [...pathsOf(maps, nodes)].filter(([, { levels }]) => levels.some((level) => level.length > 0 && !isIsolation(level) && new Set(level.map(({ device }) => device)).size === 1))
+export function onOneDevice(maps: readonly FenceConfigMap[], nodes: readonly KeptNode[], policies: readonly Policy[]): ReadonlySet<string> {
+  const alone = [...pathsOf(maps, nodes, policies)].filter(([, { levels }]) => levels.some((level) => level.length > 0 && !isIsolation(level) && new Set(level.map(({ device }) => device)).size === 1))
   return new Set(alone.map(([node]) => node))
 }
 
-function pathsOf(maps: readonly FenceConfigMap[], nodes: readonly KeptNode[]): ReadonlyMap<string, FencePath> {
+function pathsOf(maps: readonly FenceConfigMap[], nodes: readonly KeptNode[], policies: readonly Policy[]): ReadonlyMap<string, FencePath> {
   const read = readFenceConfigs(maps, () => '', '')
-  const claims = claimsOf(nodes)
+  const claims = claimsOf(nodes, policies)
   return new Map(nodes.map((node) => [node.metadata.name, read.forNode(node.metadata.name, undefined, claims(node.metadata.name), wordsOf(node)).path]))
 }
 
-/** What each node says of its instance. */
-export function claimsOf(nodes: readonly KeptNode[]): (node: string) => Claim | undefined {
-  const ids = new Map(nodes.map(({ metadata, providerID = '' }) => [metadata.name, providerID]))
-  const claimants = Map.groupBy(ids.keys(), (name) => ids.get(name) ?? '')
-  return (node) => {
-    const providerID = ids.get(node) ?? ''
-    return providerID === '' ? undefined : { providerID, twins: (claimants.get(providerID) ?? []).filter((other) => other !== node) }
+/** What each node says of its instance, and what its policy names for it. */
+export function claimsOf(nodes: readonly KeptNode[], policies: readonly Policy[]): (node: string) => Claim | undefined {
+  const known = new Map(nodes.map((node) => [node.metadata.name, node]))
+  const claimants = Map.groupBy(nodes, ({ providerID = '' }) => instanceKey(providerID))
+  return (name) => {
+    const { providerID = '', metadata } = known.get(name) ?? {}
+    if (providerID === '') return undefined
+    const credentials = credentialsOf(metadata?.labels ?? {}, policies)
+    const twins = (claimants.get(instanceKey(providerID)) ?? []).map((other) => other.metadata.name).filter((other) => other !== name)
+    return { providerID, twins, ...(credentials === undefined ? {} : { credentials }) }
   }
 }

@@ -1,5 +1,6 @@
 // What may be wrong with a fence path though its ConfigMaps are without faults: it hangs on what it is to cut, or many hang on it. Only
 // so far as the configuration and the Nodes tell; what feeds a strip, and which switch a controller hangs on, nobody can read there.
+import type { Policy } from '../core/policy.ts'
 import { cloudPrograms } from '../coordinator/cloud-programs.ts'
 import { readFenceConfigs, type ConfiguredMethod, type FenceConfigMap } from '../coordinator/fence-config.ts'
 import { wordsOf, type KeptNode } from '../coordinator/kubernetes.ts'
@@ -13,9 +14,9 @@ const inside = /^(ipmi|redfish|fence_(ipmilan\w*|redfish|idrac|drac5?|ilo\w*|imm
 /** These do nothing unless the machine that they are to cut off has run them before. */
 const onTarget: ReadonlySet<string> = new Set(['fence_scsi', 'fence_mpath', 'fence_sbd', 'fence_sanlock'])
 
-export function doubtsOf(maps: readonly FenceConfigMap[], nodes: readonly KeptNode[]): readonly string[] {
+export function doubtsOf(maps: readonly FenceConfigMap[], nodes: readonly KeptNode[], policies: readonly Policy[]): readonly string[] {
   const read = readFenceConfigs(maps, () => '', '')
-  const claims = claimsOf(nodes)
+  const claims = claimsOf(nodes, policies)
   const paths = nodes.map((node) => {
     const { name } = node.metadata
     const { path, methods } = read.forNode(name, undefined, claims(name), wordsOf(node))

@@ -57,7 +57,7 @@ export function statusOf(cluster: Cluster, wall: number): Status {
   const inForce = (policies.ok ? policies.value : []).flatMap(({ policy }) => (policy === undefined ? [] : [policy]))
   const watched = policies.ok ? onlyWatched(known.map((node) => ({ name: name(node), labels: node.metadata.labels ?? {} })), inForce) : []
   const pausedPolicies = inForce.flatMap(({ name: policy, pause: own }) => (own === undefined ? [] : [{ policy, ...own }]))
-  const configFaults = nodes.ok && cluster.fenceMaps.ok ? fenceFaults(cluster.fenceMaps.value, known).sentences : []
+  const configFaults = nodes.ok && cluster.fenceMaps.ok ? fenceFaults(cluster.fenceMaps.value, known, inForce).sentences : []
   const troubled = new Set([...notReady, ...quarantined, ...open.map(({ nodeName }) => nodeName), ...cluster.unreadable.map(({ node }) => node)])
   return {
     well: troubled.size === 0 && known.length > 0 && lease.ok && lease.value.holder !== '' && (!pause.ok || pause.value === undefined)

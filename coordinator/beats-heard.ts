@@ -16,7 +16,7 @@ interface Greeted {
 }
 
 /** Shorter gaps between two beats are the network's; no profile suspects sooner. */
-const lapseFrom: Ms = 1_500
+export const lapseFrom: Ms = 1_500
 
 export function takeBeat(row: { seen: Changing<BeatSeen> | undefined }, link: Greeted, beat: Beat, now: Ms, node: NodeName, changed: (node: NodeName, what: BeatChange) => void): void {
   const { seen } = row

@@ -11,6 +11,7 @@ import type { Api } from './api.ts'
 import { createDoor } from './beats-door.ts'
 import { sinceFirst, takeBeat, type BeatChange, type Changing } from './beats-heard.ts'
 import { questions } from './beats-questions.ts'
+import { tallyBeat, type Tally } from './beats-tally.ts'
 import { createReviews, type Caller } from './beats-review.ts'
 import type { CoordinatorHost } from './host.ts'
 import { keepReplicaLinks } from './replicas.ts'
@@ -26,6 +27,8 @@ export interface BeatsOptions {
   readonly replicaNamespace: string
   /** This replica's own service account token, for the links to other replicas. Undefined: none can be read now. */
   token(): Promise<string | undefined>
+  /** The Node's own address, by its object. Undefined or empty: none is known. */
+  addressOf?(node: NodeName): string | undefined
   /** Never called for an ordinary beat. */
   changed(node: NodeName, what: BeatChange): void
   /** Resolves when what the machine has received by now was handed out. The simulated world has its own. */
@@ -37,11 +40,13 @@ export interface Beats {
   accept(link: Link): void
   /** Undefined: never heard by this replica. The record is live: the same object changes with each beat of that boot. */
   heard(node: NodeName): BeatSeen | undefined
-  /** What the latest hello said, and where from. Undefined: never welcomed by this replica. */
+  /** What the latest hello said, and where from. Undefined: never welcomed by this replica. Live, as what was heard. */
   agent(node: NodeName): AgentFacts | undefined
   nodes(): Iterable<NodeName>
   /** Links open now. */
   linked(): number
+  /** Of all agents, since this replica started. */
+  tally(): Readonly<Tally>
   setLeading(leads: boolean): void
   /** Addresses of all replicas, this one's own among them or not: agents learn them, other replicas are dialled. */
   setReplicas(addresses: readonly string[]): void
@@ -86,7 +91,7 @@ export interface AgentFacts {
   readonly helloAt: Ms
   readonly remote: string
   /** Where peers can whisper to it; undefined when it answers none. */
-  readonly whisperAddress?: string
+  readonly whisperAddress: string | undefined
   readonly linked: boolean
 }
 
@@ -120,8 +125,10 @@ const sweepEvery: Ms = 10_000
 /** All that is kept of a node. It survives the link. */
 interface Row {
   seen: Changing<BeatSeen> | undefined
+  /** The number of its latest beat. */
+  count?: number
   line: Line | undefined
-  facts: Omit<AgentFacts, 'linked'>
+  facts: AgentFacts
   permits?: { readonly boot: Boot; readonly says: MemberSays }
   /** Newest first: an agent whose welcome got lost on the way still seals with the one before. */
   keys: readonly string[]
@@ -162,6 +169,7 @@ export function serveBeats(options: BeatsOptions): Beats {
   let addresses: readonly string[] = []
   /** As frames, until one of the two changes. */
   const permits = new Map<MemberSays, Uint8Array>()
+  const tally: Tally = { late: 0, lost: 0 }
   let linked = 0
   let asked = 0
   let closed = false
@@ -170,12 +178,10 @@ export function serveBeats(options: BeatsOptions): Beats {
   return {
     accept: (link) => (closed ? link.close('this replica stops') : door.accept(link)),
     heard: (node) => rows.get(node)?.seen,
-    agent: (node) => {
-      const row = rows.get(node)
-      return row === undefined ? undefined : { ...row.facts, linked: row.line !== undefined }
-    },
+    agent: (node) => rows.get(node)?.facts,
     nodes: () => rows.keys(),
     linked: () => linked,
+    tally: () => tally,
     setLeading(now) {
       leads = now
       permits.clear()
@@ -224,8 +230,9 @@ export function serveBeats(options: BeatsOptions): Beats {
     },
     say(node, word) {
       const line = rows.get(node)?.line
+      if (line === undefined) return
       const text = JSON.stringify(word)
-      if (line === undefined || line.said.get(word.say) === text) return
+      if (line.said.get(word.say) === text) return
       line.said.set(word.say, text)
       for (const frame of framesOf(word)) line.link.send(frame)
     },
@@ -261,10 +268,12 @@ export function serveBeats(options: BeatsOptions): Beats {
     const before = rows.get(node)
     const from = hostOf(link.remote).replace(/^\[|\]$/g, '').toLowerCase()
     const line: Line = { link, from, boot: hello.boot, before: hello.before, places: hello.places, untilPermit: 1, heardAt: clock.now(), said: new Map(), boots: [] }
-    const whisperAddress = hello.whisperPort === 0 ? {} : { whisperAddress: `${hostOf(link.remote)}:${hello.whisperPort}` }
-    const facts = {
+    const { whisperPort } = hello
+    const facts: AgentFacts = {
       nodeUid: caller.nodeUid, pod: caller.pod, podUid: caller.podUid, agent: hello.agent, boot: hello.boot, machine: hello.machine,
-      uptime: hello.uptime, helloAt: clock.now(), remote: link.remote, ...whisperAddress,
+      uptime: hello.uptime, helloAt: clock.now(), remote: link.remote,
+      get linked() { return rows.get(node)?.line === line },
+      get whisperAddress() { return whisperPort === 0 ? undefined : `${peersReach(hostOf(link.remote), options.addressOf?.(node))}:${whisperPort}` },
     }
     const replaced = before?.line
     if (replaced === undefined) linked += 1
@@ -320,6 +329,7 @@ export function serveBeats(options: BeatsOptions): Beats {
 
   function beat(node: NodeName, row: Row, line: Line, word: Beat): void {
     line.heardAt = clock.now()
+    tallyBeat(tally, row, line.boot, word.count, line.heardAt)
     takeBeat(row, line, word, line.heardAt, node, changed)
     line.untilPermit -= 1
     if (line.untilPermit > 0) return
@@ -422,6 +432,15 @@ export function serveBeats(options: BeatsOptions): Beats {
     cancelSweep = clock.after(sweepEvery, sweep)
   }
 }
+
+/** The host at which peers reach an agent: its Node's own address. What it comes from is another one where an overlay lies between; and an agent beside the
+ *  replica, on the same machine, comes from the gateway of the pods there, where no peer gets an answer from it. Who comes by loopback has all his peers there. */
+function peersReach(remote: string, address: string | undefined): string {
+  if (address === undefined || address === '' || loopback.test(remote)) return remote
+  return address.includes(':') ? `[${address}]` : address
+}
+
+const loopback = /^(127\.|\[?(::ffff:127\.|::1\]?$))/
 
 function hostOf(address: string): string {
   return address.slice(0, address.lastIndexOf(':'))

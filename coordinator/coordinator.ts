@@ -1,7 +1,8 @@
 // One replica, put together: what it hears (beats), what it watches (reflectors), whether it leads (elector), and the loop
 // that decides and acts. Followers do all but act, so that a new leader is warm.
 import type { Action, HoldAction } from '../core/action.ts'
-import type { Ms, Observed } from '../core/model.ts'
+import type { Incident, IncidentStatus } from '../core/incident.ts'
+import { sameBoot, type Ms, type Observed } from '../core/model.ts'
 import type { Policy } from '../core/policy.ts'
 import { agentCatalogue, noCatalogue } from './agent-catalogue.ts'
 import { createApi, type Api, type CallOptions, type KubeObject } from './api.ts'
@@ -18,7 +19,7 @@ import { fenceRunner } from './fence.ts'
 import { tellGates } from './gates.ts'
 import { holdKeeper } from './hold.ts'
 import type { CoordinatorHost } from './host.ts'
-import { incidentWriter, takeIncident, type IncidentWriterOptions } from './incident.ts'
+import { incidentWriter, takeIncident } from './incident.ts'
 import { keepAttachment, keepNode, paths, saysMore, wordsOf } from './kubernetes.ts'
 import { elect } from './lease.ts'
 import { looker } from './look.ts'
@@ -51,7 +52,8 @@ export interface CoordinatorSettings {
   /** For the metrics: how long a decision took, and what became of each request. */
   decided?(span: Ms): void
   requested?(verb: string, answer: string, span: Ms): void
-  reached?: IncidentWriterOptions['reached']
+  /** And what each write has made of an incident; `silence`: how long its boot was not heard by then, where this replica ever heard it. */
+  wrote?(before: Incident, after: IncidentStatus, silence: Ms | undefined): void
 }
 
 export interface Coordinator {
@@ -104,7 +106,7 @@ export async function startCoordinator(host: CoordinatorHost, settings: Coordina
 
   let loop: Loop | undefined
   const wake = (): void => loop?.wake()
-  const beats = serveBeats({ host, api: reviewApi, replica: identity, namespace: settings.agentNamespace, replicaNamespace: namespace, token: settings.token, changed: wake })
+  const beats = serveBeats({ host, api: reviewApi, replica: identity, namespace: settings.agentNamespace, replicaNamespace: namespace, token: settings.token, changed: wake, addressOf: (node) => observation.row(node)?.address })
   // Before anything is under way: a port that is taken is a bad start, and must leave nothing behind.
   const listener = await host.listen(beats.accept).catch((error: unknown) => {
     beats.close()
@@ -140,7 +142,13 @@ export async function startCoordinator(host: CoordinatorHost, settings: Coordina
   const leads = (): number | undefined => elector.leads()
   const turns = auditTurns({ clock, log, observation, leads })
   const recorder = createRecorder({ api, clock, log, identity })
-  const policies = keepPolicies({ api: endingApi, clock, log, recorder, leads, changed: () => wake() })
+  const policies = keepPolicies({
+    api: endingApi, clock, log, recorder, leads,
+    changed() {
+      fences.policies(policies.inForce())
+      wake()
+    },
+  })
   const drills = drillTurns({ clock, log, observation, leads, policies: policies.inForce })
   const catalogue = host.describe === undefined ? noCatalogue : agentCatalogue({ log, describe: (agent) => host.describe?.(agent) ?? Promise.resolve(undefined), learned: () => fences.learned() })
   const fences = fencePaths({
@@ -164,7 +172,7 @@ export async function startCoordinator(host: CoordinatorHost, settings: Coordina
     changed: ({ type, object }) => (type === 'deleted' ? remedies.gone(object.metadata.name) : remedies.seen(object)),
   })
   const remedies = keepRemedies({ log, observation, recorder, leads, ready: () => remedyObjects.synced })
-  const incidents = incidentWriter({ api, observation, log, leads, signal: () => leadership.signal, ...(settings.reached === undefined ? {} : { reached: settings.reached }) })
+  const incidents = incidentWriter({ api, observation, log, leads, signal: () => leadership.signal, wrote: (before, after) => settings.wrote?.(before, after, silenceOf(before)) })
   const runner = fenceRunner({ programs: host.programs, clock, secrets: fences.secrets, log })
   const rate = podRate(clock)
   const audits = auditRate(clock)
@@ -222,25 +230,28 @@ export async function startCoordinator(host: CoordinatorHost, settings: Coordina
 
   function refresh(): void {
     const term = elector.leads()
-    if (term === undefined) delete self.term
-    else self.term = term
+    self.term = term
     self.freshAt = freshAt()
     self.replicas = beats.replicas()
     self.podBudget = rate.available()
     self.auditBudget = audits.available()
     self.recordBudget = recordsRate.available()
-    if (paused === undefined) delete self.pause
-    else self.pause = paused
+    self.pause = paused
     if (term === undefined) return
     policies.settle()
     fences.settle()
+  }
+
+  function silenceOf({ nodeName, boot }: Incident): Ms | undefined {
+    const beat = observation.row(nodeName)?.beat
+    return beat === undefined || !sameBoot(beat.boot, boot) ? undefined : clock.now() - beat.at
   }
 
   /** Whoever has not read the records once takes every boot for one that he has never heard of. */
   function freshAt(): Ms {
     const [nodes, fenceObjects, attachments, records] = reflectors
     if (records?.synced !== true) return -Infinity
-    return Math.min(...[nodes, fenceObjects, attachments].map((reflector) => reflector?.freshAt() ?? -Infinity))
+    return Math.min(nodes?.freshAt() ?? -Infinity, fenceObjects?.freshAt() ?? -Infinity, attachments?.freshAt() ?? -Infinity)
   }
 
   /** The first three are those that blindness is judged by, and the fourth until it was read once. */

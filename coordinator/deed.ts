@@ -75,6 +75,7 @@ export function doer(options: DeedOptions): (deed: Deed) => Promise<boolean> {
       case 'prove': return prove(deed)
       case 'revoke': return revoke(deed)
       case 'announce': return announce(deed)
+      case 'noteOff': return noteOff(deed)
       case 'void': return shownFalse(deed)
       case 'lapse': return lapse(deed)
       case 'taint': return taint(deed)
@@ -151,6 +152,14 @@ export function doer(options: DeedOptions): (deed: Deed) => Promise<boolean> {
     if (row !== undefined && observation.seen.incidents.get(incident)?.status.dump === undefined) notKept(row, { at: clock.now(), dump: incident }, log)
     log.warn({ node, incident, from }, 'a crash kernel was heard')
     say(node, incident, 'CrashKernelHeard', 'Wait', `the crash kernel of ${node} announced itself from ${from}, to ${replica}`, 'Warning')
+    return true
+  }
+
+  async function noteOff({ node, incident, methods }: Extract<Deed, { do: 'noteOff' }>): Promise<boolean> {
+    if (!await incidents.change(incident, timeline.offAtFirst(methods, at()))) return false
+    const row = observation.row(node)
+    if (row !== undefined && observation.seen.incidents.get(incident)?.status.offAtFirst === undefined) notKept(row, { at: clock.now(), offAtFirst: incident }, log)
+    log.info({ node, incident, methods: methods.map(({ name }) => name) }, 'off before it was ever read on in this boot')
     return true
   }
 

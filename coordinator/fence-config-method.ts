@@ -33,6 +33,7 @@ export interface MethodSpec {
   readonly device: string
   readonly reach?: string
   readonly claimed?: true
+  readonly ends?: true
   /** CSI drivers whose volumes are out of the machine's reach while it is off. */
   readonly drivers?: readonly string[]
   readonly atOnce?: number
@@ -40,6 +41,7 @@ export interface MethodSpec {
   readonly orderWithin: Ms
   readonly statusWithin: Ms
   readonly late: Ms
+  readonly verifyWithin?: Ms
 }
 
 /** Undefined: the program is not known. */
@@ -56,6 +58,8 @@ const spans = {
   timeout: { byDefault: 30_000, least: 1_000, most: 600_000 },
   status_timeout: { byDefault: 10_000, least: 100, most: 60_000 },
   late: { byDefault: 60_000, least: 5_000, most: 3_600_000 },
+  // Shorter than it takes to read a device twice, nothing would ever be proven by it.
+  verify: { byDefault: 30_000, least: 5_000, most: 600_000 },
 } satisfies Record<string, Span>
 
 const ours: ReadonlySet<string> = new Set(['template', 'action', 'agent_name', 'drivers', 'concurrency', ...Object.keys(spans)])
@@ -95,7 +99,7 @@ export function methodSpec(
     fault(entry, `${key}= is not a time from ${least} ms to ${most} ms`)
     return byDefault
   }
-  const times = { orderWithin: spanOf('timeout'), statusWithin: spanOf('status_timeout'), late: spanOf('late') }
+  const times = { orderWithin: spanOf('timeout'), statusWithin: spanOf('status_timeout'), late: spanOf('late'), ...(one('verify') === undefined ? {} : { verifyWithin: spanOf('verify') }) }
   const atOnce = atOnceOf(one('concurrency'), fault)
   const drivers = driversOf(one('drivers'), fault)
   const parameters = parametersOf([...entries.values()].filter((entry) => !ours.has(entry.key)), node, fault)
@@ -105,6 +109,10 @@ export function methodSpec(
     for (const { key, says } of metadata === undefined ? [] : misfits(metadata, plain)) fault(one(sameKey(key)) ?? agent, says)
   }
   if (faults.length > 0 || agent === undefined || (action?.value !== 'on' && action?.value !== 'off')) return { faults }
+  const ends = endsOf(agent.value, parameters)
+  if (ends && action.value === 'on') fault(one('terminate'), 'terminate= ends a machine for good, and is no action=on')
+  if (ends === 'secret') fault(one('terminate'), 'terminate= stands in a Secret, and what ends a machine for good is said in the open')
+  if (faults.length > 0) return { faults }
   const where = deviceOf(parameters, agent.value, template?.value)
   const { device } = where
   // Strips of one kind share a template, and racks are wired with the same number on both: without its device an on would go to
@@ -112,8 +120,15 @@ export function methodSpec(
   const outlet = JSON.stringify([template?.value ?? '', agent.value, device, plugOf(parameters)])
   return {
     faults,
-    spec: { name, action: action.value, agent: agent.value, outlet, ...where, parameters, ...times, ...(drivers.length === 0 ? {} : { drivers }), ...(atOnce === 1 ? {} : { atOnce }) },
+    spec: { name, action: action.value, agent: agent.value, outlet, ...where, parameters, ...times, ...(drivers.length === 0 ? {} : { drivers }), ...(atOnce === 1 ? {} : { atOnce }), ...(ends === true ? { ends } : {}) },
   }
+}
+
+/** As the programs of clouds read it. */
+function endsOf(agent: string, parameters: ConfiguredParameters): true | 'secret' | undefined {
+  const value = cloudPrograms.has(agent) ? Object.entries(parameters).find(([key]) => sameKey(key) === 'terminate')?.[1] : undefined
+  if (value === undefined) return undefined
+  return typeof value !== 'string' ? 'secret' : /^(1|yes|on|true)$/i.test(value.trim()) ? true : undefined
 }
 
 function atOnceOf(entry: Placed | undefined, fault: (entry: Placed, says: string) => void): number {

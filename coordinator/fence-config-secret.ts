@@ -51,7 +51,7 @@ function inUrl(value: string): string[] {
   return password === undefined ? [] : [password, unescape(password)]
 }
 
-const secretKey = /pass|secret|token|community|private|credential|^key$/i
+const secretKey = /pass|secret|token|community|private|credential|api[-_]?key|^key$/i
 
 const outletKeys: ReadonlySet<string> = new Set(['plug', 'port'])
 

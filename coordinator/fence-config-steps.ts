@@ -2,11 +2,11 @@
 // which is what must be off for the machine to count as off. What isolates proves nothing about the machine, so it stands alone
 // only where a method says which drivers' volumes it puts out of the machine's reach.
 import type { FencePath, Method, Ms } from '../core/model.ts'
-import type { ConfigFault, MethodSpec, Placed } from './fence-config-method.ts'
+import type { ConfigFault, Described, MethodSpec, Placed } from './fence-config-method.ts'
 import type { ConfiguredMethod } from './fence-config.ts'
 import { selectorKey } from './fence-config-node.ts'
 import { readSpan } from './fence-config-text.ts'
-import { restartInstance, type Instance } from './fence-config-instance.ts'
+import { restartInstance, terminateInstance, terminating, type Instance } from './fence-config-instance.ts'
 
 export interface Arranged {
   readonly levels: readonly (readonly Method[])[]
@@ -83,17 +83,35 @@ export interface Arrangement {
   readonly faults: readonly ConfigFault[]
 }
 
-/** The method of the Node's own instance, where a step names it and nobody has written one of that name. */
-export function withInstance(steps: Steps, specs: ReadonlyMap<string, MethodSpec>, instance: Instance | undefined): ReadonlyMap<string, MethodSpec> {
-  const named = stepNames.some((step) => steps.steps[step]?.levels.flat().includes(restartInstance))
-  return !named || specs.has(restartInstance) || instance === undefined || 'refused' in instance ? specs : new Map([...specs, [restartInstance, instance.spec]])
+/** The methods of the Node's own instance, where a step names them and nobody has written one of that name; or why there are none. */
+export function builtIn(steps: Steps, specs: ReadonlyMap<string, MethodSpec>, instance: Instance | undefined, described: Described): BuiltIn {
+  const own = new Map<string, MethodSpec>()
+  const refused = new Map<string, string>()
+  const named = new Set(stepNames.flatMap((step) => steps.steps[step]?.levels.flat() ?? []))
+  for (const name of [restartInstance, terminateInstance]) {
+    if (!named.has(name) || specs.has(name)) continue
+    const found = instance === undefined ? `${name} ${needs.get(name) ?? ''}` : 'refused' in instance ? instance.refused : name === restartInstance ? instance.spec : terminating(instance, described)
+    if (typeof found === 'string') refused.set(name, found)
+    else own.set(name, found)
+  }
+  return { specs: new Map([...specs, ...own]), refused }
 }
 
+export interface BuiltIn {
+  readonly specs: ReadonlyMap<string, MethodSpec>
+  readonly refused: ReadonlyMap<string, string>
+}
+
+const needs: ReadonlyMap<string, string> = new Map([
+  [restartInstance, 'needs a Node whose spec.providerID names an instance of aws, azure, gce or openstack, or, where its policy says cloudCredentials, a machine of vsphere'],
+  [terminateInstance, 'needs a Node whose spec.providerID names an instance of aws'],
+])
+
 /** `ill`: methods with faults of their own. How they would fit in is not said: one fault, one line. */
-export function arrange(steps: Steps, specs: ReadonlyMap<string, MethodSpec>, ill: ReadonlySet<string>, map: string, instance?: Instance): Arrangement {
+export function arrange(steps: Steps, { specs, refused }: BuiltIn, ill: ReadonlySet<string>, map: string): Arrangement {
   const named = stepNames.flatMap((step) => steps.steps[step]?.levels.flat().map((method, index) => ({ step, method, word: index + 1 })) ?? [])
   const faults = named.flatMap(({ step, method, word }) => {
-    const says = ill.has(method) ? undefined : faultOf(step, method, word, specs.get(method), instance)
+    const says = ill.has(method) ? undefined : faultOf(step, method, word, specs.get(method), refused)
     const entry = steps.steps[step]?.entry
     return says === undefined || entry === undefined ? [] : [faultAt(entry, says, true)]
   })
@@ -145,18 +163,20 @@ function levelsOf(steps: Steps, specs: ReadonlyMap<string, MethodSpec>): { reado
   if (power !== undefined && levels.some((level) => level.length === 0)) {
     return { levels: [], fault: faultAt(power.entry, 'a level of power_management= has no method with action=off', true) }
   }
+  const joined = levels.find((level) => level.length > 1 && level.some((name) => specs.get(name)?.ends === true))
+  if (power !== undefined && joined !== undefined) return { levels: [], fault: faultAt(power.entry, 'what ends the machine for good stands alone in its level of power_management=', true) }
   return { levels: [...before, ...levels] }
 }
 
-function faultOf(step: StepName, name: string, word: number, spec: MethodSpec | undefined, instance: Instance | undefined): string | undefined {
+function faultOf(step: StepName, name: string, word: number, spec: MethodSpec | undefined, refused: ReadonlyMap<string, string>): string | undefined {
   if (spec === undefined && marking.has(name)) return undefined
-  if (spec === undefined && name === restartInstance) return instance !== undefined && 'refused' in instance ? instance.refused : `${name} needs a Node whose spec.providerID names an instance of aws, azure, gce or openstack`
-  if (spec === undefined && name === 'terminate-instance') return `${name} is in no program: write ${restartInstance}, which switches off and keeps what is there`
+  if (spec === undefined && refused.has(name)) return refused.get(name)
   if (spec === undefined) return `${step}=: method ${word} is written nowhere: there is no fence-method-NAME of its name`
   if (step === 'recovery' && spec.action === 'off') return `recovery= names ${name}, which switches off`
   if (step === 'power_management' && spec.action === 'off' && notPower.has(spec.agent)) {
     return `power_management= names ${name}, but ${spec.agent} does not switch a machine's power: it belongs into isolation=`
   }
+  if (step === 'isolation' && spec.ends === true) return `isolation= names ${name}, which ends the machine for good: it belongs into power_management=`
   if (step === 'power_management' && spec.action === 'off' && spec.drivers !== undefined) {
     return `power_management= names ${name}, whose drivers= is for a method that isolates: with its power a machine loses every volume`
   }

@@ -7,7 +7,7 @@ import { digestOf, missingSecrets, type ConfiguredParameters, type SecretLookup 
 import { instanceOf, restartInstance, type Claim, type Instance } from './fence-config-instance.ts'
 import { filled, selectorKey, selectorOf, selects, wordless, type NodeAsked, type NodeWords, type Selector } from './fence-config-node.ts'
 import { layered, methodSpec, type ConfigFault, type Described, type MethodSpec, type Placed } from './fence-config-method.ts'
-import { arrange, stepsOf, withInstance, type Arranged, type Dumps } from './fence-config-steps.ts'
+import { arrange, builtIn, stepsOf, type Arranged, type Dumps } from './fence-config-steps.ts'
 import { readProperties } from './fence-config-text.ts'
 
 export type { NodeWords } from './fence-config-node.ts'
@@ -85,12 +85,12 @@ export function readFenceConfigs(maps: readonly FenceConfigMap[], secrets: Secre
     },
     forNode(name, before, claim, words = wordless) {
       const node = { ...words, name }
-      const instance = instanceOf(claim)
+      const instance = instanceOf(claim, secrets)
       const layers = layersOf(node)
       if (layers.length === 0 && instance === undefined && unclear.length === 0) return { path: { levels: [], faults: [] }, methods: {}, marks: [], faults: [], outdated: false }
       const { arranged, faults } = parseNode(node, layers, { templates, broken, unclear, described }, instance)
       // What two Nodes name is nobody's any more: the last good one would go on striking one of them.
-      const kept = instance !== undefined && 'refused' in instance && hasClaimed(before) ? undefined : before
+      const kept = instance !== undefined && 'refused' in instance && instance.disputed && hasClaimed(before) ? undefined : before
       return sealed(inForce(arranged, faults, kept), secrets, salt, maps)
     },
   }
@@ -247,6 +247,6 @@ function parseNode(
     else specs.set(name, spec)
   }
   faults.push(...[...used].flatMap((name) => broken.get(name) ?? []))
-  const arranged = arrange(steps, withInstance(steps, specs, instance), ill, layers.at(-1)?.name ?? defaultName, instance)
+  const arranged = arrange(steps, builtIn(steps, specs, instance, described), ill, layers.at(-1)?.name ?? defaultName)
   return { arranged: arranged.arranged, faults: [...faults, ...arranged.faults] }
 }

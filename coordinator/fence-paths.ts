@@ -2,13 +2,14 @@
 // was seen, so that a dozen edited maps are one reading; only the nodes it concerns are read anew, and of many nodes only so
 // many in one go: five thousand of them at once would be a third of a second in which nobody is heard.
 import type { Method, Ms, NodeName } from '../core/model.ts'
+import type { Policy } from '../core/policy.ts'
 import type { Clock } from '../edge/clock.ts'
 import type { Log } from '../edge/log.ts'
 import type { KubeObject } from './api.ts'
 import { isDeepStrictEqual } from 'node:util'
 import { isFenceConfigMap, isOfASet, readFenceConfigs, sentenceOf, textData, type ConfigFault, type ConfiguredMethod, type FenceConfigMap, type NodeFenceConfig, type NodeWords } from './fence-config.ts'
 import type { AgentCatalogue } from './agent-catalogue.ts'
-import type { Claim } from './fence-config-instance.ts'
+import { credentialsOf, instanceKey, type Claim } from './fence-config-instance.ts'
 import { beyondOutlet, type SecretLookup } from './fence-config-secret.ts'
 import { keptName, type FencesKept } from './fence-kept.ts'
 
@@ -24,6 +25,8 @@ export interface FencePaths {
   /** A node appeared, or says something else of its instance or of itself: its path is worked out with the next reading. */
   nodeSeen(node: NodeName, providerID: string, words: NodeWords): void
   nodeGone(node: NodeName): void
+  /** These are in force: what they name for the programs of clouds. */
+  policies(inForce: readonly Policy[]): void
   readonly secrets: SecretLookup
   /** A program has said what it is: whatever waited for that is read. */
   learned(): void
@@ -76,6 +79,8 @@ export function fencePaths(options: FencePathsOptions): FencePaths {
   const claims = new Map<NodeName, string>()
   const claimants = new Map<string, Set<NodeName>>()
   const words = new Map<NodeName, NodeWords>()
+  /** None where none of them names a Secret. */
+  let policies: readonly Policy[] = []
   /** Whoever is seen again has nothing of his path, whatever he claims: it may have been forgotten at any moment since. */
   const left = new Set<NodeName>()
   let all = false
@@ -142,6 +147,11 @@ export function fencePaths(options: FencePathsOptions): FencePaths {
       left.add(node)
       concernNode(node)
     },
+    policies(inForce) {
+      const before = policies
+      policies = inForce.some(({ cloudCredentials }) => cloudCredentials !== undefined) ? inForce : []
+      if (!isDeepStrictEqual(policies.map(whose), before.map(whose))) concernAll()
+    },
     learned() {
       for (const node of waiting) due.add(node)
       waiting.clear()
@@ -162,22 +172,25 @@ export function fencePaths(options: FencePathsOptions): FencePaths {
   function claim(node: NodeName, providerID: string | undefined): void {
     const before = claims.get(node)
     if (before === providerID) return
-    const former = claimants.get(before ?? '')
+    const [formerly, now] = [instanceKey(before ?? ''), instanceKey(providerID ?? '')]
+    const former = claimants.get(formerly)
     former?.delete(node)
-    if (former?.size === 0) claimants.delete(before ?? '')
+    if (former?.size === 0) claimants.delete(formerly)
     if (providerID === undefined) claims.delete(node)
     else {
       claims.set(node, providerID)
       due.add(node)
-      if (providerID !== '') claimants.set(providerID, (claimants.get(providerID) ?? new Set()).add(node))
+      if (providerID !== '') claimants.set(now, (claimants.get(now) ?? new Set()).add(node))
     }
-    for (const twin of [...(former ?? []), ...(claimants.get(providerID ?? '') ?? [])]) due.add(twin)
+    for (const twin of [...(former ?? []), ...(claimants.get(now) ?? [])]) due.add(twin)
     if (due.size > 0) arm(settleFor)
   }
 
   function claimOf(node: NodeName, known: ReadonlySet<NodeName>): Claim | undefined {
     const providerID = claims.get(node) ?? ''
-    return providerID === '' ? undefined : { providerID, twins: [...(claimants.get(providerID) ?? [])].filter((other) => other !== node && known.has(other)).toSorted() }
+    if (providerID === '') return undefined
+    const credentials = credentialsOf(words.get(node)?.labels ?? {}, policies)
+    return { providerID, twins: [...(claimants.get(instanceKey(providerID)) ?? [])].filter((other) => other !== node && known.has(other)).toSorted(), ...(credentials === undefined ? {} : { credentials }) }
   }
 
   function concernNode(node: NodeName): void {
@@ -331,6 +344,11 @@ export function fencePaths(options: FencePathsOptions): FencePaths {
     const none = without.length === 0 ? [] : [`there is no good one for ${named(without)}`]
     return [...last, ...none].join(', and ') || 'they keep no node from its fence path'
   }
+}
+
+/** All of a policy that a path hangs on. */
+function whose({ name, priority, nodeLabels, cloudCredentials }: Policy): readonly unknown[] {
+  return [name, priority, nodeLabels, cloudCredentials]
 }
 
 function named(nodes: readonly NodeName[]): string {

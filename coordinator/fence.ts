@@ -120,11 +120,21 @@ async function runNow(run: MethodRun, deadlineAt: Ms, signal: AbortSignal, host:
   const startedAt = host.clock.now()
   const end = await host.programs.run({ agent: method.agent, stdin: input.text, files: resolved.files, environment: environmentOf(run, within), within, signal })
   const clean = cleaned(end, redactor(resolved.secrets))
-  const word = readEnd(action, clean)
+  const { state, reason: why, evidence } = readEnd(action, clean)
   const cut = signal.aborted && end.exitCode === undefined && end.gone
-  const reason = cut ? `ended: ${typeof signal.reason === 'string' ? signal.reason : 'its caller has no use for it any more'}` : word.reason
+  const reason = cut ? `ended: ${typeof signal.reason === 'string' ? signal.reason : 'its caller has no use for it any more'}` : why
   const ran = end.refused === undefined
-  return { ...word, reason, startedAt, endedAt: host.clock.now(), ran, gone: end.gone, gaveWay: cut && signal.reason === gaveWay }
+  return { state, reason, evidence, ...toldOf(readEnd(action, end), resolved.secrets), startedAt, endedAt: host.clock.now(), ran, gone: end.gone, gaveWay: cut && signal.reason === gaveWay }
+}
+
+/** Whose word it is, as the device wrote it: a UUID and addresses are no text that could hide a secret, but a piece of one may well be what a Secret
+ *  holds, as the address of a device beside its node's. What is a secret as a whole is not told. */
+function toldOf({ machine, addresses }: AgentWord, secrets: readonly string[]): Pick<AgentWord, 'machine' | 'addresses'> {
+  const known = new Set(secrets.map((secret) => secret.trim().toLowerCase()))
+  return {
+    ...(machine === undefined || known.has(machine) ? {} : { machine }),
+    ...(addresses === undefined || addresses.some((address) => known.has(address)) ? {} : { addresses }),
+  }
 }
 
 /** Before anything reads them, so that no excerpt can cut a secret in half and so hide it. */

@@ -121,6 +121,13 @@ export const policyFields = {
   identity: v.exactOptional(word('What to do about a fence path of which nothing proves that it is wired to this node.', {
     warn: 'use it, with a standing warning', require: 'refuse it',
   }), usual.identity),
+  cloudCredentials: v.exactOptional(v.pipe(
+    text([
+      'A Secret beside the coordinator, labelled holdfast.dev/fence-secret, with what the program of a cloud needs to switch the instance that a Node names in spec.providerID: its keys are that program\'s parameters.',
+      'Only for the built-in methods; what stands in a ConfigMap says secret:NAME/KEY. Absent: what the cloud itself gives to the coordinator\'s pod.',
+    ].join(' '), 253),
+    v.regex(/^[a-z0-9]([a-z0-9.-]*[a-z0-9])?$/, 'must be the name of a Secret'),
+  )),
   cloudShutdown: v.exactOptional(word('What the taint node.cloudprovider.kubernetes.io/shutdown is worth.', {
     ignore: 'nothing', trust: 'as much as holdfast.dev/force-eviction, where a device of the node says off too',
   }), usual.cloudShutdown),
@@ -245,12 +252,13 @@ function filled(some: Omit<v.InferOutput<typeof spec>, 'selector'>): Omit<Policy
 
 /** As a person would write it, every field named: a policy kept by value must not change its meaning with our defaults. */
 export function specOfPolicy(policy: Policy): v.InferInput<typeof spec> {
-  const { priority, nodeLabels, mode, profile, nodeDownPodDeletionPolicy, onlyTerminating, provisioners, volumeAttachmentRecovery, safeDetach, release, hungAfter, evictWithin, retries, powerOnFoundOff, identity, cloudShutdown, giveUp, selfFenced, kdump, waitForPermit, cleanUp, afterPatience, brakes: limits, drills, pause } = policy
+  const { priority, nodeLabels, mode, profile, nodeDownPodDeletionPolicy, onlyTerminating, provisioners, volumeAttachmentRecovery, safeDetach, release, hungAfter, evictWithin, retries, powerOnFoundOff, identity, cloudShutdown, giveUp, selfFenced, kdump, waitForPermit, cleanUp, afterPatience, brakes: limits, cloudCredentials, drills, pause } = policy
   return {
     priority, selector: { matchLabels: { ...nodeLabels } }, mode, profile, nodeDownPodDeletionPolicy, onlyTerminating, provisioners: [...provisioners], volumeAttachmentRecovery, safeDetach: [...safeDetach], release, hungAfter: showDuration(hungAfter), evictWithin: showDuration(evictWithin), retries,
     powerAfter: showDuration(policy.powerAfter), restAfter: showDuration(policy.restAfter), ...(policy.restarts === undefined ? {} : { restarts: policy.restarts }), bootWithin: showDuration(policy.bootWithin),
     returnPatience: showDuration(policy.returnPatience), afterPatience, clearPatience: showDuration(policy.clearPatience),
     powerOnFoundOff, identity, cloudShutdown, giveUp, selfFenced, kdump, waitForPermit, cleanUp, brakes: { ...limits, stormWindow: showDuration(limits.stormWindow), repeatWindow: showDuration(limits.repeatWindow) },
+    ...(cloudCredentials === undefined ? {} : { cloudCredentials }),
     ...(drills === undefined ? {} : { drills: { ...drills, again: showDuration(drills.again) } }),
     ...(pause === undefined ? {} : { pause: { ...pause } }),
   }

@@ -2,8 +2,7 @@
 // the change is applied again only if that copy still bears our term: a leader that slept meets its successor's term here
 // and touches nothing more.
 import { isDeepStrictEqual } from 'node:util'
-import type { Incident } from '../core/incident.ts'
-import { milestones, type Milestone } from '../core/milestone.ts'
+import type { Incident, IncidentStatus } from '../core/incident.ts'
 import type { Ms } from '../core/model.ts'
 import type { Change } from '../core/timeline.ts'
 import type { Log } from '../edge/log.ts'
@@ -28,8 +27,8 @@ export interface IncidentWriterOptions {
   leads(): number | undefined
   /** Aborts when the lease is lost: what still waits for its turn to be sent is not sent. */
   signal(): AbortSignal
-  /** A write has reached it, so long after the incident was opened. */
-  reached?(until: Milestone, cause: Incident['cause'], span: Ms): void
+  /** What a write has made of an incident, once it stands there. */
+  wrote?(before: Incident, after: IncidentStatus): void
 }
 
 const triesPerWrite = 3
@@ -51,7 +50,7 @@ export function takeIncident(object: KubeObject, observation: Observation, log: 
   return false
 }
 
-export function incidentWriter({ api, observation, log, leads, signal, reached }: IncidentWriterOptions): IncidentWriter {
+export function incidentWriter({ api, observation, log, leads, signal, wrote }: IncidentWriterOptions): IncidentWriter {
   const queues = new Map<string, Promise<unknown>>()
   const how = () => ({ deadline: writeDeadline, signal: signal() })
 
@@ -92,7 +91,7 @@ export function incidentWriter({ api, observation, log, leads, signal, reached }
       const answer = await api.replace<KubeObject>(`${fencesPath}/${name}/status`, body, how())
       if (!answer.ok && answer.error.kind !== 'conflict') refused(name, answer.error)
       const written = answer.ok ? take(answer.value) : mayHaveLanded.has(answer.error.kind) && await landed(name, resourceVersion, body)
-      if (written) for (const { until, span } of milestones(incident.status, status)) reached?.(until, incident.cause, span)
+      if (written) wrote?.(incident, status)
       if (answer.ok || answer.error.kind !== 'conflict') return written
       const newer = await api.get<KubeObject>(`${fencesPath}/${name}`, how())
       if (!newer.ok || !take(newer.value)) return false
@@ -105,8 +104,8 @@ export function incidentWriter({ api, observation, log, leads, signal, reached }
   async function landed(name: string, over: string, body: { readonly status: unknown }): Promise<boolean> {
     const now = await api.get<KubeObject>(`${fencesPath}/${name}`, how())
     if (!now.ok || now.value.metadata.resourceVersion === over || !take(now.value)) return false
-    const [stands, wrote] = [readIncident(now.value), readIncident({ ...now.value, ...body, metadata: now.value.metadata } as KubeObject)] // its status alone differs
-    return stands.ok && wrote.ok && isDeepStrictEqual(stands.incident.status, wrote.incident.status)
+    const [stands, ours] = [readIncident(now.value), readIncident({ ...now.value, ...body, metadata: now.value.metadata } as KubeObject)] // its status alone differs
+    return stands.ok && ours.ok && isDeepStrictEqual(stands.incident.status, ours.incident.status)
   }
 
   function take(object: KubeObject): boolean {

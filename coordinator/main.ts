@@ -79,7 +79,7 @@ async function run(settings: ReplicaSettings): Promise<void> {
       measured.decision.observe({}, span / 1000)
       if (coordinator !== undefined) drills.keep(coordinator.policies())
     },
-    reached: (until, cause, span) => measured.incident.observe({ until, cause }, span / 1000),
+    wrote: measured.wrote,
     requested: (verb, answer, span) => measured.request.observe({ verb, answer }, span / 1000),
   })
   coordinator = started

@@ -22,6 +22,7 @@ export interface Metrics {
   gauge<L extends string>(name: string, help: string, labels?: readonly L[]): Gauge<L>
   /** Asked when it is read: for what is known elsewhere. */
   gaugeOf<L extends string>(name: string, help: string, labels: readonly L[], read: () => Iterable<readonly [Labels<L>, number]>): void
+  counterOf<L extends string>(name: string, help: string, labels: readonly L[], read: () => Iterable<readonly [Labels<L>, number]>): void
   /** Upper bounds rise; the last bucket, without bound, is added here. */
   histogram<L extends string>(name: string, help: string, buckets: readonly number[], labels?: readonly L[]): Histogram<L>
   render(): string
@@ -43,6 +44,14 @@ export function metrics(): Metrics {
     families.set(name, { description, lines })
   }
 
+  /** Asked when it is read: nothing is kept here. */
+  const askedFor = (type: 'counter' | 'gauge') => <L extends string>(name: string, help: string, labels: readonly L[], read: () => Iterable<readonly [Labels<L>, number]>): void => {
+    register({ name, type, help, labels }, function* lines() {
+      let left = seriesLimit
+      for (const [at, value] of read()) if (left-- > 0) yield sample(name, labelText(labels, at), value)
+    })
+  }
+
   return {
     counter<L extends string>(name: string, help: string, labels: readonly L[] = []): Counter<L> {
       const series = seriesOf<L, { value: number }>(labels, () => ({ value: 0 }))
@@ -58,12 +67,8 @@ export function metrics(): Metrics {
       register({ name, type: 'gauge', help, labels }, () => series.lines((text, { value }) => [sample(name, text, value)]))
       return { set: (at, value) => { series.get(at).value = value }, clear: () => series.clear() }
     },
-    gaugeOf(name, help, labels, read) {
-      register({ name, type: 'gauge', help, labels }, function* lines() {
-        let left = seriesLimit
-        for (const [at, value] of read()) if (left-- > 0) yield sample(name, labelText(labels, at), value)
-      })
-    },
+    gaugeOf: askedFor('gauge'),
+    counterOf: askedFor('counter'),
     histogram<L extends string>(name: string, help: string, buckets: readonly number[], labels: readonly L[] = []): Histogram<L> {
       const bounds = [...buckets, Infinity]
       const series = seriesOf<L, { counts: number[]; sum: number }>(labels, () => ({ counts: bounds.map(() => 0), sum: 0 }))

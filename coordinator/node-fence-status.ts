@@ -2,12 +2,13 @@
 // that no decision changes: core/plan.ts and core/clear.ts read these lists.
 import * as v from 'valibot'
 import {
-  given, type Attempt, type DrillSeen, type DumpHeard, type Eviction, type Evidence, type Hold, type HoldReason, type IncidentStatus, type Moment, type Outcome, type PodFate, type ProofKind, type ProofRecord, type Revocation, type Taken,
+  given, type Attempt, type DrillSeen, type DumpHeard, type Eviction, type Evidence, type Hold, type HoldReason, type IncidentStatus, type Moment, type OffAtFirst, type Outcome, type PodFate, type ProofKind, type ProofRecord, type Revocation, type Taken,
   type VolumeFate, type Voided,
 } from '../core/incident.ts'
 import { policyFields } from './holdfast-policy.ts'
 import { bootText, watchdogField } from './node-record.ts'
 import { conditions, type Condition } from './schema-condition.ts'
+import { isObject, pruned, shapeOf } from './schema-shape.ts'
 import { duration, flag, instant, list, prose, ruled, text, whole, word, type Fields } from './schema.ts'
 
 const phases: Record<IncidentStatus['phase'], string> = {
@@ -72,6 +73,7 @@ const attempt = v.pipe(
     method: text('The method that ran.', 253),
     digest: v.exactOptional(text('Of its configuration then: another configuration of its name may be another outlet.', 128)),
     beside: v.exactOptional(list('The other methods of its level then: what was configured beside it may feed the machine.', text('The name of one.', 253), 32)),
+    ends: v.exactOptional(flag('It was to end the machine for good: nothing of it is switched on again.')),
     agent: text('The fence agent that ran.', 253),
     action: word('What was asked.', { off: '', on: '' }),
     replica: text('The replica that ran it.', 253),
@@ -121,7 +123,7 @@ const moment = v.pipe(
   v.description('One moment.'),
 )
 
-export const limits = { attempts: 200, timeline: 500, pods: 1_000, volumes: 1_000, voided: 20, holds: 32 } as const
+export const limits = { attempts: 200, timeline: 500, pods: 1_000, volumes: 1_000, voided: 20, holds: 32, offAtFirst: 100 } as const
 
 export const statusSchema = v.pipe(
   v.object({
@@ -164,6 +166,12 @@ export const statusSchema = v.pipe(
       } satisfies Fields<DumpHeard>),
       v.description('The first word of the node\'s crash kernel: its power waits for the dump, as the configuration says (kdump=).'),
     )),
+    offAtFirst: v.exactOptional(list('Paths that said off before they were ever read on in the boot that is fenced: what they say on after that is of another one.', v.pipe(
+      v.object({
+        method: text('The method.', 253), digest: text('Of its configuration then.', 128), at: instant('When it was written down.'),
+      } satisfies Fields<OffAtFirst>),
+      v.description('One of them.'),
+    ), limits.offAtFirst)),
     drill: v.exactOptional(v.pipe(
       v.object({
         passed: flag('Off, this node fell silent with it, and no other did.'), detail: prose('In which way, or why not.'),
@@ -189,12 +197,29 @@ export const statusSchema = v.pipe(
   v.description('What happened so far. Written by the leader alone.'),
 )
 
+/** Nothing is decided by these but by the times of what is known of them. */
+const forPeople = ['holds', 'timeline', 'conditions']
+
+/** What stands there for people alone may hold more than this release knows: its fields are passed over, and holds whose reason is another
+ *  release's. What this leader waits for it finds itself. */
+export function withoutAsides(status: unknown): unknown {
+  if (!isObject(status)) return status
+  const asides = Object.fromEntries(Object.entries(status).filter(([name]) => forPeople.includes(name)))
+  const { holds, ...known } = pruned(shapeOf(statusSchema, 'status'), asides) as typeof asides // of an object, its own fields
+  return { ...status, ...known, ...(holds === undefined ? {} : { holds: Array.isArray(holds) ? holds.filter((one: unknown) => !isAnothers(one)) : holds }) }
+}
+
+function isAnothers(one: unknown): boolean {
+  return isObject(one) && typeof one['because'] === 'string' && !Object.hasOwn(reasons, one['because'])
+}
+
 /** The status with every list within its limit; `moments` for a status that is too large all the same. */
 export function limited(status: IncidentStatus, moments: number = limits.timeline): IncidentStatus {
   return {
     ...status,
     attempts: keptAttempts(distinct(status.attempts, (one) => one.id)),
     voided: keptVoided(status.voided),
+    ...(status.offAtFirst === undefined ? {} : { offAtFirst: status.offAtFirst.slice(-limits.offAtFirst) }),
     pods: distinct(status.pods, (one) => one.uid).slice(-limits.pods),
     volumes: keptVolumes(distinct(status.volumes, (one) => one.attachment)),
     holds: status.holds.slice(0, limits.holds),

@@ -1,12 +1,12 @@
 // NodeFence: one failure of one boot of one node, as it stands in the cluster. What its fields mean to the core stands in
 // core/incident.ts. The reading is strict: a replica that does not understand all that another version wrote about an
-// incident must not act on it.
+// incident must not act on it. What is there for people alone is passed over.
 import * as v from 'valibot'
 import type { Acknowledgement, Cause, Incident, IncidentStatus } from '../core/incident.ts'
 import type { KubeObject } from './api.ts'
 import { defaultPolicy, type Policy } from '../core/policy.ts'
 import { policyFields, policyOfSpec, specOfPolicy } from './holdfast-policy.ts'
-import { conditionsOf, limited, limits, statusSchema } from './node-fence-status.ts'
+import { conditionsOf, limited, limits, statusSchema, withoutAsides } from './node-fence-status.ts'
 import { bootText } from './node-record.ts'
 import { showDuration } from './schema-duration.ts'
 import { fit, shapeOf } from './schema-shape.ts'
@@ -94,7 +94,7 @@ interface FenceObject extends KubeObject {
 export function readIncident(object: KubeObject): { ok: true; incident: Incident } | { ok: false; faults: readonly Fault[] } {
   const { metadata, spec: wanted, status: reached } = object as FenceObject // both are unknown until read
   const head = read(spec, wanted, 'spec')
-  const body = read(statusSchema, reached ?? {}, 'status')
+  const body = read(statusSchema, withoutAsides(reached ?? {}), 'status')
   if (!head.ok || !body.ok) return { ok: false, faults: [head, body].flatMap((part) => (part.ok ? [] : part.faults)) }
   const { policy, nodeUid = '', boot = '', machine = '', cause = 'by-hand', abort = false, ...rest } = head.value
   const { name, uid = '', resourceVersion = '' } = metadata

@@ -7,7 +7,7 @@ import { mostPanic } from '../core/frame.ts'
 import type { Strain } from '../core/vitals.ts'
 import type { Membership, WatchdogKept } from '../core/watchdog.ts'
 import type { KubeObject } from './api.ts'
-import { fit, shapeOf } from './schema-shape.ts'
+import { fit, pruned, shapeOf } from './schema-shape.ts'
 import { flag, instant, list, prose, read, text, whole, word, type Fault, type Fields } from './schema.ts'
 import { apiVersion, pathOf, type Kind } from './schema-kind.ts'
 
@@ -117,7 +117,8 @@ interface RecordObject extends KubeObject {
 
 export function readRecord(object: KubeObject): { ok: true; record: NodeRecord } | { ok: false; faults: readonly Fault[] } {
   const { metadata, spec: kept } = object as RecordObject // spec is unknown until read
-  const got = read(spec, kept, 'spec')
+  // Facts that a later release keeps as well are in nobody's way: none of them is an order or a proof, and whoever leads learns them anew.
+  const got = read(spec, pruned(shapeOf(spec, 'spec'), kept), 'spec')
   if (!got.ok) return got
   const { summary: _, paths = [], ...facts } = got.value
   return { ok: true, record: { ...facts, paths, resourceVersion: metadata.resourceVersion ?? '' } }

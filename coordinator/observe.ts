@@ -9,6 +9,7 @@ import { dumpKey } from '../core/dump.ts'
 import { evictedKey, fencedKey, goneKey, remediedKey, terminatingKey, type EvictionSeen, type FencePath, type Ms, type NodeName, type NodeRecord, type Observed, type PodsSeen, type ProbeSeen, type Reading, type Self, type VolumeSeen, type WitnessSeen } from '../core/model.ts'
 import { given, isDrill, openedKey, proofKeys, type Incident } from '../core/incident.ts'
 import { machineKey } from '../core/machine-id.ts'
+import { lastOffKey, offSinceKey } from '../core/path.ts'
 import { speechlessSince } from '../core/proof.ts'
 import type { Remedy } from '../core/remedy.ts'
 import { revokedKey } from '../core/self-fence.ts'
@@ -185,7 +186,8 @@ export function createObservation(clock: Clock, replica: string, beats: Pick<Bea
       const acceptedAt = Math.max(row.probe?.acceptedAt ?? -Infinity, probe.word === 'refused' ? -Infinity : said)
       const fell = fallAfter(row, probe)
       const { askedAt, answeredAt, word } = row.probe !== undefined && row.probe.askedAt > probe.askedAt ? row.probe : probe
-      row.probe = { askedAt, answeredAt, word, ...(spokeAt === -Infinity ? {} : { spokeAt }), ...(acceptedAt === -Infinity ? {} : { acceptedAt }), ...(fell === undefined ? {} : { fell }) }
+      const unansweredSince = word === 'answered' ? undefined : row.probe?.unansweredSince ?? askedAt
+      row.probe = { askedAt, answeredAt, word, ...(unansweredSince === undefined ? {} : { unansweredSince }), ...(spokeAt === -Infinity ? {} : { spokeAt }), ...(acceptedAt === -Infinity ? {} : { acceptedAt }), ...(fell === undefined ? {} : { fell }) }
     },
     witnessed(node, words) {
       const row = rows.get(node)
@@ -225,6 +227,11 @@ export function createObservation(clock: Clock, replica: string, beats: Pick<Bea
       if (row === undefined) return
       const same = row.readings.filter((old) => old.method === reading.method).slice(1 - readingsKept)
       row.readings = [...row.readings.filter((old) => old.method !== reading.method), ...same, reading]
+      // Only the latest readings are kept, and that it was off, and since when, must be known for longer.
+      const offSince = offSinceKey(reading.method, reading.digest)
+      if (reading.state === 'off') row.firstSeen.set(lastOffKey(reading.method, reading.digest), reading.endedAt)
+      if (reading.state === 'on') row.firstSeen.delete(offSince)
+      else if (reading.state === 'off' && !row.firstSeen.has(offSince)) row.firstSeen.set(offSince, reading.endedAt)
       const key = speechlessSince(reading.method, reading.digest)
       if (reading.state !== 'unknown') row.firstSeen.delete(key)
       else if (!row.firstSeen.has(key)) row.firstSeen.set(key, reading.endedAt)

@@ -3,7 +3,7 @@
 import type { Deed } from '../core/action.ts'
 import { undrained } from '../core/drill-fit.ts'
 import { isDrill, isWish, type Attempt, type Incident } from '../core/incident.ts'
-import type { Ms, NodeName } from '../core/model.ts'
+import { sameBoot, type Ms, type NodeName } from '../core/model.ts'
 import { isStrange, strangeness } from '../core/path.ts'
 import { isAnotherMachine } from '../core/situation.ts'
 import { wishBeside } from '../core/wish.ts'
@@ -40,14 +40,16 @@ export function orderer({ observation, incidents, fences, runner, clock, log, re
     const id = attemptName(incident)
     const beside = observation.row(deed.node)?.path.levels[deed.level]?.flatMap(({ name }) => (name === deed.method.name ? [] : [name])) ?? []
     const attempt: Attempt = {
-      id, round: deed.round, level: deed.level, method: deed.method.name, digest: deed.method.digest, ...(beside.length === 0 ? {} : { beside }), agent: deed.method.agent, action, replica, term,
+      id, round: deed.round, level: deed.level, method: deed.method.name, digest: deed.method.digest, ...(beside.length === 0 ? {} : { beside }),
+      ...(deed.method.ends === true ? { ends: true } : {}), agent: deed.method.agent, action, replica, term,
       startedAt: at(), within: deed.method.orderWithin, late: deed.method.late, result: 'running',
     }
     if (!await incidents.change(deed.incident, timeline.ordered(attempt, deed.method.isolates !== undefined))) return false
     if (leads() !== term) return false
     // Where this process slept, the answer to that write may be read before a beat that has come after it.
     await drained()
-    const against = refuted(incident, deed.node, action, beganAt)
+    const alive = deed.do === 'fence' && deed.alive === true
+    const against = refuted(incident, deed.node, action, beganAt, alive)
     if (against !== undefined) {
       log.warn({ node: deed.node, incident: deed.incident, method: method.name, action, attempt: id, because: against }, 'order not given')
       await writeEnd(deed.incident, term, timeline.ended(id, 'not-given', against, at()))
@@ -55,7 +57,7 @@ export function orderer({ observation, incidents, fences, runner, clock, log, re
     }
     log.warn({ node: deed.node, incident: deed.incident, method: method.name, action, attempt: id }, 'order given')
     say(deed.node, deed.incident, action === 'off' ? 'FenceOrdered' : 'PowerOnOrdered', action, `${deed.method.name} is asked ${action}`, 'Normal')
-    const end = await runner.runMethod({ node: deed.node, method, action, purpose: 'incident', boot: incident.boot, incident: deed.incident, attempt: id, signal: signal(), against: () => refuted(incident, deed.node, action, beganAt) })
+    const end = await runner.runMethod({ node: deed.node, method, action, purpose: 'incident', boot: incident.boot, incident: deed.incident, attempt: id, signal: signal(), against: () => refuted(incident, deed.node, action, beganAt, alive) })
     if (!end.gone) return never()
     const row = observation.row(deed.node)
     const strange = end.state === action && row !== undefined && isStrange(end, row)
@@ -66,8 +68,8 @@ export function orderer({ observation, incidents, fences, runner, clock, log, re
     return true
   }
 
-  /** What spoke against an order while it was being written down. */
-  function refuted(incident: Incident, node: NodeName, action: 'off' | 'on', since: Ms): string | undefined {
+  /** What spoke against an order while it was being written down. `alive`: that its boot is heard does not. */
+  function refuted(incident: Incident, node: NodeName, action: 'off' | 'on', since: Ms, alive: boolean): string | undefined {
     const known = observation.seen.incidents.get(incident.name)
     if (known === undefined || known.uid !== incident.uid || known.status.phase === 'Final') return 'the incident is over'
     const row = observation.row(node)
@@ -76,8 +78,12 @@ export function orderer({ observation, incidents, fences, runner, clock, log, re
     if (row.uid !== incident.nodeUid) return 'its Node was made anew'
     if (known.status.phase === 'Done') return 'the incident is being withdrawn'
     if (known.abort) return 'a person aborted it'
+    const beat = (row.beat?.at ?? -Infinity) > since ? row.beat : undefined
+    // Whoever wants it fenced wants that of the boot that ails, or is stuck: its next one may be well.
+    if (beat !== undefined && !sameBoot(beat.boot, incident.boot)) return 'another boot of the node is heard'
     if (isDrill(incident)) return undrained(row)
-    return isWish(incident) || wishBeside(observation.seen.incidents.values(), incident) !== undefined ? undefined : (row.beat?.at ?? -Infinity) > since ? 'the node is heard again' : undefined
+    if (beat === undefined || alive || isWish(incident) || wishBeside(observation.seen.incidents.values(), incident) !== undefined) return undefined
+    return 'the node is heard again'
   }
 
   /** An end that is not written becomes *unknown*, and a verified *off* would be ordered again. */

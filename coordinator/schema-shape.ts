@@ -186,6 +186,20 @@ export function strangers(shape: Shape, value: unknown, path: string): Fault[] {
   }
 }
 
+/** The value without the fields that the shape does not have, as an API server shows it whose kinds are of this release. */
+export function pruned(shape: Shape, value: unknown): unknown {
+  switch (shape.is) {
+    case 'object':
+      if (!isObject(value)) return value
+      return Object.fromEntries(Object.entries(value).flatMap(([name, inner]) => {
+        const field = shape.fields.get(name)
+        return field === undefined ? [] : [[name, pruned(field.shape, inner)]]
+      }))
+    case 'list': return Array.isArray(value) ? value.slice(0, shape.most + 1).map((inner) => pruned(shape.item, inner)) : value
+    case 'text': case 'whole': case 'map': case 'flag': return value
+  }
+}
+
 /** A list is an object to JavaScript, and an empty one would pass for an empty object. */
 function noObject(value: unknown, path: string): Fault[] {
   return Array.isArray(value) ? [{ path, says: 'must be an object, is a list' }] : []
@@ -230,6 +244,6 @@ export function join(path: string, key: unknown): string {
   return /^[A-Za-z_][A-Za-z0-9_]*$/.test(name) ? `${path}.${name}` : `${path}[${JSON.stringify(name)}]`
 }
 
-function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
+export function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
 }

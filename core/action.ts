@@ -33,7 +33,8 @@ export type Deed =
   | { readonly do: 'adopt'; readonly node: NodeName; readonly incident: string }
   /** What a person who fences by hand need not write. */
   | { readonly do: 'complete'; readonly node: NodeName; readonly incident: string; readonly taken: Taken }
-  | { readonly do: 'fence'; readonly node: NodeName; readonly incident: string; readonly method: Method; readonly level: number; readonly round: number }
+  /** `alive`: it is meant of a node that is heard, which the record of its incident does not say. */
+  | { readonly do: 'fence'; readonly node: NodeName; readonly incident: string; readonly method: Method; readonly level: number; readonly round: number; readonly alive?: true }
   | { readonly do: 'restore'; readonly node: NodeName; readonly incident: string; readonly method: Method; readonly level: number; readonly round: number }
   /** An attempt whose program is not running here and whose span is over: its end is unknown. */
   | { readonly do: 'settle'; readonly node: NodeName; readonly incident: string; readonly attempt: string }
@@ -42,6 +43,8 @@ export type Deed =
   | { readonly do: 'revoke'; readonly node: NodeName; readonly incident: string }
   /** A crash kernel was heard: whoever leads next waits for its dump as well. */
   | { readonly do: 'announce'; readonly node: NodeName; readonly incident: string; readonly from: string; readonly afterSilence: boolean }
+  /** Paths that were off at first: whoever leads next takes what they say on after that for no word of its boot either. */
+  | { readonly do: 'noteOff'; readonly node: NodeName; readonly incident: string; readonly methods: readonly Pick<Method, 'name' | 'digest'>[] }
   | { readonly do: 'void'; readonly node: NodeName; readonly incident: string; readonly evidence: string }
   /** The proof is set aside, since nobody can tell any more whether it is so; what it rests on may prove anew, and so may the next level. */
   | { readonly do: 'lapse'; readonly node: NodeName; readonly incident: string; readonly evidence: string }
@@ -92,7 +95,7 @@ export function keyOf(action: Action): string {
       return `${action.do} ${action.node}`
     case 'record': case 'declare': return `${action.do} ${action.node}`
     case 'hold': return `hold ${action.node} ${action.because}${action.incident === undefined ? '' : ` ${action.incident}`}`
-    case 'open': case 'adopt': case 'complete': case 'settle': case 'prove': case 'revoke': case 'announce': case 'void': case 'lapse': case 'taint': case 'untaint': case 'evict': case 'endEviction': case 'delete': case 'detach': case 'bury': case 'withdraw': case 'exhaust': case 'close':
+    case 'open': case 'adopt': case 'complete': case 'settle': case 'prove': case 'revoke': case 'announce': case 'noteOff': case 'void': case 'lapse': case 'taint': case 'untaint': case 'evict': case 'endEviction': case 'delete': case 'detach': case 'bury': case 'withdraw': case 'exhaust': case 'close':
       return `deed ${action.node}`
   }
 }

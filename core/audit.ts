@@ -6,7 +6,7 @@ import { drilled, drillsOf } from './drill.ts'
 import { isWithoutAgent, kubeletsLastWord, unknownFor } from './judge.ts'
 import { beatsWithin, challenge } from './look.ts'
 import { liesOf, mayHaveStrayed, type Lie } from './lie.ts'
-import { isKubeletsWord, kubeletsBootKey, sameBoot, seenAs, unkeptOf, type BeatSeen, type Boot, type Drill, type GateKept, type Method, type Ms, type NodeName, type NodeSeen, type Observed, type PathAudit, type Reading } from './model.ts'
+import { isKubeletsWord, kubeletsBootKey, sameBoot, seenAs, unkeptOf, type BeatSeen, type Boot, type Drill, type GateKept, type Method, type Ms, type NodeName, type NodeSeen, type Observed, type PathAudit, type ProbeSeen, type Reading } from './model.ts'
 import { auditOf } from './path.ts'
 import { readingsOf } from './reading.ts'
 import { isTooSoon, placesStand, rests, sameFacts, sameStrains } from './record-write.ts'
@@ -21,6 +21,8 @@ import { sameDevice, sameMemberships, watchdogKept } from './watchdog.ts'
 const auditAgain: Ms = 15_000
 const auditsAtOnce = 2
 const probesAtOnce = 32
+/** Of a turn: a handshake of TLS each, and nobody waits for it. */
+const knownProbesAtOnce = 2
 const recordsAtOnce = 8
 /** A replica that has begun just now may see a node before it has read how the node is fenced. */
 const pathReadWithin: Ms = 30_000
@@ -36,10 +38,12 @@ type Life = Pick<BeatSeen, 'boot' | 'since'> & Partial<Pick<BeatSeen, 'gate' | '
 
 type RecordDeed = Extract<Deed, { do: 'record' }>
 
-/** Each path, and the kubelet port, once in each boot and each configuration, while the node is well; and each path again in each turn. */
+/** Each path, and the kubelet port, once in each boot and each configuration, while the node is well; and each again in each turn. A port may have
+ *  been closed to us since it answered, by a firewall or a policy of the network, and its silence would still speak for death. */
 export function audits(on: Survey): (Look | RecordDeed)[] {
   const devices: Question[] = []
   const probes: Question[] = []
+  const knownProbes: Question[] = []
   const leases: Look[] = []
   const records: RecordDeed[] = []
   const lies = liesOf(on.seen)
@@ -60,8 +64,12 @@ export function audits(on: Survey): (Look | RecordDeed)[] {
     const stands = sound && (told || free.later <= 0 || isTooSoon(node, on.now))
     // In a turn most nodes are still to be asked, and most ticks may begin no program.
     if ((stands && (free.devices <= 0 || keptUp(node, turnAt))) || inIncident(on.open, node, life)) continue
-    const probeDue = duePort(node, life, on.now)
-    if (probeDue !== undefined) offer(probes, free.probes, { node, life, askedAt: probeDue, again: false })
+    const probeDue = duePort(node, life, turnAt, on.now)
+    if (probeDue !== undefined) {
+      // What this replica has never asked in this boot may keep a record from being written.
+      const again = probeDue !== -Infinity && portStood(node, life)
+      offer(again ? knownProbes : probes, again ? knownProbesAtOnce - on.running.probes : free.probes, { node, life, askedAt: probeDue, again })
+    }
     let asked = probeDue === undefined
     for (const level of node.path.levels) {
       for (const method of level) {
@@ -84,7 +92,7 @@ export function audits(on: Survey): (Look | RecordDeed)[] {
     records.push(...wanted)
     if (sound) free.later -= wanted.length
   }
-  return [...probes.map(lookOf), ...devices.map(lookOf), ...challenges, ...leases, ...marks, ...records]
+  return [...probes.map(lookOf), ...knownProbes.map(lookOf), ...devices.map(lookOf), ...challenges, ...leases, ...marks, ...records]
 }
 
 const none: readonly Drill[] = []
@@ -170,11 +178,21 @@ function lookOf({ node, method }: Question): Look {
 }
 
 /** Undefined: it need not be asked now. A Node without an address has no port that could be asked; its silence proves nothing. */
-function duePort(node: NodeSeen, life: Life, now: Ms): Ms | undefined {
+function duePort(node: NodeSeen, life: Life, turnAt: Ms, now: Ms): Ms | undefined {
   const { probe } = node
   if (node.address === '') return undefined
   if (node.busy.size > 0 && node.busy.has(`probe ${node.name}`)) return undefined
-  return dueAgain(probe?.askedAt, probe?.word === 'answered', life, -Infinity, now)
+  return dueAgain(probe?.askedAt, probe?.word === 'answered', life, turnAt, now)
+}
+
+/** On record it has answered in this boot. */
+function portStood({ record, uid }: NodeSeen, { boot }: Life): boolean {
+  return record?.probe?.answered === true && record.nodeUid === uid && sameBoot(record.probe.boot, boot)
+}
+
+/** What has answered in this boot is not called otherwise for one question: a kubelet is started again now and then, and a machine may have just died. */
+function portAnswers(node: NodeSeen, { askedAt, word, unansweredSince = askedAt }: ProbeSeen, life: Life): boolean {
+  return word === 'answered' || (portStood(node, life) && askedAt - unansweredSince < auditAgain)
 }
 
 function dueMethod(node: NodeSeen, life: Life, method: Method, turnAt: Ms, now: Ms): Ms | undefined {
@@ -193,9 +211,10 @@ function turnNow({ seen, running }: Survey): Ms {
   return running.programs > running.devices ? -Infinity : seen.self.turnAt ?? -Infinity
 }
 
-/** Every path of it was asked in the turn, and said on. */
+/** Every path of it was asked in the turn, and said on; and its port, which answered. */
 function keptUp(node: NodeSeen, turnAt: Ms): boolean {
   if (turnAt === -Infinity) return true
+  if (node.address !== '' && (node.probe === undefined || node.probe.askedAt < turnAt || node.probe.word !== 'answered')) return false
   for (const level of node.path.levels) {
     for (const method of level) {
       const last = lastReading(node, method)
@@ -315,7 +334,7 @@ function auditRecord(node: NodeSeen, life: Life, lies: readonly Lie[], drills: r
   const probe = node.address === '' ? undefined : node.probe
   if ((probe === undefined && node.address !== '') || [...node.busy].some((key) => key.startsWith('askDevice ') || key.startsWith('probe '))) return []
   const paths = [...node.path.levels.flat().map((method) => pathAudit(node, method, life.boot, lies, drills)), ...outliving(node, life.boot, now)]
-  const port = probe === undefined ? {} : { probe: { boot: life.boot, answered: probe.word === 'answered', at: '' } }
+  const port = probe === undefined ? {} : { probe: { boot: life.boot, answered: portAnswers(node, probe, life), at: '' } }
   const gate = gateKept(node, life, now)
   const strains = strainsKept(node, life)
   const watchdog = watchdogKept(node, life)

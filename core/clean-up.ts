@@ -68,7 +68,9 @@ export function withCleanUp(on: Survey, actions: readonly Action[]): Action[] {
     const node = action.do === 'askClean' ? on.seen.nodes.get(action.node) : undefined
     if (action.do !== 'askClean' || node === undefined || !hasTaint(node, quarantineKey)) return action
     const chosen = policyOf(node, on.policies)
-    const policy = on.open.get(node.name)?.policy ?? ('policy' in chosen ? chosen.policy : undefined)
-    return policy?.cleanUp === 'agent' && handsOff(on.seen.self, policy) === undefined ? { ...action, cleanUp: true } : action
+    const now = 'policy' in chosen ? chosen.policy : undefined
+    const own = on.open.get(node.name)?.policy ?? now
+    const acting = now ?? own
+    return own?.cleanUp === 'agent' && acting !== undefined && handsOff(on.seen.self, acting) === undefined ? { ...action, cleanUp: true } : action
   })
 }

@@ -170,7 +170,7 @@ export function secure({ on, incident, node, status }: Situation, proof: Proof):
   if (keptOff(node) !== undefined) return []
   // What was read a while ago may have been switched on since, by somebody who stands before it.
   if (!stillOff(proof, node, on.now, sweepWithin)) return []
-  const due = node.path.levels[proof.level]?.find((method) => !status.attempts.some((attempt) => attempt.method === method.name))
+  const due = node.path.levels[proof.level]?.find((method) => method.ends !== true && !status.attempts.some((attempt) => attempt.method === method.name))
   if (due === undefined || node.busy.has(`order ${node.name} ${due.name}`) || status.attempts.some((attempt) => attempt.result === 'running')) return []
   if (noOrders(on.seen.nodes, node, loosened(incident, node, on.policies), on.storms, on.fencing, on.now, on.verdicts) !== undefined) return []
   on.fencing.add(node.name)

@@ -19,10 +19,30 @@ export interface Cut {
 /** What a device told of this machine since the end of its last order. `nothing yet`: it was not asked. */
 type Says = PowerState | 'nothing yet'
 
-/** Every method that was ordered off here, whether or not an *on* followed. */
+/** Every method that was ordered off here, whether or not an *on* followed. What ends a machine for good gives nothing back. */
 export function cuts(incident: Incident, node: NodeSeen): readonly Cut[] {
   const offs = given(incident.status).filter((attempt) => attempt.action === 'off')
-  return node.path.levels.flatMap((methods, level) => methods.filter((method) => offs.some((attempt) => isOf(attempt, method))).map((method) => cutBy(incident, node, method, level)))
+  return node.path.levels.flatMap((methods, level) => methods
+    .filter((method) => method.ends !== true && offs.some((attempt) => isOf(attempt, method))).map((method) => cutBy(incident, node, method, level)))
+}
+
+/** Whether the machine is gone for good. Whatever else was ordered off, nothing switches that on again. */
+export function endedForGood(incident: Incident, node: NodeSeen): Brake | undefined {
+  const by = endedBy(incident, node)
+  if (by === undefined) return undefined
+  return { because: 'waiting-for-boot', detail: `${by} has ended the machine for good, and nothing switches it on again`, lifts: 'its Node deleted, or another machine under its name' }
+}
+
+/** By the last word of a method that ends it, or by what stands on the record where that has told nothing since, as a cloud that forgets such a machine
+ *  within the hour, or is configured no more. */
+function endedBy({ status }: Incident, node: NodeSeen): string | undefined {
+  const ending = node.path.levels.flat().filter(({ ends }) => ends === true)
+  if (ending.length === 0) return given(status).find(({ ends, result }) => ends === true && result === 'off')?.method
+  return ending.find((method) => {
+    const last = readingsOf(node, method).findLast(({ state }) => state !== 'unknown')
+    if (last !== undefined) return last.state === 'off' && !isStrange(last, node)
+    return status.proof?.digests?.includes(method.digest) === true || given(status).findLast((attempt) => isOf(attempt, method))?.result === 'off'
+  })?.name
 }
 
 /** As if it had been cut by this method; one that was never ordered has told nothing since. */
@@ -42,11 +62,11 @@ function saysSince(node: NodeSeen, method: Method, since: Ms): Says {
   return last === undefined || isStrange(last, node) ? 'unknown' : last.state
 }
 
-/** Methods that were cut, and are not configured any more as they were then. */
+/** Methods that were cut, and are not configured any more as they were then. Nothing is owed to a machine by what was to end it for good. */
 export function lost(incident: Incident, node: NodeSeen): readonly string[] {
   const configured = node.path.levels.flat()
   const orders = given(incident.status).filter((attempt) => !configured.some((method) => isOf(attempt, method)))
-  const offs = orders.filter(({ action, method, digest }) => action === 'off' && !wasGivenBack(orders.filter((other) => other.method === method && other.digest === digest)))
+  const offs = orders.filter(({ action, method, digest, ends }) => action === 'off' && ends !== true && !wasGivenBack(orders.filter((other) => other.method === method && other.digest === digest)))
   return [...new Set(offs.map(({ method }) => method))]
 }
 

@@ -14,7 +14,7 @@ import { hasOurs, hasTaint, outOfServiceKey, quarantineKey, unburied } from './c
 import { clearing } from './clearing.ts'
 import { freesNothing } from './choice.ts'
 import { drill } from './drill.ts'
-import { keptOff, othersHands } from './hands.ts'
+import { handsOffIncident, keptOff, othersHands } from './hands.ts'
 import { headStart } from './head-start.ts'
 import { isDrill, isPartial, kindsOf, lapsed, lastProvenAt, type Incident } from './incident.ts'
 import { powerOrdered } from './isolation.ts'
@@ -25,7 +25,7 @@ import { sameBoot, type Boot, type Ms, type NodeSeen, type Observed } from './mo
 import { incidentName } from './name.ts'
 import { declareMaintenance } from './maintenance.ts'
 import { owing } from './owed.ts'
-import { isCleanAgain } from './patience.ts'
+import { isCleanAgain, mustLosePower } from './patience.ts'
 import { policyOf, type Policy } from './policy.ts'
 import { foundOff, recall, restsOnSilence, unconfigured, type Proof } from './proof.ts'
 import { readingsOf } from './reading.ts'
@@ -59,7 +59,8 @@ export function decide(seen: Observed, now: Ms, policies: readonly Policy[]): re
   }
   actions.push(...owing(on), ...headStart(on), ...askShut(on), ...quarantineUnclean(on), ...seekRemedies(on), ...scheduledDrills(on))
   const asked = new Set(actions.map(keyOf))
-  actions.push(...strays(on), ...refutedWords(on))
+  // Where an incident is to be opened, that one sees to what it finds.
+  actions.push(...strays(on).filter((action) => !asked.has(keyOf(action))), ...refutedWords(on))
   // A device that an incident asks is not asked by an audit beside it: the answer is the same.
   if (seen.self.calm !== true) actions.push(...audits(on).filter((action) => !asked.has(keyOf(action))))
   actions.push(...declareMaintenance(on, actions))
@@ -148,9 +149,7 @@ function proceed(on: Survey, incident: Incident): Action[] {
   const at = situationOf(on, asWished(incident, on.beside), node)
   if (node.gone === true) return outlived(at, 'NodeDeleted', 'the Node object is gone', mayBeMadeAnew(at))
   if (isAnotherMachine(incident, node)) return replaced(at, 'another machine bears the name')
-  const now = policyOf(node, on.policies)
-  // The incident keeps its policy by value, but who takes our hands off now means this one, too.
-  const off = handsOff(on.seen.self, incident.policy) ?? ('policy' in now ? handsOff(on.seen.self, now.policy) : undefined) ?? othersHands(node)
+  const off = handsOffIncident(on, incident, node)
   if (off !== undefined) return [...(refuted(at) ? [untaint(node, outOfServiceKey, at.status.proof === undefined ? 'no proof stands' : 'the node is heard', incident)] : []), hold(node.name, off, incident)]
   return withStop(at, advance(at))
 }
@@ -210,8 +209,8 @@ function beatsSinceProof(at: Situation): boolean {
 function unproven(at: Situation): Action[] {
   const { incident, node, status } = at
   const before = lapsed(status)
-  // What went on with a proof comes off with it, before anything else.
-  if (status.voided.length > 0 && hasOurs(node, outOfServiceKey)) return [untaint(node, outOfServiceKey, before === undefined ? 'the proof was shown false' : 'the proof has lapsed', incident)]
+  // What went on with a proof comes off with it, before anything else; and so does what an incident has left that is not kept any more.
+  if (hasOurs(node, outOfServiceKey)) return [untaint(node, outOfServiceKey, before !== undefined ? 'the proof has lapsed' : status.voided.length > 0 ? 'the proof was shown false' : 'no proof of this incident stands', incident)]
   // What was freed by it is free: the incident ends like one that is proven, or by the fenced boot's own word.
   if (before !== undefined && (at.heard === 'new boot' || laterBoot(node, incident.boot))) return returning(at)
   // That the machine runs shows nothing of volumes that are out of its reach to be false.
@@ -265,13 +264,19 @@ function provenByDump(at: Situation, proof: Proof, since: Ms): Action[] {
   return withBurial(at, hasTaint(node, quarantineKey) ? pursue(at) : [quarantine(at)])
 }
 
-/** It never said that the machine is off: a partitioned node comes back like any other, unless a person wants it off. What it does not
- *  cover is freed by the machine's power. */
+/** It never said that the machine is off: a partitioned node comes back like any other, unless a person wants it off, or its policy does. What
+ *  it does not cover is freed by the machine's power. */
 function provenInPart(at: Situation, proof: Proof, since: Ms): Action[] {
   const { abort } = at.incident
+  if (at.heard === 'old boot' && !isWanted(at) && !abort && proof.kind === 'isolated' && mustLosePower(at)) return withBurial(at, losePower(at))
   if (at.heard === 'old boot' && (!isWanted(at) || abort)) return withBurial(at, returning(at))
   // What its power was ordered off for goes on: nobody else would prove it off, and give it back.
   return [...(abort && !powerOrdered(at.incident, at.node) ? [] : pursue(at)), ...(at.heard === 'old boot' ? [] : clearing(at, proof, since))]
+}
+
+/** As a node is fenced that is back and does not become clean. Its agent is asked on, since it is told to end what it must not run (`withStop`). */
+function losePower(at: Situation): Action[] {
+  return pursue({ ...at, incident: { ...at.incident, cause: 'leftover' } }).map((action) => (action.do === 'fence' ? { ...action, alive: true as const } : action))
 }
 
 /** The fenced boot beats after the proof: what it says to a challenge issued after it shows the proof false. */

@@ -9,9 +9,14 @@ const cordonKey = 'node.kubernetes.io/unschedulable'
 
 export const isCordoned = ({ taints }: Pick<NodeSeen, 'taints'>): boolean => taints.some(({ key }) => key === cordonKey)
 
-/** What is not proven yet, before what is; then what was drilled longest ago. A machine that is isolated does not fall silent. */
+/** What could be drilled: a machine that is isolated does not fall silent, and one that is ended for good does not come back. */
+export function isDrillable(methods: readonly Method[]): boolean {
+  return !isIsolation(methods) && !methods.some(({ ends }) => ends === true)
+}
+
+/** What is not proven yet, before what is; then what was drilled longest ago. */
 export function levelOf(node: NodeSeen, boot: Boot): number {
-  const power = node.path.levels.map((methods, level) => ({ methods, level })).filter(({ methods }) => !isIsolation(methods))
+  const power = node.path.levels.map((methods, level) => ({ methods, level })).filter(({ methods }) => isDrillable(methods))
   const unproven = power.find(({ methods }) => methods.some((method) => !isIdentified(node, method, boot)))
   const drilledAt = ({ methods }: { readonly methods: readonly Method[] }): number => Math.min(...methods.map((method) => Date.parse(auditOf(node, method, boot)?.drill?.at ?? '') || Infinity))
   const [first, ...others] = power
@@ -21,7 +26,8 @@ export function levelOf(node: NodeSeen, boot: Boot): number {
 /** A person who stands by is told at once: a drill that began by itself once the node is drained would come as a surprise. */
 export function unfit(node: NodeSeen, boot: Boot, policy: Policy, methods: readonly Method[], now: Ms): string | undefined {
   if (!isCordoned(node)) return notCordoned
-  if (methods.length === 0) return node.path.faults[0] ?? 'no fence path is configured'
+  if (methods.length === 0) return node.path.faults[0] ?? (node.path.levels.length === 0 ? 'no fence path is configured' : 'none of its levels switches the machine off and on')
+  if (!isDrillable(methods)) return `${methods.map(({ name }) => name).join(', ')} is not tried on a machine that is well`
   if (node.beat === undefined || now - node.beat.at >= beatsWithin) return 'its agent is not heard: whether it falls silent could not be told'
   if (!sameBoot(node.beat.boot, boot)) return 'the node is in another boot'
   const doubt = methods.map((method) => untrusted(node, method, auditOf(node, method, boot))).find((one) => one !== undefined)

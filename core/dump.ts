@@ -18,14 +18,14 @@ const apart: Ms = 1_000
 /** Of `firstSeen`: when a crash kernel's word was first seen on the record. */
 export const dumpKey = (incident: string): string => `dump ${incident}`
 
-/** Undefined: its power need not wait, or not any more. */
-export function dumping(incident: Incident, node: NodeSeen, self: Self, now: Ms): Brake | undefined {
+/** Undefined: its power need not wait, or not any more. `wanted`: it is to be fenced though it is heard. */
+export function dumping(incident: Incident, node: NodeSeen, self: Self, now: Ms, wanted: boolean): Brake | undefined {
   const { dumpsWithin, announcesWithin = 0 } = node.path
   if (dumpsWithin === undefined) return undefined
   const since = announcedAt(incident, node)
   const left = since === undefined ? lastBeat(node, self) + announcesWithin - now : since + dumpsWithin - now
-  // Whom a person wants fenced may beat all the while.
-  if (left <= 0 || (since === undefined && incident.cause === 'by-hand')) return undefined
+  // It may beat all the while: the time after its last beat would never be over.
+  if (left <= 0 || (since === undefined && wanted)) return undefined
   return since === undefined
     ? { because: 'dumping', detail: `a crash kernel of it has another ${seconds(left)} to announce itself (kdump_within=)`, lifts: 'its word, that time over, or a beat of the node' }
     : { because: 'dumping', detail: `its crash kernel announced itself ${seconds(now - since)} ago, and has ${seconds(dumpsWithin)} for its dump (kdump=)`, lifts: 'that time over, or its next boot' }
@@ -69,7 +69,7 @@ export function hasCrashed(node: NodeSeen, self: Self, incident?: Incident): boo
 export function doubtOfSilence({ beat, dump, probe, record }: NodeSeen): string | undefined {
   const fell = probe?.fell
   if (beat === undefined || dump === undefined || fell === undefined || fell.at <= beat.at) return unsilenced
-  if (record?.probe?.answered !== true || !sameBoot(record.probe.boot, beat.boot)) return 'the kubelet port was never heard to answer in this boot, so its silence proves nothing'
+  if (record?.probe?.answered !== true || !sameBoot(record.probe.boot, beat.boot)) return 'the kubelet port was not heard to answer at its last audit in this boot, so its silence proves nothing'
   if (fell.spokeAt > beat.at + onItsWay) return 'the kubelet port spoke after its last beat, and fell silent only then'
   // One question alone may have been lost on its way.
   return Math.min(fell.until, dump.at) - fell.at < apart ? unsilenced : undefined

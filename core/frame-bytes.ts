@@ -63,15 +63,14 @@ function vitalsOf(frame: Uint8Array, from: number): Vitals | undefined {
 
 export function readBeat(frame: Uint8Array): Read<Beat> {
   if (frame.length < beatHead) return { garbage: `a beat of ${frame.length} bytes` }
-  const kubelet = kubeletWords[frame[1] ?? 0]
   // A state that this version does not know is one of a newer agent: its beat counts as ever.
+  const kubelet = kubeletWords[frame[1] ?? 0] ?? 'unknown'
   const gate = gatesTold[frame[beatHead] ?? 0]
   const permit = permitsTold[frame[beatHead + 1] ?? 0]
   const runtime = runtimesTold[frame[beatHead + 2] ?? 0]
   const pressure = pressureOf(frame[beatHead + 3], frame[beatHead + 4], frame[beatHead + 5])
   const storage = storagesTold[frame[beatHead + 6] ?? 0]
   const vitals = vitalsOf(frame, beatHead + 7)
-  if (kubelet === undefined) return { garbage: `a beat with kubelet word ${frame[1]}` }
   // Field by field in one order: thousands of these a second, and what spreading makes of them is of as many shapes as there are fields.
   const word: Changing<Beat> = { say: 'beat', count: readWhole(frame, 2), kubelet }
   if (gate !== undefined) word.gate = gate

@@ -77,6 +77,12 @@ export function oneOf<const T extends string>(fields: Fields, name: string, word
   return words.find((word) => word === fields.of[name]) ?? wrong(fields, name, `one of ${words.join(', ')}`, words[0])
 }
 
+/** A word that this version does not know is as good as the one that promises least: what was said before it must not stand. */
+export function oneOfOr<const T extends string>(fields: Fields, name: string, words: readonly T[], least: T): T {
+  const said = text(fields, name, 64)
+  return words.find((word) => word === said) ?? least
+}
+
 /** A word that this version does not know is as good as none. */
 export function maybeOneOf<N extends string, const T extends string>(fields: Fields, name: N, words: readonly T[]): { readonly [K in N]?: T } {
   const word = words.find((one) => one === fields.of[name])

@@ -7,7 +7,7 @@ import type {
   ReplicaWord, RevokedWord, RevokesWord, SelfStopWord, WatchdogWord, Welcome, Whisper, WhisperAnswer, Witness,
 } from './beat.ts'
 import { beatFrame, beatKind, longestAddress, memberWords, mostReplicas, permitFrame, permitKind, readBeat, readPermit } from './frame-bytes.ts'
-import { flag, frameLimit, isFields, list, maybeOneOf, maybeText, maybeWhole, oneOf, readJson, text, version, whole, wrong, type Fields, type Read } from './frame-json.ts'
+import { flag, frameLimit, isFields, list, maybeOneOf, maybeText, maybeWhole, oneOf, oneOfOr, readJson, text, version, whole, wrong, type Fields, type Read } from './frame-json.ts'
 import type { GiveUp } from './self-stop.ts'
 import type { Membership } from './watchdog.ts'
 
@@ -99,7 +99,7 @@ export function readMemberQuestion(frame: Uint8Array): Read<MemberQuestion> {
 
 export function readMemberAnswer(frame: Uint8Array): Read<MemberAnswer> {
   return readJson(frame, (say, fields) => (say !== 'member' ? undefined : {
-    nonce: text(fields, 'nonce'), says: oneOf(fields, 'says', memberWords), ...(fields.of['seals'] === undefined ? {} : { seals: names(fields, 'seals', mostSeals) }),
+    nonce: text(fields, 'nonce'), says: oneOfOr(fields, 'says', memberWords, 'unknown'), ...(fields.of['seals'] === undefined ? {} : { seals: names(fields, 'seals', mostSeals) }),
   }), whisperLimit)
 }
 
@@ -130,7 +130,7 @@ function agentWord(say: string, fields: Fields): AgentWord | undefined {
     case 'clean':
       return { say, report: cleanReport(fields), ...maybeText(fields, 'list') } satisfies CleanWord
     case 'goodbye':
-      return { say, why: oneOf(fields, 'why', goodbyes) }
+      return { say, why: oneOfOr(fields, 'why', goodbyes, 'restart') }
     case 'answer':
       return { say, nonce: text(fields, 'nonce'), boot: text(fields, 'boot'), ...maybeText(fields, 'seal') } satisfies Answer
     case 'witness':
@@ -190,7 +190,7 @@ function peerWord(say: string, fields: Fields): PeerWord | undefined {
 
 const goodbyes = ['restart', 'reboot', 'shutdown'] as const satisfies readonly Goodbye[]
 const hearings = ['hears', 'deaf'] as const
-const states = ['clean', 'dirty', 'unknown'] as const
+const states = ['clean', 'dirty', 'unknown', 'of a later version'] as const
 const leftoverKinds = ['mount', 'staging', 'pod directory', 'block volume', 'container', 'leaked mount', 'loop device'] as const satisfies readonly Leftover['kind'][]
 const bootEnds = ['shut down', 'cut off'] as const satisfies readonly BootEnd[]
 
@@ -260,8 +260,8 @@ const machineKinds = ['real', 'virtual', 'unknown'] as const
 function watchdogWord(fields: Fields): WatchdogWord {
   const panic = fields.of['panic']
   return {
-    say: 'watchdog', state: oneOf(fields, 'state', watchdogStates), identity: text(fields, 'identity', 64), timeout: whole(fields, 'timeout', 86_400_000),
-    panic: typeof panic === 'number' && Number.isInteger(panic) && Math.abs(panic) <= mostPanic ? panic : wrong(fields, 'panic', `a whole number of at most ${mostPanic}`, 0), machine: oneOf(fields, 'machine', machineKinds),
+    say: 'watchdog', state: oneOfOr(fields, 'state', watchdogStates, 'unarmed'), identity: text(fields, 'identity', 64), timeout: whole(fields, 'timeout', 86_400_000),
+    panic: typeof panic === 'number' && Number.isInteger(panic) && Math.abs(panic) <= mostPanic ? panic : wrong(fields, 'panic', `a whole number of at most ${mostPanic}`, 0), machine: oneOfOr(fields, 'machine', machineKinds, 'unknown'),
     epoch: whole(fields, 'epoch', mostEpoch), ...maybeText(fields, 'why'), ...maybeWhole(fields, 'disarm'),
   }
 }
@@ -316,12 +316,14 @@ function cleanReport(fields: Fields): CleanReport {
 }
 
 function reportOf(report: Fields): CleanReport {
-  const state = oneOf(report, 'state', states)
+  const state = oneOfOr(report, 'state', states, 'of a later version')
   switch (state) {
     case 'clean':
       return { state }
     case 'unknown':
       return { state, reason: text(report, 'reason', 1_024) }
+    case 'of a later version':
+      return { state: 'unknown', reason: 'its agent tells it in a word of a later version' }
     case 'dirty':
       return { state, leftovers: list(report, 'leftovers', mostLeftovers).map((item) => leftover(report, item)) }
   }

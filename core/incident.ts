@@ -72,6 +72,8 @@ export interface IncidentStatus {
   readonly voided: readonly Voided[]
   /** The first word of its crash kernel that a leader heard in this incident. */
   readonly dump?: DumpHeard
+  /** Paths that said off before anybody had read them on in its boot: what they say on after that is of the next one. */
+  readonly offAtFirst?: readonly OffAtFirst[]
   /** Of a drill: what came of switching off. */
   readonly drill?: DrillSeen
   readonly pods: readonly PodFate[]
@@ -106,6 +108,8 @@ export interface Attempt {
   readonly digest?: string
   /** The other methods of its level then, if there were any. */
   readonly beside?: readonly string[]
+  /** It was to end the machine for good: there is nothing of it to give back, whatever is configured by then. */
+  readonly ends?: boolean
   readonly agent: string
   readonly action: 'off' | 'on'
   readonly replica: string
@@ -128,6 +132,12 @@ export function isOf(attempt: Attempt, method: Method): boolean {
 /** Attempts that reached their device, or may have. */
 export function given({ attempts }: Pick<IncidentStatus, 'attempts'>): readonly Attempt[] {
   return attempts.filter((attempt) => attempt.result !== 'not-given')
+}
+
+/** What a change of the record put an end to. */
+export function ordersEnded(before: Pick<IncidentStatus, 'attempts'>, { attempts }: Pick<IncidentStatus, 'attempts'>): readonly Attempt[] {
+  const running = new Set(before.attempts.flatMap(({ id, result }) => (result === 'running' ? [id] : [])))
+  return attempts.filter(({ id, result }) => result !== 'running' && running.has(id))
 }
 
 export type ProofKind = 'off' | 'found-off' | 'vouched' | 'self-fenced' | 'kdump' | 'isolated' | 'safe-detach'
@@ -183,6 +193,12 @@ export interface Revocation {
   readonly boot: Boot
   readonly at: string
   readonly watchdog: WatchdogKept
+}
+
+export interface OffAtFirst {
+  readonly method: string
+  readonly digest: string
+  readonly at: string
 }
 
 /** By which replica, and from which address. */

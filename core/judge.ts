@@ -95,10 +95,10 @@ export function kubeletsLastWord({ ready, lease, probe }: Pick<NodeSeen, 'ready'
   return Math.max(ready.postedAt, lease?.moved === true ? lease.unmovedSince : -Infinity, probe?.spokeAt ?? -Infinity)
 }
 
-/** The last word of any source. */
-export function lastWord(node: NodeSeen, self: Self): Ms {
-  // A move since a reading from before the silence may itself be from before it: that is no word.
-  const lease = node.lease?.moved === true && (node.lease.movedAfter ?? Infinity) >= lastBeat(node, self) ? node.lease.unmovedSince : -Infinity
+/** The last word of any source. `since`: of what it would refute, beside a silence. */
+export function lastWord(node: NodeSeen, self: Self, since: Ms = -Infinity): Ms {
+  // A move since a reading from before that may itself be from before it: it is no word then.
+  const lease = node.lease?.moved === true && (node.lease.movedAfter ?? Infinity) >= Math.max(since, lastBeat(node, self)) ? node.lease.unmovedSince : -Infinity
   const sealed = node.witnesses.filter((witness) => witness.word === 'hears' && witness.proven).map((witness) => witness.answeredAt)
   return Math.max(lastBeat(node, self), lease, node.ready.postedAt, node.probe?.spokeAt ?? -Infinity, ...sealed)
 }
@@ -197,7 +197,7 @@ function leaseStill(node: NodeSeen, since: Ms, now: Ms): Omit<Evidence, 'at'> | 
 function probeSilent(node: NodeSeen, since: Ms): Omit<Evidence, 'at'> | string {
   const audited = node.record?.probe
   const boot = node.beat?.boot ?? node.record?.boot
-  if (audited?.answered !== true || boot === undefined || !sameBoot(audited.boot, boot)) return 'the kubelet port was never heard to answer this replica in this boot, so its silence proves nothing'
+  if (audited?.answered !== true || boot === undefined || !sameBoot(audited.boot, boot)) return 'the kubelet port was not heard to answer at its last audit in this boot, so its silence proves nothing'
   if (node.probe === undefined || node.probe.askedAt < since) return 'the kubelet port was not asked yet'
   return node.probe.word === 'silent' ? { source: 'probe', word: 'silent' } : 'the kubelet port answers'
 }

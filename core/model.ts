@@ -44,7 +44,7 @@ export interface Observed {
 export interface Self {
   readonly replica: string
   /** The lease's transitions while this replica leads. Undefined: it does not lead, and nothing is decided. */
-  readonly term?: number
+  readonly term?: number | undefined
   readonly ledSince?: Ms
   /** The latest instant at which every watch the core relies on was known to be fresh. */
   readonly freshAt: Ms
@@ -71,7 +71,7 @@ export interface Self {
   /** Whether the API server is of a version that has the node condition MaintenanceInProgress. */
   readonly knowsMaintenance?: boolean
   /** The cluster-wide pause, with its reason. */
-  readonly pause?: { readonly reason: string; readonly by: string }
+  readonly pause?: { readonly reason: string; readonly by: string } | undefined
 }
 
 export interface NodeSeen {
@@ -152,6 +152,8 @@ export interface Unkept {
   readonly joined?: string
   /** The incident on whose record a crash kernel's word does not stand. */
   readonly dump?: string
+  /** The incident on whose record it does not stand which paths were off at first. */
+  readonly offAtFirst?: string
 }
 
 /** So long what was not kept is not written again: by then somebody may have applied the kinds of this version. */
@@ -258,6 +260,8 @@ export interface ProbeSeen {
   readonly acceptedAt?: Ms
   /** Its first silence since the node's last beat: the first and the last question of it, and when the port had last spoken by then. */
   readonly fell?: { readonly at: Ms; readonly until: Ms; readonly spokeAt: Ms }
+  /** When the first of the questions was asked that were not `answered` since one was. */
+  readonly unansweredSince?: Ms
 }
 export type ProbeWord = 'answered' | 'open' | 'refused' | 'silent'
 
@@ -319,6 +323,8 @@ export interface Method {
   /** It cuts the machine off from something, and leaves it running. These are the CSI drivers whose volumes the machine cannot write once
    *  it is off, as the operator knows it. */
   readonly isolates?: readonly string[]
+  /** Its *off* ends the machine for good: it is tried by nobody, and nothing is switched on after it. */
+  readonly ends?: true
   /** Its place among what is given back: the lowest first, as the operator wrote it. */
   readonly backAt?: number
   readonly digest: string
@@ -327,6 +333,9 @@ export interface Method {
   readonly statusWithin: Ms
   /** How long an order that was sent may still land after its program ended. */
   readonly late: Ms
+  /** How long after an order that ended well its device may take to be read off; an *on* until it first says off is what it said before.
+   *  Undefined: an *on* is a word against the order at once. */
+  readonly verifyWithin?: Ms
 }
 
 /** What outlives a leader (kind NodeRecord). */

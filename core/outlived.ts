@@ -30,8 +30,8 @@ export function outlived(at: Situation, outcome: 'NodeDeleted' | 'Replaced', bec
   const orphan = settle(at)
   if (orphan !== undefined) return [orphan]
   if (brake !== undefined) return [hold(at.node.name, brake, at.incident)]
-  // The machine that it was meant for may be behind it still.
-  const shut = cuts(at.incident, at.node).filter(({ method, givenBack }) => method.isolates !== undefined && !givenBack).map(({ method }) => method.name)
+  // The machine that it was meant for may be behind it still; or the one that came in its place, on one feed of two.
+  const shut = cuts(at.incident, at.node).filter(({ givenBack, says }) => !givenBack && says !== 'on').map(({ method }) => method.name)
   return end(at, outcome, shut.length === 0 ? because : `${because}; ${shut.join(', ')} was ordered off and stays so, until a person knows what is behind it`)
 }
 

@@ -31,6 +31,7 @@ export interface Owed {
 export function owedOf(seen: Observed, node: NodeSeen): readonly Owed[] {
   const orders = historyOf(seen, node).flatMap(({ boot, status }) => given(status).map((attempt) => ({ attempt, boot })))
   return node.path.levels.flatMap((methods, level) => methods.flatMap((method): Owed[] => {
+    if (method.ends === true) return []
     const own = orders.filter(({ attempt }) => isOf(attempt, method))
     const last = own.at(-1)
     if (last === undefined || isOver(own.map(({ attempt }) => attempt))) return []

@@ -1,5 +1,5 @@
 // How far the word of a path is trusted: by its audit in this boot, by the identity that its device tells, by the marks on it.
-import type { Attempt } from './incident.ts'
+import type { IncidentStatus } from './incident.ts'
 import { kubeletsLastWord } from './judge.ts'
 import { sameMachine } from './machine-id.ts'
 import { kubeletsBootKey, sameBoot, type Boot, type Method, type Ms, type NodeSeen, type PathAudit, type Reading } from './model.ts'
@@ -60,18 +60,59 @@ export function isStrange({ machine }: Pick<Reading, 'machine'>, node: Pick<Node
 
 export const strangeness = (method: string): string => `${method} answers for another machine`
 
+/** Of `firstSeen`: when a method's device, configured so, was last read off. */
+export const lastOffKey = (method: string, digest: string): string => `last off ${method} ${digest}`
+
+/** Of `firstSeen`: since when it has read nothing but off, or nothing at all. */
+export const offSinceKey = (method: string, digest: string): string => `off since ${method} ${digest}`
+
 /** Why the method's word is none on this node's power, whatever it says. Undefined: it once said on of this very boot, and
- *  speaks of this machine still. `attempts`: of an incident of that boot. An *off* by this very configuration stands on its record
+ *  speaks of this machine still. `of`: the record of an incident of that boot. An *off* by this very configuration stands on it
  *  only because whoever led then had read that *on*, and this outlives him where nothing else does that he knew it by. */
-export function untrusted(node: NodeSeen, method: Method, audit: PathAudit | undefined, attempts: readonly Attempt[] = []): string | undefined {
+export function untrusted(node: NodeSeen, method: Method, audit: PathAudit | undefined, of: OnRecord = bare): string | undefined {
+  return misled(node, method, audit) ?? (saidOn(node, method, audit, of) ? undefined : `${method.name} was never read on in this boot`)
+}
+
+/** What is known of the paths by whoever led before. */
+type OnRecord = Pick<IncidentStatus, 'attempts' | 'offAtFirst'>
+const bare: OnRecord = { attempts: [] }
+
+/** It leads elsewhere, or has lied. */
+function misled(node: NodeSeen, method: Method, audit: PathAudit | undefined): string | undefined {
   const mark = markOf(node, method)
   if (mark !== undefined) return `${method.name} is marked: ${mark.identity === 'mismatch' ? 'an off by it struck another machine' : 'a proof made by it was shown false'}`
   if (audit?.state === 'mismatch') return `${method.name} said off while this boot was beating`
   if (method.claimed === true && (audit === undefined || audit.identity === 'mismatch')) return `${method.name} is the Node's own claim, and no record of the cloud was seen to bear the address of its beats`
   const last = readingsOf(node, method).at(-1)
   // Whatever it was at its audit: an order would strike whom it leads to now.
-  if (audit?.identity === 'mismatch' || (last !== undefined && isStrange(last, node))) return strangeness(method.name)
-  if (audit?.state === 'verified' || attempts.some(({ action, method: name, digest }) => action === 'off' && name === method.name && digest === method.digest)) return undefined
-  const since = node.beat?.since ?? node.firstSeen.get(kubeletsBootKey) ?? -Infinity
-  return readingsOf(node, method).some((reading) => reading.state === 'on' && reading.startedAt >= since) ? undefined : `${method.name} was never read on in this boot`
+  return audit?.identity === 'mismatch' || (last !== undefined && isStrange(last, node)) ? strangeness(method.name) : undefined
+}
+
+function saidOn(node: NodeSeen, method: Method, audit: PathAudit | undefined, of: OnRecord): boolean {
+  if (audit?.state === 'verified' || of.attempts.some(({ action, method: name, digest }) => action === 'off' && name === method.name && digest === method.digest)) return true
+  const since = bootSince(node)
+  const offAt = offInThisBoot(node, method) ?? Infinity
+  // What says on after it said off was switched on meanwhile: it is another boot that has power, and it is still coming up. Or it was
+  // another machine's all the time. Where another leader heard the off nobody here can tell which was first, but what was said while
+  // the boot was heard.
+  const until = isNoted(method, of) ? Math.min(offAt, node.beat?.at ?? -Infinity) : offAt
+  return readingsOf(node, method).some(({ state, startedAt }) => state === 'on' && startedAt >= since && startedAt < until)
+}
+
+/** Its device said off before anybody had read it on in this boot, as far as is known here, and the record does not say so yet. */
+export function isOffAtFirst(node: NodeSeen, method: Method, audit: PathAudit | undefined, of: OnRecord): boolean {
+  return offInThisBoot(node, method) !== undefined && !isNoted(method, of) && misled(node, method, audit) === undefined && !saidOn(node, method, audit, of)
+}
+
+function isNoted({ name, digest }: Method, { offAtFirst = [] }: OnRecord): boolean {
+  return offAtFirst.some((one) => one.method === name && one.digest === digest)
+}
+
+function bootSince(node: NodeSeen): Ms {
+  return node.beat?.since ?? node.firstSeen.get(kubeletsBootKey) ?? -Infinity
+}
+
+function offInThisBoot(node: NodeSeen, { name, digest }: Method): Ms | undefined {
+  const offAt = node.firstSeen.get(lastOffKey(name, digest))
+  return offAt !== undefined && offAt >= bootSince(node) ? offAt : undefined
 }

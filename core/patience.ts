@@ -4,9 +4,13 @@
 //
 // A fenced boot that lives, because its proof was false, is not left to a policy's taste: what it still runs runs elsewhere by now. Its
 // path is marked, so the next level does it, if there is one.
+//
+// A boot that is cut off from its storage, and heard, does not end its incident to have another one: what it was cut off from is given back
+// by the same record. Its power is the next step of that very incident.
 import type { Action } from './action.ts'
 import type { Brake } from './brake.ts'
 import { given, shownFalse, type Incident } from './incident.ts'
+import { isPowerOrder, powerMethods } from './isolation.ts'
 import { seconds } from './judge.ts'
 import { sameBoot, type NodeSeen } from './model.ts'
 import { incidentName } from './name.ts'
@@ -42,6 +46,16 @@ export function afterPatience(on: Survey, node: NodeSeen, incident: Incident | u
   if (next.is === 'waits') return hold(node.name, next.brake)
   const boot = latestBoot(node)
   return { do: 'open', node: node.name, name: incidentName(on.seen, node, boot), boot, cause: 'leftover', policy: next.policy, evidence: [{ source: 'its agent', word: next.says, at: '' }] }
+}
+
+/** Isolated, heard, and not clean in time, where its policy has such a node fenced and there is a power to order off. An order to that begins no new
+ *  patience: the second feed would wait as long as the first. */
+export function mustLosePower({ on, incident, node, status }: Situation): boolean {
+  const { beat } = node
+  if (beat === undefined || powerMethods(node).length === 0) return false
+  const cut: Incident = { ...incident, status: { ...status, attempts: status.attempts.filter((attempt) => !isPowerOrder(attempt, node)) } }
+  const lacks = lacksClean(cut, node, beat)
+  return lacks !== undefined && overdue(on, node, cut, lacks).is === 'fence'
 }
 
 const endOf = ({ status }: Incident): string => status.timeline.at(-1)?.at ?? ''

@@ -12,14 +12,15 @@ import { given, isOf, isWish, shownFalse, type Attempt, type HoldReason, type In
 import { driversBehind, isIsolation, powerMethods, powerOrdered } from './isolation.ts'
 import type { Method, Ms, NodeSeen, Reading } from './model.ts'
 import { seconds } from './judge.ts'
-import { auditOf, isIdentified, unidentified, untrusted } from './path.ts'
+import { auditOf, isIdentified, lastOffKey, offSinceKey, unidentified, untrusted } from './path.ts'
 import { landsBy } from './proof.ts'
 import { readingsOf } from './reading.ts'
 
 export type Next =
   | { readonly next: 'order'; readonly method: Method; readonly level: number; readonly round: number }
-  /** Every method of the level was ordered off, and no reading since says otherwise: what counts now is two readings. */
-  | { readonly next: 'verify'; readonly level: number }
+  /** Every method of the level was ordered off, and no reading since says otherwise: what counts now is two readings. `detail`: where its
+   *  own configuration lets a device take longer. */
+  | { readonly next: 'verify'; readonly level: number; readonly detail?: string }
   /** `overdue`: a program runs past its deadline, which should have ended it. */
   | { readonly next: 'wait'; readonly detail: string; readonly overdue: boolean }
   /** It is isolated, and its power is left on for a while. */
@@ -31,7 +32,7 @@ export type Next =
 
 /** A reading older than this no longer tells that a device answers. */
 const answersFor: Ms = 10_000
-/** A level that was ordered off and is not proven within this span has failed. */
+/** A level that was ordered off and is not proven within this span has failed, unless a method of it may take longer. */
 const verifyWithin: Ms = 30_000
 /** Sooner where it isolates: the power, which proves more, waits for it. */
 const isolatedWithin: Ms = 10_000
@@ -94,10 +95,11 @@ export interface Untold {
 }
 
 /** Methods with such an *off* that have not told, asked after it could land no more, whether they are on or off. That the time
- *  is over says only that nothing is on its way any more; how the node stands, its device alone can say. */
+ *  is over says only that nothing is on its way any more; how the node stands, its device alone can say. What was to end the machine for good
+ *  tells neither of one that is only stopped, and has nothing to give back. */
 export function untold(incident: Incident, node: NodeSeen, now: Ms): readonly Untold[] {
   const orders = loose(incident, node, now)
-  return node.path.levels.flat().flatMap((method) => {
+  return node.path.levels.flat().filter((method) => method.ends !== true).flatMap((method) => {
     const ends = orders.filter(({ attempt }) => isOf(attempt, method)).map(({ until }) => until)
     const since = readingsOf(node, method).filter((reading) => reading.startedAt >= Math.max(...ends))
     return ends.length === 0 || since.some((reading) => reading.state !== 'unknown') ? [] : [{ method, asked: since.length > 0 }]
@@ -202,15 +204,37 @@ function onLevel(incident: Incident, node: NodeSeen, level: number, round: numbe
   const [method] = due
   if (method !== undefined) return { next: 'order', method, level, round }
   const since = Math.max(...orders.map((attempt) => endedAt(node, attempt, now)))
-  if (now - since > (isIsolation(methods) ? isolatedWithin : verifyWithin)) return { because: 'out-of-levels', detail: 'ordered off, and not proven since' }
-  return { next: 'verify', level }
+  const usual = isIsolation(methods) ? isolatedWithin : verifyWithin
+  if (now > Math.max(...methods.map((one) => provenBy(node, one, since, usual)))) return { because: 'out-of-levels', detail: 'ordered off, and not proven since' }
+  const slow = methods.find((one) => one.verifyWithin !== undefined && saysOtherwise(node, one, tries(one).at(-1), now))
+  if (slow?.verifyWithin === undefined) return { next: 'verify', level }
+  return { next: 'verify', level, detail: `${slow.name} was ordered off, reads otherwise, and may take another ${seconds(Math.max(0, slow.verifyWithin - (now - since)))} to say so (verify)` }
+}
+
+/** What may take longer to say off is not given longer once it has: where another machine may have been struck, that one is dark meanwhile. */
+function provenBy({ firstSeen }: NodeSeen, { name, digest, verifyWithin: within }: Method, since: Ms, usual: Ms): Ms {
+  if (within === undefined) return since + usual
+  // Not by its readings: of them only the latest are kept, and one that goes on saying off would be waited for without an end.
+  const offSince = firstSeen.get(offSinceKey(name, digest))
+  return offSince === undefined ? since + within : Math.max(since, offSince) + usual
+}
+
+function saysOtherwise(node: NodeSeen, method: Method, order: Attempt | undefined, now: Ms): boolean {
+  const last = order === undefined ? undefined : readingsSince(node, method, order, now).at(-1)
+  return last !== undefined && last.state !== 'off'
 }
 
 /** Its last order ended well, and nothing read since contradicts it: one *on*, or nothing but silence. */
 function standsOff(node: NodeSeen, method: Method, order: Attempt | undefined, now: Ms): boolean {
   if (order?.result !== 'off') return false
   const since = readingsSince(node, method, order, now)
-  return since.at(-1)?.state !== 'on' && !silent(since)
+  return (since.at(-1)?.state !== 'on' || isOldWord(node, method, order, now)) && !silent(since)
+}
+
+/** A device that tells late what it did. Once it has told, an *on* is news. */
+function isOldWord(node: NodeSeen, { name, digest, verifyWithin: within = 0 }: Method, order: Attempt, now: Ms): boolean {
+  const ended = endedAt(node, order, now)
+  return now - ended < within && (node.firstSeen.get(lastOffKey(name, digest)) ?? -Infinity) < ended
 }
 
 /** The same of what isolates, where silence contradicts nothing: a switch that is started anew lets nobody in by that, and the power would be
@@ -234,7 +258,7 @@ function fitness(incident: Incident, node: NodeSeen, method: Method, begun: bool
   const audit = auditOf(node, method, incident.boot)
   const readings = readingsOf(node, method)
   const last = readings.at(-1)
-  const wrong = untrusted(node, method, audit, incident.status.attempts)
+  const wrong = untrusted(node, method, audit, incident.status)
   if (wrong !== undefined) return { because: 'path-unverified', detail: wrong }
   if (incident.policy.identity === 'require' && !isIdentified(node, method, incident.boot)) {
     return { because: 'identity-unproven', detail: unidentified(node, method) }
@@ -243,15 +267,22 @@ function fitness(incident: Incident, node: NodeSeen, method: Method, begun: bool
   // known until the next question could have been missed as well: else it would be forgotten, and held, again and again.
   const known = answersFor + (last?.state === 'unknown' ? method.statusWithin : 0)
   if (last === undefined || now - last.endedAt > known) return { next: 'wait', detail: `${method.name} is asked first whether it answers`, overdue: false }
-  if (last.state !== 'unknown') return begun || askedSince(node, readings, now) ? undefined : { next: 'wait', detail: `${method.name} answers again: so may ${node.name}, which is asked first`, overdue: false }
+  if (!isMute(method, last)) return begun || askedSince(node, method, now) ? undefined : { next: 'wait', detail: `${method.name} answers again: so may ${node.name}, which is asked first`, overdue: false }
   if (begun && !silent(readings)) return { next: 'wait', detail: `${method.name} has just not answered: ${last.evidence}`, overdue: false }
   return { because: 'path-unverified', detail: `${method.name} does not answer: ${last.evidence}` }
 }
 
+/** Asked of what is to end a machine for good, one that hangs on its way down, or sleeps, is neither on nor off; where the device knows it, that is
+ *  an answer all the same. */
+function isMute({ ends }: Method, { state, machine, addresses }: Reading): boolean {
+  return state === 'unknown' && !(ends === true && (machine ?? addresses) !== undefined)
+}
+
 /** What kept a device from answering may have kept the node from being heard: once the device answers again, only a word asked after that
  *  tells whether the node is silent still. An agent may take seconds to dial anew; the kubelet port answers at once. */
-function askedSince(node: NodeSeen, readings: readonly Reading[], now: Ms): boolean {
-  const muteLast = readings.findLastIndex((reading) => reading.state === 'unknown')
+function askedSince(node: NodeSeen, method: Method, now: Ms): boolean {
+  const readings = readingsOf(node, method)
+  const muteLast = readings.findLastIndex((reading) => isMute(method, reading))
   const back = readings[muteLast + 1]
   return muteLast === -1 || back === undefined || now - back.endedAt > askedWithin || (node.probe !== undefined && node.probe.askedAt >= back.endedAt)
 }

@@ -43,6 +43,8 @@ export interface Policy {
   readonly clearPatience: Ms
   readonly powerOnFoundOff: boolean
   readonly identity: 'warn' | 'require'
+  /** The Secret with what its nodes' own instances are switched by. Undefined: what the cloud gives to whoever asks. */
+  readonly cloudCredentials?: string
   /** Whether the cloud provider's taint of a machine that is shut down counts as a word, where its device agrees. */
   readonly cloudShutdown: 'ignore' | 'trust'
   readonly giveUp: GiveUp

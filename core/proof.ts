@@ -77,7 +77,7 @@ export function proveOff(incident: Incident, node: NodeSeen, level: number, othe
     if (order === undefined) return { lacks: `${method.name} was not ordered off` }
     const audit = auditOf(node, method, incident.boot)
     const readings = readingsOf(node, method)
-    const wrong = untrusted(node, method, audit, attempts)
+    const wrong = untrusted(node, method, audit, { ...incident.status, attempts })
     if (wrong !== undefined) return { lacks: wrong }
     const pair = twoOffs(readings, since, now)
     if (pair === undefined) return { lacks: `${method.name} was not yet read off twice since the order` }
@@ -129,17 +129,19 @@ export function foundOff(boot: Boot, node: NodeSeen, level: number, now: Ms): Pr
   if (other !== undefined) return { lacks: `${other.name} says on` }
   if (node.probe === undefined || node.probe.askedAt < offAt) return { lacks: 'the kubelet port was not asked since the first off' }
   if (node.probe.word !== 'silent') return { lacks: 'the kubelet port answers' }
-  const unheard = isWithoutAgent(node) ? leaseSince(node, offAt) : witnessSince(node, offAt)
+  const unheard = isWithoutAgent(node) ? leaseSince(node, offAt) : unheardSince(node, offAt)
   if (typeof unheard === 'string') return { lacks: unheard }
   evidence.push({ source: 'probe', word: 'silent', at: node.probe.answeredAt }, unheard)
   return { proof: makeProof('found-off', boot, node.uid, level, methods, evidence) }
 }
 
-function witnessSince({ witnesses }: NodeSeen, since: Ms): Found | string {
-  const asked = witnesses.filter((witness) => witness.askedAt >= since)
+/** A replica that began after the silence does not know where peers could ask for the agent: as long as no other replica can say, its Lease does. */
+function unheardSince(node: NodeSeen, since: Ms): Found | string {
+  const asked = node.witnesses.filter((witness) => witness.askedAt >= since)
   if (asked.some((witness) => witness.word === 'hears')) return 'a witness hears the node'
   const deaf = asked.find((witness) => witness.word === 'deaf')
-  return deaf === undefined ? 'no witness was asked since the first off' : { source: `witness ${deaf.witness}`, word: 'deaf', at: deaf.answeredAt }
+  if (deaf !== undefined) return { source: `witness ${deaf.witness}`, word: 'deaf', at: deaf.answeredAt }
+  return node.beat === undefined ? leaseSince(node, since) : 'no witness was asked since the first off'
 }
 
 /** Whom nobody ever heard nobody can witness. Its Lease stands in for that, read live, and still for a whole interval. */

@@ -2,19 +2,20 @@
 // prove what is there, order what is allowed.
 import { wordOf } from './acknowledge.ts'
 import type { Action, Look } from './action.ts'
-import { handsOff, loosened, noOrders, type Brake } from './brake.ts'
+import { loosened, noOrders, type Brake } from './brake.ts'
 import { hasTaint, quarantineKey } from './clear.ts'
 import { safeDriversOf } from './choice.ts'
 import { mayStrike } from './device.ts'
 import { doubtOfSilence, dumping } from './dump.ts'
 import { evictFirst } from './evict.ts'
-import { othersHands } from './hands.ts'
+import { handsOffIncident } from './hands.ts'
 import { given, isDrill, isPartial, shownFalse, type IncidentStatus } from './incident.ts'
 import { isIsolation, isPowerOrder, powerOrdered, provingOrder } from './isolation.ts'
 import { lastBeat } from './judge.ts'
 import { challengeNeighbours, readLive, suspicion } from './look.ts'
-import { unkeptOf, type Ms, type NodeName, type NodeSeen } from './model.ts'
+import { unkeptOf, type Method, type Ms, type NodeName, type NodeSeen } from './model.ts'
 import { mayBeStruck } from './neighbour.ts'
+import { auditOf, isOffAtFirst } from './path.ts'
 import { nextOrder, type Next } from './plan.ts'
 import { policyOf } from './policy.ts'
 import { foundOff, join, driversOf, proveByWord, proveDumped, proveOff, proveSafeDetach, proveSelfFenced, recall, type Lacking, type Proof, type Proven } from './proof.ts'
@@ -33,6 +34,8 @@ export function pursue(at: Situation): Action[] {
   const result = tryProof(at)
   if ('proof' in result) return [...looks, { do: 'prove', node: node.name, incident: incident.name, proof: result.proof }]
   if (isAnnounced(at)) return [...looks, { do: 'announce', node: node.name, incident: incident.name, from: node.dump?.from ?? '', afterSilence: doubtOfSilence(node) === undefined }]
+  const dark = offAtFirst(at)
+  if (dark.length > 0) return [...looks, { do: 'noteOff', node: node.name, incident: incident.name, methods: dark }]
   const goesOn = status.eviction === undefined ? undefined : evictFirst(at)
   // While it answers nobody asks its devices each second for minutes.
   if (goesOn !== undefined) return [...(at.heard === 'nothing' ? looks : []), ...goesOn]
@@ -67,7 +70,7 @@ const joinedLifts = 'its own outlet off as well, or its answer; where neither is
 function goesOff(on: Survey, name: NodeName): boolean {
   const [node, incident] = [on.seen.nodes.get(name), on.open.get(name)]
   if (node === undefined || incident === undefined || isDrill(incident) || incident.cause === 'owed' || incident.abort || incident.status.phase === 'Error') return false
-  if (handsOff(on.seen.self, incident.policy) !== undefined || othersHands(node) !== undefined) return false
+  if (handsOffIncident(on, incident, node) !== undefined) return false
   const there = situationOf(on, incident, node)
   const step = nextOrder(incident, node, on.now)
   if (step.next !== 'order') return step.next === 'verify' || step.next === 'wait'
@@ -177,6 +180,12 @@ function isAnnounced({ on, incident, node, status }: Situation): boolean {
   return dump !== undefined && status.dump === undefined && path.dumpsWithin !== undefined && dump.since > (beat?.at ?? -Infinity) && unkeptOf(node, on.now).dump !== incident.name
 }
 
+/** What no leader after this one could know, and does not stand on record yet. */
+function offAtFirst({ on, incident, node, status }: Situation): readonly Method[] {
+  if (unkeptOf(node, on.now).offAtFirst === incident.name) return []
+  return node.path.levels.flat().filter((method) => isOffAtFirst(node, method, auditOf(node, method, incident.boot), status))
+}
+
 /** Undefined: nobody has acknowledged anything. */
 function vouched({ on, incident, node }: Situation): Proven | undefined {
   if (wordOf(incident, node) === undefined) return undefined
@@ -216,7 +225,7 @@ function mayOrder(at: Situation, step: Next): Brake | undefined {
     const detail = verdict?.is === 'suspect' ? verdict.lacks : verdict?.is === 'ill' ? verdict.detail : 'not heard by this replica yet'
     return { because: 'not-dead', detail, lifts: 'evidence, or a beat' }
   }
-  const dump = powerOrdered(incident, node) ? undefined : dumping(incident, node, on.seen.self, on.now)
+  const dump = powerOrdered(incident, node) ? undefined : dumping(incident, node, on.seen.self, on.now, isWanted(at))
   return dump ?? noOrders(on.seen.nodes, node, loosened(incident, node, on.policies), on.storms, on.fencing, on.now, on.verdicts, () => isAwaited(at)) ?? (on.fencing.has(node.name) ? undefined : mayBeStruck(at))
 }
 
@@ -233,12 +242,17 @@ function order(at: Situation, step: Next, { lacks, astray, waitsFor = [] }: Lack
         ...(node.busy.has(`order ${node.name} ${step.method.name}`) ? [] : [{ do: 'fence', node: node.name, incident: incident.name, method: step.method, level: step.level, round: step.round } as const]),
       ]
     }
-    case 'verify': return [...challengeNeighbours(on, incident, node), ...(astray === true ? [hold(node.name, { because: 'identity-unproven', detail: lacks, lifts: waitsFor.length > 0 ? joinedLifts : astrayLifts }, incident)] : [])]
+    case 'verify': return [...challengeNeighbours(on, incident, node), ...verifying(at, step), ...(astray === true ? [hold(node.name, { because: 'identity-unproven', detail: lacks, lifts: waitsFor.length > 0 ? joinedLifts : astrayLifts }, incident)] : [])]
     case 'wait': return step.overdue ? [hold(node.name, { because: 'order-may-land', detail: `${step.detail}, past its deadline`, lifts: 'the end of that program' }, incident)] : []
     case 'spare': return [hold(node.name, { because: 'power-after', detail: step.detail, lifts: 'that time over, or a beat of the node' }, incident)]
     case 'rest': return [hold(node.name, { because: 'resting', detail: `${step.detail}; no proof: ${lacks}`, lifts: 'the next round' }, incident), ...selfFence(at), ...cutOtherwise(at)]
     case 'none': return [hold(node.name, { because: step.because, detail: step.detail, lifts: 'a fence path that answers, or spec.acknowledge by a person who knows that the machine is off' }, incident), ...selfFence(at), ...cutOtherwise(at)]
   }
+}
+
+/** Told only where it may last. */
+function verifying({ incident, node }: Situation, { detail }: Extract<Next, { next: 'verify' }>): Action[] {
+  return detail === undefined ? [] : [hold(node.name, { because: 'order-may-land', detail, lifts: 'off, read of it twice' }, incident)]
 }
 
 const astrayLifts = 'its answer; without one, what was ordered off is switched on again'

@@ -7,7 +7,7 @@ import { keyOf, type Action, type Look } from './action.ts'
 import type { Brake } from './brake.ts'
 import { foreignTaint, hasOurs, hasTaint, outOfServiceKey, quarantineKey, unburied } from './clear.ts'
 import { secure } from './clearing.ts'
-import { cutBy, cuts, lost, staysCut, type Cut } from './cut.ts'
+import { cutBy, cuts, endedForGood, lost, staysCut, type Cut } from './cut.ts'
 import { given, isOf, shownFalse, type Attempt, type Incident, type Outcome, type ProofKind } from './incident.ts'
 import { keptOff } from './hands.ts'
 import { isPowerOrder, powerOrdered } from './isolation.ts'
@@ -30,6 +30,8 @@ export function bringBack(at: Situation): Action[] {
   if (!hasTaint(node, quarantineKey)) return [quarantine(at)]
   const rest = (detail: string): Action[] => [hold(node.name, { because: 'waiting-for-boot', detail, lifts: 'the machine booting' }, incident)]
   if (shutsDown(node)) return rest(shutDown)
+  const ended = endedForGood(incident, node)
+  if (ended !== undefined) return [hold(node.name, ended, incident)]
   const stays = keptOff(node) ?? fencedTooOften(at)
   if (stays !== undefined) return [hold(node.name, stays, incident), ...askDevices(node, on.now, bootsStill)]
   const level = status.proof?.level ?? 0
@@ -336,6 +338,9 @@ const onAgain: Ms = 5_000
 
 function giveOn(at: Situation, methods: readonly Cut[]): Action[] {
   const { on, incident, node, status } = at
+  // Whoever is heard is not gone, whatever a path says.
+  const ended = methods.length === 0 || at.heard !== 'nothing' ? undefined : endedForGood(incident, node)
+  if (ended !== undefined) return [hold(node.name, ended, incident)]
   const foreign = methods.length === 0 ? undefined : keptOff(node) ?? foreignTaint(node)
   if (foreign !== undefined) return [hold(node.name, foreign, incident)]
   const due = methods.filter((one) => on.now >= onDue(incident, node, one, on.now)).toSorted((one, other) => placeOf(one) - placeOf(other))

@@ -31,7 +31,8 @@ function heard(on: Survey, incident: Incident, node: NodeSeen): Situation['heard
   // on its way to us then is none either; no proof is made before the devices have said off after it.
   const last = incident.status.attempts.findLast((attempt) => attempt.action === 'off' && attempt.result === 'off')
   const offAt = last === undefined ? -Infinity : node.firstSeen.get(`ended ${last.id}`) ?? on.now
-  const word = lastWord(node, on.seen.self)
+  // Of a node without an agent its Lease is all that speaks, and is read too seldom to be that exact.
+  const word = lastWord(node, on.seen.self, isWithoutAgent(node) ? -Infinity : offAt)
   return word > offAt && (word > offAt + onItsWay || word > (beat?.at ?? -Infinity)) ? 'old boot' : 'nothing'
 }
 

@@ -4,10 +4,9 @@
 import type { Action, Look } from './action.ts'
 import { handsOff } from './brake.ts'
 import { hasTaint, outOfServiceKey, quarantineKey } from './clear.ts'
-import { isCordoned, levelOf, undrained, unfit } from './drill-fit.ts'
+import { isCordoned, isDrillable, levelOf, undrained, unfit } from './drill-fit.ts'
 import { keptOff, othersHands } from './hands.ts'
 import { given, isDrill, openedKey, type Incident } from './incident.ts'
-import { isIsolation } from './isolation.ts'
 import { askPods } from './look.ts'
 import { sameMachine } from './machine-id.ts'
 import type { Boot, Method, Ms, NodeName, NodeSeen } from './model.ts'
@@ -126,7 +125,7 @@ function takenOut(node: NodeSeen): Refused | undefined {
 
 /** Where the device tells the machine's own UUID that is asked again in each turn of the audit, and never grows old. */
 function isProven(node: NodeSeen, boot: Boot, { before }: DrillTurn): boolean {
-  return node.path.levels.filter((methods) => !isIsolation(methods)).flat().every((method) => {
+  return node.path.levels.filter(isDrillable).flat().every((method) => {
     const audit = auditOf(node, method, boot)
     if (audit?.identity !== 'proven') return false
     return audit.drill === undefined || tellsItself(node, method) || Date.parse(audit.drill.at) >= Date.parse(before)

@@ -15,10 +15,17 @@ export function strays(on: Survey): readonly Action[] {
   return on.quarantined.filter((node) => !on.open.has(node.name)).flatMap((node) => (on.verdicts.has(node.name) ? unheard(on, node) : stray(on, node)))
 }
 
-/** Its taint stays, and says for what: it may be silent for long before it is dead, and before an incident owns the taint. */
+/** Its quarantine stays, and says for what: it may be silent for long before it is dead, and before an incident owns the taint. */
 function unheard(on: Survey, node: NodeSeen): Action[] {
+  if (node.busy.has(`deed ${node.name}`)) return []
+  if (hasOurs(node, outOfServiceKey)) return [withoutOwner(node)]
   const lacks = awaiting(undefined, node, on.now)
   return lacks === undefined ? [] : [hold(node.name, lacks)]
+}
+
+/** Nothing on record says why it should stand, and the node may be running, or be switched on by anybody. */
+function withoutOwner(node: NodeSeen): Action {
+  return untaint(node, outOfServiceKey, 'no incident of this node is open')
 }
 
 function stray(on: Survey, node: NodeSeen): Action[] {
@@ -27,8 +34,7 @@ function stray(on: Survey, node: NodeSeen): Action[] {
   const { pause } = on.seen.self
   const off = pause === undefined ? othersHands(node) : paused(pause, theirPause)
   if (off !== undefined && !hasOurs(node, outOfServiceKey)) return [hold(node.name, off)]
-  // Nothing on record says why it should stand, and the node may be running.
-  if (hasOurs(node, outOfServiceKey)) return [untaint(node, outOfServiceKey, 'no incident of this node is open')]
+  if (hasOurs(node, outOfServiceKey)) return [withoutOwner(node)]
   const own = [...on.seen.incidents.values()].filter((incident) => incident.nodeName === node.name)
   for (const incident of own.length === 0 ? [undefined] : own) {
     const lacks = awaiting(incident, node, on.now)

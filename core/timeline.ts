@@ -2,7 +2,7 @@
 // applied again to a newer copy when a write met a conflict. `at` is wall time as text, for people.
 import type { HoldAction } from './action.ts'
 import { isPartial, kindsOf, lapsed, type Attempt, type DrillSeen, type Evidence, type Found, type Hold, type IncidentStatus, type Moment, type Outcome, type PodFate, type ProofKind, type Taken, type VolumeFate } from './incident.ts'
-import type { Boot, Ms, PodSeen, VolumeSeen } from './model.ts'
+import type { Boot, Method, Ms, PodSeen, VolumeSeen } from './model.ts'
 import type { Proof } from './proof.ts'
 import type { WatchdogKept } from './watchdog.ts'
 
@@ -79,6 +79,16 @@ export function revoked(boot: Boot, watchdog: WatchdogKept, at: string): Change 
 
 export function announced(by: string, from: string, afterSilence: boolean, at: string): Change {
   return (status) => (status.dump !== undefined ? status : tell({ ...status, dump: { at, by, from, afterSilence } }, at, 'crash kernel heard', `from ${from}, by ${by}, ${afterSilence ? 'after' : 'without'} a silence`))
+}
+
+export function offAtFirst(methods: readonly Pick<Method, 'name' | 'digest'>[], at: string): Change {
+  return (status) => {
+    const known = status.offAtFirst ?? []
+    const fresh = methods.filter(({ name, digest }) => !known.some((one) => one.method === name && one.digest === digest))
+    if (fresh.length === 0) return status
+    return tell({ ...status, offAtFirst: [...known, ...fresh.map(({ name, digest }) => ({ method: name, digest, at }))] }, at,
+      'off at first', `${fresh.map(({ name }) => name).join(', ')}: what it says on after that is of another boot`)
+  }
 }
 
 /** What lapsed before is shown false with it: a boot that answers was never off. */

@@ -110,7 +110,7 @@ function container(values: Values): object {
     ports: [{ name: 'whispers', containerPort: whisperPort, hostPort: whisperPort, protocol: 'UDP' }],
     // No limit on the processor: a throttled beat is a silence. Room for a second Node beside it, which looks at the vitals for a second.
     resources: { requests: { cpu: '10m', memory: '64Mi' }, limits: { memory: '192Mi' } },
-    // Root, for what only root may open (the machine's UUID, kubelet's folder, the runtime's two sockets), and without any capability.
+    // Root, for what only root may open (the machine's UUID, kubelet's folder, the runtime's two sockets, systemd's), and without any capability.
     // Mount tables of other processes may be read by anybody who sees their numbers, so the host's process table need not be ours.
     // A device of the host is given to no container that is not privileged, whatever it mounts.
     securityContext: {
@@ -123,7 +123,7 @@ function container(values: Values): object {
       // of pod folders, vol_data.json beside a staging mount, kubelet's word that the machine shuts down) is written by renaming,
       // and a mount of one file would go on showing the old one.
       { name: 'kubelet', mountPath: kubeletRoot, readOnly: true, mountPropagation: 'HostToContainer' },
-      // The sockets of the runtime's CRI and NRI. The folder, because a runtime that is started again makes new ones; containers'
+      // The sockets of the runtime's CRI and NRI, and systemd's. The folder, because a runtime that is started again makes new ones; containers'
       // file systems are mounted below, and must go when the host lets go of them. A socket is connected to on a read-only mount.
       { name: 'run', mountPath: '/host/run', readOnly: true, mountPropagation: 'HostToContainer' },
       { name: 'state', mountPath: agentState },

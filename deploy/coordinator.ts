@@ -1,4 +1,5 @@
 // The coordinator in a cluster: two replicas on different nodes, each hearing every beat, one of them leading.
+import { quarantineKey } from '../core/clear.ts'
 import { tolerateGate } from '../core/gate.ts'
 import type { Manifest } from './manifest.ts'
 import { names, type Values } from './values.ts'
@@ -66,6 +67,8 @@ function podSpec(values: Values): object {
     // Ten seconds: our own node may be the one that died, and the other replica is alone meanwhile.
     tolerations: [
       { key: 'node-role.kubernetes.io/control-plane', operator: 'Exists', effect: 'NoSchedule' },
+      // Where every node that lives is under quarantine, nobody else would ever lift one, nor switch the others on.
+      { key: quarantineKey, operator: 'Exists', effect: 'NoSchedule' },
       ...['not-ready', 'unreachable'].map((key) => ({ key: `node.kubernetes.io/${key}`, operator: 'Exists', effect: 'NoExecute', tolerationSeconds: 10 })),
     ],
     affinity: {

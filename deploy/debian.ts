@@ -24,13 +24,24 @@ export function unpackedPackages(packages: readonly string[], into = 'root'): st
   const root = join(folder, into)
   mkdirSync(root, { recursive: true })
   const missing = packages.filter((name) => archiveOf(folder, name) === undefined)
-  if (missing.length > 0) execFileSync('apt-get', ['download', ...missing], { cwd: folder, stdio: 'pipe' })
+  if (missing.length > 0) fetchInto(folder, missing)
   for (const name of packages) {
     const archive = archiveOf(folder, name)
     if (archive === undefined) throw new Error(`apt-get did not fetch ${name}`)
     execFileSync('dpkg-deb', ['-x', join(folder, archive), root], { stdio: 'pipe' })
   }
   return root
+}
+
+/** Lists of a while ago name archives that are gone. */
+function fetchInto(folder: string, packages: readonly string[]): void {
+  const apt = (...words: readonly string[]): unknown => execFileSync('apt-get', words, { cwd: folder, stdio: 'pipe' })
+  try {
+    apt('download', ...packages)
+  } catch {
+    apt('update')
+    apt('download', ...packages)
+  }
 }
 
 function archiveOf(folder: string, name: string): string | undefined {

@@ -53,7 +53,7 @@ export const usualValues: Values = {
   httpPort: 7_415,
   whisperPort: 7_416,
   kubeletRoot: '/var/lib/kubelet',
-  gate: 'off',
+  gate: 'on',
   gateFromBoot: 'off',
   nriPlugins: '/opt/nri/plugins',
   gateExemptNamespaces: ['kube-system'],

@@ -14,6 +14,8 @@ type Piece = { readonly whole: Head; readonly text: string } | { readonly head: 
 const serverNotices: Ms = 30_000
 /** And whatever it was asked to do is over by then. */
 const serverAbandons: Ms = 120_000
+/** One for all, since an abort without a reason makes an exception with a stack each time, and nobody reads it. */
+const gone = new Error('the client has left')
 
 export function simulatedTransport(network: Network, from: Host, server: Host, process: Process, inner: Transport): Transport {
   return (request, signal) => process.hold(new Promise<ApiResponse>((resolve, reject) => {
@@ -37,7 +39,7 @@ export function simulatedTransport(network: Network, from: Host, server: Host, p
       // up may land much later. The server learns that we left at once if a packet can pass, and late if not.
       const heard = from.kernel === 'up' && network.reach(from, server, 'api') === 'open'
       const abandons = watches ? (heard ? network.delay() : serverNotices) : serverAbandons
-      network.clock.after(abandons, () => closed.abort())
+      network.clock.after(abandons, () => closed.abort(gone))
     }
     const aborted = () => {
       if (over) return
@@ -72,7 +74,7 @@ export function simulatedTransport(network: Network, from: Host, server: Host, p
         }
       },
       // The server's kernel gave up on us; we may never hear of it, and our own deadline speaks for us.
-      broken: () => closed.abort(),
+      broken: () => closed.abort(gone),
     })
     const requests = createPipe<ApiRequest>(network, 'api', from, server, {
       arrived: (asked) => void (watches ? serveWatch(inner, asked, closed.signal, answers) : serveWhole(inner, asked, closed.signal, answers)),

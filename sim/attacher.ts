@@ -1,57 +1,37 @@
-// The CSI external-attacher and the controller half of a driver: it attaches what a VolumeAttachment asks for, and holds its
+// The CSI external-attacher: it has the controller half of a driver attach what a VolumeAttachment asks for, and holds its
 // finalizer until the volume is detached.
 //
 // Kept: the finalizer before the attach, `status.attached` after it, detach on deletion and the finalizer off last, errors in
-// attachError and detachError with back-off from 1 s to 5 min, one operation a volume attachment at a time; where it is wanted, a refusal to detach what is in use. Left out: the PV's
-// finalizer, RWX, node ids other than the node's name, periodic reconciliation with the storage (ListVolumes).
+// attachError and detachError with back-off from 1 s to 5 min, one operation a volume attachment at a time. Left out: the PV's
+// finalizer, node ids other than the node's name, periodic reconciliation with the storage (ListVolumes).
 import { createApi } from '../coordinator/api.ts'
 import { reflect } from '../coordinator/reflector.ts'
 import type { Transport } from '../coordinator/transport.ts'
 import type { Ms } from '../core/model.ts'
 import type { Log } from '../edge/log.ts'
 import type { Chance } from './chance.ts'
-import { timestamp, type AttachmentObject, type VolumeObject } from './objects.ts'
+import type { CsiController, CsiVolume } from './csi-controller.ts'
+import { isShared, timestamp, type AttachmentObject, type VolumeObject } from './objects.ts'
 import type { Process } from './process.ts'
-import type { Storage, Stretch } from './storage.ts'
 
 export interface Attacher {
-  readonly settings: AttacherSettings
-}
-
-/** All may be changed while it runs. */
-export interface AttacherSettings {
-  driver: string
-  attachTime: Ms
-  detachTime: Ms
-  /** `stuck`: never ends. `error`: fails and says so. */
-  attachFault: 'none' | 'stuck' | 'error'
-  detachFault: 'none' | 'stuck' | 'error'
-  /** As a driver that looks first: what is written from a node stays there, and comes to no other one meanwhile. */
-  refusesInUse: boolean
-}
-
-/** What it asks of the storage: also of one whose writers stand elsewhere. */
-export interface AttacherStorage extends Pick<Storage, 'attach' | 'detach'> {
-  writersOf(volume: string, within: Ms): readonly Pick<Stretch, 'node' | 'pod'>[]
-}
-
-export const usualAttacher: AttacherSettings = {
-  driver: 'csi.holdfast.dev', attachTime: 500, detachTime: 500, attachFault: 'none', detachFault: 'none', refusesInUse: false,
+  readonly process: Process
+  readonly transport: Transport
+  /** Its name: whose attachments are meant. */
+  readonly driver: string
+  readonly controller: CsiController
+  readonly chance: Chance
+  readonly log: Log
 }
 
 const firstRetry: Ms = 1_000
 const longestRetry: Ms = 300_000
-const stuckLook: Ms = 1_000
-const writtenLately: Ms = 1_000
 
-export function startAttacher(
-  { process, transport, storage, chance, log }: { process: Process; transport: Transport; storage: AttacherStorage; chance: Chance; log: Log },
-  wanted: Partial<AttacherSettings> = {},
-): Attacher {
-  const settings: AttacherSettings = { ...usualAttacher, ...wanted }
+/** It runs until its process ends. */
+export function startAttacher({ process, transport, driver, controller, chance, log }: Attacher): void {
   const { clock } = process
   const api = createApi({ transport, clock, userAgent: 'external-attacher', rate: { perSecond: 200, burst: 400 } })
-  const finalizer = `external-attacher/${settings.driver.replaceAll('/', '-')}`
+  const finalizer = `external-attacher/${driver.replaceAll('/', '-')}`
   const busy = new Set<string>()
   const latest = new Map<string, AttachmentObject>()
   // Attached by this process and not yet shown so by the watch: by uid, since the name comes again.
@@ -60,7 +40,7 @@ export function startAttacher(
   reflect<AttachmentObject>({
     api, clock, log, chance: () => chance.next(), path: '/apis/storage.k8s.io/v1/volumeattachments',
     changed({ type, object }) {
-      if (object.spec.attacher !== settings.driver) return
+      if (object.spec.attacher !== driver) return
       const { name } = object.metadata
       if (type === 'deleted') {
         latest.delete(name)
@@ -71,7 +51,6 @@ export function startAttacher(
       }
     },
   })
-  return { settings }
 
   async function work(name: string): Promise<void> {
     if (busy.has(name)) return
@@ -97,21 +76,13 @@ export function startAttacher(
       const held = await api.patch<AttachmentObject>(path, 'merge', { metadata: { uid, resourceVersion: attachment.metadata.resourceVersion, finalizers: [...finalizers, finalizer] } })
       if (!held.ok) return held.error.kind === 'notFound' ? 'settled' : 'again'
     }
-    const handle = await handleOf(attachment)
-    if (handle === undefined) return 'again'
-    while (settings.attachFault === 'stuck') await clock.wait(stuckLook)
-    await clock.wait(settings.attachTime)
-    if (settings.attachFault === 'error') {
-      await report(name, 'attachError', 'the driver refused: simulated fault')
+    const volume = await volumeOf(attachment)
+    if (volume === undefined) return 'again'
+    const refusal = await controller.publish(volume, attachment.spec.nodeName)
+    if (refusal !== undefined) {
+      await report(name, 'attachError', refusal)
       return 'again'
     }
-    // The controller that asks counts a volume whose detach has failed among those that nobody has.
-    const user = settings.refusesInUse ? storage.writersOf(handle, writtenLately).find(({ node }) => node !== attachment.spec.nodeName) : undefined
-    if (user !== undefined) {
-      await report(name, 'attachError', `the driver refused: ${handle} is in use by ${user.pod} on ${user.node}`)
-      return 'again'
-    }
-    storage.attach(handle, attachment.spec.nodeName)
     const told = await api.patch(`${path}/status`, 'merge', { metadata: { uid }, status: { attached: true, attachError: null } })
     if (told.ok) attached.add(uid)
     return told.ok || told.error.kind === 'notFound' ? 'settled' : 'again'
@@ -120,20 +91,13 @@ export function startAttacher(
   async function detach(attachment: AttachmentObject): Promise<'settled' | 'again'> {
     const { name, finalizers = [], uid } = attachment.metadata
     if (!finalizers.includes(finalizer)) return 'settled'
-    const handle = await handleOf(attachment)
-    if (handle === undefined) return 'again'
-    while (settings.detachFault === 'stuck') await clock.wait(stuckLook)
-    await clock.wait(settings.detachTime)
-    if (settings.detachFault === 'error') {
-      await report(name, 'detachError', 'the driver refused: simulated fault')
+    const volume = await volumeOf(attachment)
+    if (volume === undefined) return 'again'
+    const refusal = await controller.unpublish(volume, attachment.spec.nodeName)
+    if (refusal !== undefined) {
+      await report(name, 'detachError', refusal)
       return 'again'
     }
-    const user = settings.refusesInUse ? storage.writersOf(handle, writtenLately).find(({ node }) => node === attachment.spec.nodeName) : undefined
-    if (user !== undefined) {
-      await report(name, 'detachError', `the driver refused: ${handle} is in use by ${user.pod} on ${user.node}`)
-      return 'again'
-    }
-    storage.detach(handle, attachment.spec.nodeName)
     const now = await api.get<AttachmentObject>(pathOf(name))
     if (!now.ok) return now.error.kind === 'notFound' ? 'settled' : 'again'
     const left = (now.value.metadata.finalizers ?? []).filter((one) => one !== finalizer)
@@ -141,9 +105,9 @@ export function startAttacher(
     return freed.ok || freed.error.kind === 'notFound' ? 'settled' : 'again'
   }
 
-  async function handleOf({ spec }: AttachmentObject): Promise<string | undefined> {
+  async function volumeOf({ spec }: AttachmentObject): Promise<CsiVolume | undefined> {
     const volume = await api.get<VolumeObject>(`/api/v1/persistentvolumes/${spec.source.persistentVolumeName}`)
-    return volume.ok && volume.value.spec?.csi?.driver === settings.driver ? volume.value.spec.csi.volumeHandle : undefined
+    return volume.ok && volume.value.spec?.csi?.driver === driver ? { handle: volume.value.spec.csi.volumeHandle, shared: isShared(volume.value) } : undefined
   }
 
   async function report(name: string, field: 'attachError' | 'detachError', message: string): Promise<void> {

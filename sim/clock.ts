@@ -152,42 +152,38 @@ interface TimerQueue {
   cancelled(): void
 }
 
-/** A binary heap on (time, order of arming), both of them kept beside the timers: what is compared all day lies in two plain rows
- *  of numbers. Cancelled timers stay until they surface or are the greater part: most deadlines are cancelled long before their
- *  time, and a heap full of them would make each turn slow. */
+/** A binary heap on (time, order of arming), with the times kept beside the timers: what is compared all day lies in a plain row of
+ *  numbers, and the order is looked up where two times are equal. Cancelled timers stay until they surface or are the greater part:
+ *  most deadlines are cancelled long before their time, and a heap full of them would make each turn slow. */
 function timerQueue(): TimerQueue {
   let timers: Timer[] = []
   let ats: Ms[] = []
-  let orders: number[] = []
   let dead = 0
   // Indices below come from the heap's own length, so an element is always there.
   const at = (index: number) => ats[index] as Ms
-  const order = (index: number) => orders[index] as number
+  const order = (index: number) => (timers[index] as Timer).order
 
   const place = (hole: number, timer: Timer) => {
     timers[hole] = timer
     ats[hole] = timer.at
-    orders[hole] = timer.order
   }
   const move = (from: number, to: number) => {
     timers[to] = timers[from] as Timer
     ats[to] = at(from)
-    orders[to] = order(from)
   }
 
   const pop = () => {
     const last = timers.pop()
     const lastAt = ats.pop()
-    const lastOrder = orders.pop()
     const { length } = timers
-    if (last === undefined || lastAt === undefined || lastOrder === undefined || length === 0) return
+    if (last === undefined || lastAt === undefined || length === 0) return
     let hole = 0
     for (;;) {
       let child = 2 * hole + 1
       if (child >= length) break
       const right = child + 1
       if (right < length && (at(right) < at(child) || (at(right) === at(child) && order(right) < order(child)))) child = right
-      if (at(child) > lastAt || (at(child) === lastAt && order(child) > lastOrder)) break
+      if (at(child) > lastAt || (at(child) === lastAt && order(child) > last.order)) break
       move(child, hole)
       hole = child
     }
@@ -221,7 +217,6 @@ function timerQueue(): TimerQueue {
       // What is sorted is a heap too.
       timers = timers.filter(({ run }) => run !== undefined).toSorted((one, other) => one.at - other.at || one.order - other.order)
       ats = timers.map((timer) => timer.at)
-      orders = timers.map((timer) => timer.order)
       dead = 0
     },
   }

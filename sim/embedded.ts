@@ -143,6 +143,7 @@ export async function startEmbedded(settings: EmbeddedSettings): Promise<Embedde
       namespace: systemNamespace, agentNamespace: systemNamespace, identity: place.identity, salt,
       token: () => tokenOf(on.world, process.clock), replicas: place.replicas,
       decided: (span) => measured.decision.observe({}, span / 1_000), requested: (verb, answer, span) => measured.request.observe({ verb, answer }, span / 1_000),
+      wrote: measured.wrote,
     })
     measured.watch(coordinator, process.clock)
     // The front opens while the first replicas start.

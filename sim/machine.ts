@@ -170,6 +170,8 @@ export function createMachine(
       kernel()
       for (const process of processes.keys()) process.kill()
       processes.clear()
+      // What was mounted was so in the kernel that is dead.
+      machine.mounts.clear()
       note('kernel panics', { node: name })
     },
     crashKernel() {

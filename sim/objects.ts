@@ -129,9 +129,19 @@ export interface DaemonSetObject extends KubeObject {
   status?: { numberReady?: number; desiredNumberScheduled?: number }
 }
 
+/** Others may have it beside whoever has it. */
+export function isShared({ spec }: VolumeObject): boolean {
+  return spec?.accessModes?.some((mode) => mode === 'ReadWriteMany' || mode === 'ReadOnlyMany') === true
+}
+
 /** `kubernetes.io/csi/<driver>^<handle>`: how kubelet and controller name a volume on a node. */
 export function uniqueVolumeName(driver: string, handle: string): string {
   return `kubernetes.io/csi/${driver}^${handle}`
+}
+
+export function volumeOfUniqueName(name: string): { readonly driver: string; readonly handle: string } | undefined {
+  const [, driver, handle] = /^kubernetes\.io\/csi\/([^^]+)\^(.+)$/.exec(name) ?? []
+  return driver === undefined || handle === undefined ? undefined : { driver, handle }
 }
 
 export function podName({ metadata }: KubeObject): string {

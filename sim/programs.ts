@@ -25,6 +25,9 @@ export function simulatedPrograms(
 
 type Words = Pick<ProgramEnd, 'exitCode' | 'stdout' | 'stderr'>
 
+/** One for all, since an abort without a reason makes an exception with a stack each time, and nobody reads it. */
+const over = new Error('the program is over')
+
 async function runProgram(
   network: Network, from: Host, process: Process, devices: ReadonlyMap<string, PowerDevice>, run: ProgramRun,
   note: (what: string, facts: Readonly<Record<string, unknown>>) => void,
@@ -34,7 +37,7 @@ async function runProgram(
   const asks = { replica: process.name, action: input.get('action') ?? '', ip: addressOf(input), plug: input.get('plug') ?? '' }
   note('program runs', { ...asks, agent: run.agent })
   const stopped = new AbortController()
-  const stop = () => stopped.abort()
+  const stop = () => stopped.abort(over)
   run.signal?.addEventListener('abort', stop, { once: true })
   // A program of a process that died is ended with it: the pod's processes go together.
   const forget = process.onEnd(stop)
@@ -46,7 +49,7 @@ async function runProgram(
   const end: ProgramEnd = first === 'deadline' || stopped.signal.aborted
     ? { stdout: '', stderr: '', late: !stopped.signal.aborted, gone: true }
     : { ...first, late: false, gone: true }
-  stopped.abort()
+  stopped.abort(over)
   note('program ended', { ...asks, exit: end.exitCode ?? (end.late ? 'deadline' : 'signal') })
   return end
 }

@@ -34,6 +34,7 @@ export interface NriRelease {
 
 export const usualNri: NriRelease = { name: 'containerd', version: 'v2.3.7', nri: 'v0.12.0', calls: 'dedicated' }
 
+const missing = 'validator "00-default-validator" rejected container adjustment, reason: validation error: required plugin "holdfast" not present'
 const callWithin: Ms = 2_000
 /** On one machine, through a socket. */
 const onTheWay: Ms = 0.2
@@ -61,12 +62,12 @@ export function createRuntimeNri(clock: Clock, { release = usualNri, required = 
     connect,
     asks: () => required || asked(),
     async ask(pod) {
-      if (required && !asked() && pod.annotations[tolerateGate] !== 'true') return 'validator "00-default-validator" rejected container adjustment, reason: validation error: required plugin "holdfast" not present'
       for (const plugin of plugins) if (plugin.asked) {
         const refusal = await askOne(plugin, pod)
         if (refusal !== undefined) return refusal
       }
-      return undefined
+      // Looked for when a container is created: a plugin that was dropped while the pod's sandbox was asked for is missed, too.
+      return required && !asked() && pod.annotations[tolerateGate] !== 'true' ? missing : undefined
     },
     drop() {
       for (const plugin of plugins) close(plugin, 'the runtime ended')

@@ -1,7 +1,7 @@
 // A world with the whole product in it, as a story needs it: three nodes with agents, two replicas, a StatefulSet and a
 // Deployment with volumes, every node's own power controller configured, and a policy that frees all pods.
 import { startAgent } from '../agent/agent.ts'
-import { startCoordinator, type Coordinator } from '../coordinator/coordinator.ts'
+import { startCoordinator, type Coordinator, type CoordinatorSettings } from '../coordinator/coordinator.ts'
 import type { KubeObject } from '../coordinator/api.ts'
 import { audience } from '../coordinator/beats-review.ts'
 import { readIncident } from '../coordinator/node-fence.ts'
@@ -28,6 +28,13 @@ export interface StageSettings extends Partial<WorldSettings> {
   readonly policy?: object
   /** Turns of the audit begin at these times of the day, as main.ts has them begun. */
   readonly auditEvery?: Ms
+  /** Of each replica, as main.ts has it measured. */
+  readonly wrote?: CoordinatorSettings['wrote']
+  /** What every node's fence configuration says of crash kernels. */
+  readonly kdump?: string
+  /** The kinds as the cluster has them, and whose code each replica runs: another release's, where two stand side by side. */
+  readonly kinds?: readonly KubeObject[]
+  readonly codeOf?: (replica: number) => typeof startCoordinator
   /** Done to the world before anything of it has run. */
   readonly before?: (world: World) => void
 }
@@ -47,9 +54,9 @@ export async function stage(settings: StageSettings = {}): Promise<Stage> {
       version: 'test', kubeletRoot: '/var/lib/kubelet', whisperPort: 7_416, exemptNamespaces: [namespace], ...(settings.gate === true ? { gate: { node } } : {}),
     }),
     startReplica: async (host, place) => {
-      const coordinator = await startCoordinator(host, {
+      const coordinator = await (settings.codeOf?.(place.number) ?? startCoordinator)(host, {
         namespace, agentNamespace: namespace, identity: place.identity, salt: 'salt',
-        token: () => (token ??= tokenOf(world)), replicas: place.replicas,
+        token: () => (token ??= tokenOf(world)), replicas: place.replicas, ...(settings.wrote === undefined ? {} : { wrote: settings.wrote }),
       })
       coordinators.set(place.number, coordinator)
       if (settings.auditEvery !== undefined) auditEvery(host.clock, settings.auditEvery, coordinator)
@@ -57,7 +64,7 @@ export async function stage(settings: StageSettings = {}): Promise<Stage> {
       return coordinator
     },
     ...settings,
-    objects: [...(customResourceDefinitions() as unknown as KubeObject[]), thePolicy(settings.policy), ...fenceObjects(namespace, settings.power ?? 'bmc', placed), ...settings.objects ?? []],
+    objects: [...(settings.kinds ?? customResourceDefinitions() as unknown as KubeObject[]), thePolicy(settings.policy), ...fenceObjects(namespace, settings.power ?? 'bmc', placed, settings.kdump), ...settings.objects ?? []],
   })
   settings.before?.(world)
   const read = readOnce()

@@ -27,14 +27,15 @@ export interface Stretch extends Writer {
 }
 
 export interface Storage {
-  /** `apart`: reached by a way that no port of the storage network shuts, and written only where it is attached. */
-  addVolume(volume: string, apart?: boolean): void
+  /** `apart`: reached by a way that no port of the storage network shuts, and written only where it is attached. `shared`: it may be attached to several
+   *  nodes at once, and is written from all of them. */
+  addVolume(volume: string, of?: { readonly apart?: boolean; readonly shared?: boolean }): void
   attach(volume: string, node: NodeName): void
   detach(volume: string, node: NodeName): void
   attachedTo(volume: string): readonly NodeName[]
   /** Whether the node is not cut off from it, or from this volume of it. */
   reaches(node: NodeName, volume?: string): boolean
-  /** Whether it takes writes only where it is attached, and is not taken from whoever writes. */
+  /** Whether it takes writes only where it is attached, and is not taken from whoever writes, nor given to another one meanwhile. */
   guards(volume: string): boolean
   write(volume: string, writer: Writer, kind: Stretch['kind']): void
   /** The same, for who writes all day: each call of the answer is a write. */
@@ -55,6 +56,7 @@ export function createStorage(
 ): Storage {
   const attachments = new Map<string, Map<NodeName, Ms>>()
   const apart = new Set<string>()
+  const many = new Set<string>()
   const released = new Map<string, Ms>()
   const log: Stretch[] = []
   const current = new Map<string, Stretch>()
@@ -68,9 +70,10 @@ export function createStorage(
   const reaches = (node: NodeName, volume = ''): boolean => apart.has(volume) || port(node)
 
   return {
-    log, reaches, guards: (volume) => apart.has(volume),
-    addVolume(volume, isApart = false) {
-      if (isApart) apart.add(volume)
+    log, reaches, guards: (volume) => apart.has(volume) && !many.has(volume),
+    addVolume(volume, of = {}) {
+      if (of.apart === true) apart.add(volume)
+      if (of.shared === true) many.add(volume)
       if (!attachments.has(volume)) attachments.set(volume, new Map())
     },
     attach(volume, node) {

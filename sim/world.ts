@@ -6,10 +6,11 @@ import type { Transport } from '../coordinator/transport.ts'
 import type { Clock } from '../edge/clock.ts'
 import type { Log } from '../edge/log.ts'
 import { admin, createApiServer, nodeUser, type ApiServer, type User } from './api-server/server.ts'
-import { startAttacher, type Attacher } from './attacher.ts'
+import { startAttacher } from './attacher.ts'
 import { seededChance } from './chance.ts'
 import { virtualClock, type VirtualClock } from './clock.ts'
 import { startControlLoops, type ControlLoops } from './controllers/control-loops.ts'
+import { simulateController, type SimulatedController } from './csi-controller.ts'
 import { createDevice, createFeeds, type DevicePlan, type PowerDevice } from './device.ts'
 import { twins, twoWriters, wroteAfterRelease, type DoubleWriters, type LateWriter, type Running, type Twins } from './judges.ts'
 import { createFabric } from './fabric.ts'
@@ -23,6 +24,7 @@ import type { WhisperPorts } from './whispers.ts'
 import { createWriters } from './writers.ts'
 import { createLevers, type Levers } from './world/levers.ts'
 import { createNode, type WorldNode } from './world/node.ts'
+import { isShared } from './objects.ts'
 import { agentDaemonSet, apply, bindClaims, foundations, handleOf, handlesOf, workload } from './world/objects.ts'
 import { fabric, strip, switchesOf, type Switch } from './world/power.ts'
 import { createReplicas, type Replicas } from './world/replica-place.ts'
@@ -45,7 +47,8 @@ export interface World extends Levers {
   readonly devices: ReadonlyMap<string, PowerDevice>
   /** What can switch the node's machine, as the racks were built, level by level. */
   switches(node: string): readonly (readonly Switch[])[]
-  readonly attacher: Attacher
+  /** The controller half of the driver. */
+  readonly csi: SimulatedController
   readonly replicas: Replicas
   /** An administrator's way to the API server, outside the simulated network. */
   readonly api: Api
@@ -108,13 +111,20 @@ export async function createWorld(wanted: Partial<WorldSettings> & Pick<WorldSet
   ]
   await apply(api, objects, (span) => (virtual === undefined ? clock.wait(span) : virtual.runFor(span)))
   if (server !== undefined) await bindClaims(api, objects)
-  const apart = handlesOf(objects, settings.driverApart)
-  for (const { kind, metadata } of objects) if (kind === 'PersistentVolumeClaim') storage.addVolume(handleOf(metadata.name), apart.has(handleOf(metadata.name)))
+  const apart = handlesOf(objects, ({ spec }) => spec?.csi?.driver === settings.driverApart)
+  const shared = handlesOf(objects, isShared)
+  for (const { kind, metadata } of objects) {
+    const handle = handleOf(metadata.name)
+    if (kind === 'PersistentVolumeClaim') storage.addVolume(handle, { apart: apart.has(handle), shared: shared.has(handle) })
+  }
 
   const attacherProcess = startProcess(clock, 'csi-attacher')
-  const attaching = { process: attacherProcess, transport: by(attacherHost, attacherProcess, 'csi-attacher'), storage, log: log('csi-attacher') }
-  const attacher = startAttacher({ ...attaching, chance: chance.fork('attacher') }, { driver: settings.driver, ...settings.attacher })
-  if (settings.driverApart !== '') startAttacher({ ...attaching, chance: chance.fork('attacher apart') }, { driver: settings.driverApart, refusesInUse: true })
+  const attaching = { process: attacherProcess, transport: by(attacherHost, attacherProcess, 'csi-attacher'), log: log('csi-attacher') }
+  const csi = simulateController(attacherProcess.clock, storage, settings.csi)
+  startAttacher({ ...attaching, driver: settings.driver, controller: csi, chance: chance.fork('attacher') })
+  if (settings.driverApart !== '') {
+    startAttacher({ ...attaching, driver: settings.driverApart, controller: simulateController(attacherProcess.clock, storage, { refusesInUse: true }), chance: chance.fork('attacher apart') })
+  }
   const controlProcesses: Process[] = []
   let controllerStarts = 0
   let loops = server === undefined ? undefined : startLoops()
@@ -161,7 +171,7 @@ export async function createWorld(wanted: Partial<WorldSettings> & Pick<WorldSet
 
   return {
     ...createLevers({ clock, network, truth, nodes, replicas, apiHost, feeds }),
-    clock, settings, truth, network, storage, nodes, devices, switches: (node) => switches.get(node) ?? [], attacher, replicas, api, server, addDevice,
+    clock, settings, truth, network, storage, nodes, devices, switches: (node) => switches.get(node) ?? [], csi, replicas, api, server, addDevice,
     loops: () => loops,
     restartControllers() {
       if (server === undefined) throw new Error('a real control plane has its own controllers')

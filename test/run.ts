@@ -44,6 +44,7 @@ const ends = new Set<() => void>()
 process.once('exit', () => {
   for (const end of ends) end()
 })
+for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => exit(1))
 
 if (import.meta.main) {
   const named = filesNamed(argv.slice(2))
@@ -92,7 +93,6 @@ export async function runBatches(batches: readonly Batch[], width: number, deadl
   }
   const queue = batches.flatMap((batch) => Array.from({ length: batch.processes }, () => batch))
   if (queue.length === 0) return { passed: 0, failed: 1, skipped: 0 }
-  for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => exit(1))
   // Most of what a short process does is to compile the same modules: once is enough for all.
   const compiled = mkdtempSync(join(tmpdir(), 'holdfast-compiled-'))
   const remove = () => rmSync(compiled, { recursive: true, force: true })

@@ -71,7 +71,7 @@ function count(name, value, tone = '') {
 }
 
 const probes = {
-  answered: 'heard to answer', unanswered: 'never answers: its silence proves nothing', unasked: 'not asked yet',
+  answered: 'heard to answer', unanswered: 'does not answer: its silence proves nothing', unasked: 'not asked yet',
   nowhere: 'cannot be asked, the Node names no IP address: its silence proves nothing',
 }
 const percent = (share) => `${share} %`

@@ -1,5 +1,5 @@
 // From a CustomResourceDefinition to the kinds it makes the server serve.
-import { at, isObject, listAt, numberAt, objectAt, textAt } from './json.ts'
+import { at, copy, isObject, listAt, numberAt, objectAt, textAt } from './json.ts'
 import type { JsonObject, Resource } from './json.ts'
 import { jsonPathCell } from './json-path.ts'
 import type { Column, KindDefinition, Rules, Subresource } from './kind.ts'
@@ -36,10 +36,9 @@ function customKind(spec: JsonObject, version: JsonObject): KindDefinition {
 function customRules(schema: JsonObject, hasStatus: boolean): Rules {
   return {
     defaults(object) {
-      const { metadata, apiVersion, kind } = object
+      const { apiVersion, kind } = object
       // Metadata has its own rules, and the two fields of the type are the server's.
-      const bare: JsonObject = { ...object }
-      delete bare['metadata']
+      const { metadata, ...bare } = object
       prune(schema, bare)
       fillDefaults(schema, bare)
       for (const field of Object.keys(object)) if (field !== 'metadata') delete object[field]
@@ -57,9 +56,8 @@ function customRules(schema: JsonObject, hasStatus: boolean): Rules {
     prepareStatus(next, old) {
       const status = next['status']
       for (const field of Object.keys(next)) delete next[field]
-      const kept = structuredClone(old)
-      delete kept['status']
-      Object.assign(next, kept, status === undefined ? {} : { status })
+      const { status: _status, ...kept } = old
+      Object.assign(next, copy(kept), status === undefined ? {} : { status })
     },
     check(next) {
       const { metadata: _metadata, apiVersion: _apiVersion, kind: _kind, ...content } = next

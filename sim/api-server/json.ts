@@ -66,9 +66,14 @@ export function same(one: Json | undefined, other: Json | undefined): boolean {
     return Array.isArray(other) && one.length === other.length && one.every((item, index) => same(item, other[index]))
   }
   if (!isObject(one) || !isObject(other)) return false
-  const fields = Object.keys(one).filter((field) => one[field] !== undefined)
-  const otherFields = Object.keys(other).filter((field) => other[field] !== undefined)
-  return fields.length === otherFields.length && fields.every((field) => other[field] !== undefined && same(one[field], other[field]))
+  let more = 0
+  for (const field of Object.keys(one)) {
+    if (one[field] === undefined) continue
+    if (!same(one[field], other[field])) return false
+    more += 1
+  }
+  for (const field of Object.keys(other)) if (other[field] !== undefined) more -= 1
+  return more === 0
 }
 
 export function copy<T extends Json>(value: T): T {

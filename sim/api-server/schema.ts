@@ -1,7 +1,7 @@
 // Structural schemas of CustomResourceDefinitions: unknown fields are pruned, defaults filled in, values checked. Rules in
 // CEL (`x-kubernetes-validations`) are accepted with the document and NOT evaluated: what only they would refuse is taken
 // here, so a case about them belongs on the real server.
-import { at, isObject, listAt, same, textAt } from './json.ts'
+import { at, copy, isObject, listAt, same, textAt } from './json.ts'
 import type { Json, JsonObject } from './json.ts'
 import { duplicate, required, tooMany, unsupported, wrong } from './refusal.ts'
 import type { Cause } from './refusal.ts'
@@ -49,8 +49,8 @@ export function fillDefaults(schema: JsonObject, value: Json | undefined, depth 
     if (!isObject(below)) continue
     const standing = below['default']
     const absent = value[field] === undefined || (value[field] === null && below['nullable'] !== true)
-    if (absent && standing !== undefined) value[field] = structuredClone(standing)
-    else if (absent) delete value[field]
+    if (absent && standing !== undefined) value[field] = copy(standing)
+    else if (absent && field in value) delete value[field]
     fillDefaults(below, value[field], depth + 1)
   }
   const others = schema['additionalProperties']
@@ -114,16 +114,20 @@ function enumFaults(schema: JsonObject, value: Json, path: string): Cause[] {
 
 function textFaults(schema: JsonObject, value: string, path: string): Cause[] {
   const { minLength, maxLength, pattern, format } = schema
-  const length = [...value].length
   const faults: Cause[] = [
-    ...(typeof minLength === 'number' && length < minLength ? [wrong(named(path), value, `${inBody(path)} should be at least ${minLength} chars long`)] : []),
-    ...(typeof maxLength === 'number' && length > maxLength ? [{ reason: 'FieldValueTooLong', field: named(path), message: `Too long: may not be more than ${maxLength} bytes` } satisfies Cause] : []),
+    ...(typeof minLength === 'number' && isShorter(value, minLength) ? [wrong(named(path), value, `${inBody(path)} should be at least ${minLength} chars long`)] : []),
+    ...(typeof maxLength === 'number' && !isShorter(value, maxLength + 1) ? [{ reason: 'FieldValueTooLong', field: named(path), message: `Too long: may not be more than ${maxLength} bytes` } satisfies Cause] : []),
     ...(typeof pattern === 'string' && !new RegExp(pattern).test(value) ? [wrong(named(path), value, `${inBody(path)} should match '${pattern}'`)] : []),
   ]
   const misshapen: Cause[] = typeof format === 'string' && !fitsFormat(format, value)
     ? [{ reason: 'FieldValueTypeInvalid', field: named(path), message: `Invalid value: ${JSON.stringify(value)}: ${inBody(path)} must be of type ${format}: ${JSON.stringify(value)}` }] : []
   // Length before pattern, and only the first of them, as there.
   return [...faults.slice(0, 1), ...misshapen]
+}
+
+/** In letters, of which none takes more than two units. */
+function isShorter(value: string, length: number): boolean {
+  return value.length < length || (value.length < 2 * length && [...value].length < length)
 }
 
 function fitsFormat(format: string, value: string): boolean {
@@ -181,7 +185,10 @@ function objectFaults(schema: JsonObject, value: JsonObject, path: string, depth
   ]
 }
 
+const combined = ['allOf', 'anyOf', 'oneOf', 'not'] as const
+
 function combinedFaults(schema: JsonObject, value: Json, path: string, depth: number): Cause[] {
+  if (!combined.some((field) => schema[field] !== undefined)) return []
   const faultsOf = (one: Json) => (isObject(one) ? schemaFaults(one, value, path, depth + 1) : [])
   const all = listAt(schema, 'allOf').flatMap(faultsOf)
   const any = listAt(schema, 'anyOf')

@@ -158,6 +158,17 @@ export class Collection {
     return version
   }
 
+  /** Every object as it is read from now on, under the revision that it has: that is no write, and nobody is told. */
+  reread(reading: (object: Resource) => void): void {
+    for (const [key, version] of this.#versions) {
+      const object = readVersion(version)
+      reading(object)
+      const next = { ...version, text: JSON.stringify(object), fields: this.#fieldsOf(object) }
+      this.#versions.set(key, next)
+      this.#reindex(key, version, next)
+    }
+  }
+
   /** Keys in the order in which lists show them. A few that came or went are put in their places; many mean sorting anew. */
   keys(): readonly string[] {
     const keys = this.#keys ?? [...this.#versions.keys()].toSorted(byKey)

@@ -12,9 +12,10 @@ const droppedWhenBlank = new Set(['nodeName', 'generateName', 'podIP', 'hostIP',
 const freeMaps = new Set(['data', 'binaryData', 'stringData', 'parameters'])
 
 export function tidyTyped(object: Resource): void {
-  const { metadata, ...rest } = object
-  tidy(metadata)
-  for (const [field, value] of Object.entries(rest)) {
+  tidy(object.metadata)
+  for (const field of Object.keys(object)) {
+    if (field === 'metadata') continue
+    const value = object[field]
     const plain = freeMaps.has(field)
     if ((value === null && !kept.has(field)) || (plain && isObject(value) && Object.keys(value).length === 0)) delete object[field]
     else if (!plain) tidyValue(value)

@@ -29,7 +29,7 @@ function workload(shape: WorkloadShape): Rules {
       podDefaults(podSpec)
     },
     prepareCreate(object) {
-      object['status'] = structuredClone(shape.status)
+      object['status'] = copy(shape.status)
       return undefined
     },
     prepareUpdate(next, old) {

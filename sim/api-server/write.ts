@@ -50,7 +50,12 @@ export function create(ground: Ground, kind: KindDefinition, namespace: string, 
 /** A namespace is furnished, a definition makes its kinds served. */
 function afterWrite(ground: Ground, kind: KindDefinition, object: Resource): void {
   if (kind.collection === 'namespaces' && object.metadata.deletionTimestamp === undefined) furnish(ground, object.metadata.name ?? '')
-  if (kind.collection === customKindCollection) for (const custom of customKindsOf(object)) ground.kinds.serve(custom)
+  if (kind.collection !== customKindCollection) return
+  for (const custom of customKindsOf(object)) {
+    ground.kinds.serve(custom)
+    // What stands there by an earlier definition is read by this one. What the real server then leaves out it still holds until the next write.
+    collectionOf(ground, custom).reread((one) => custom.rules.defaults?.(one))
+  }
 }
 
 /** Events of both shapes are refused under the core one's name. */
@@ -112,7 +117,9 @@ export function update(
   if (old === undefined) return notFound(kind, name)
   const changed = change(() => copy(old))
   if (isRefusal(changed)) return changed
-  const next: Resource = changed
+  // By a copy without them: an object from which a field is deleted is slow from then on.
+  const { kind: _kind, apiVersion: _apiVersion, ...rest } = changed
+  const next: Resource = rest
   const unadmitted = options.admit?.(next, old)
   if (unadmitted !== undefined) return unadmitted
   const misplaced = place(kind, namespace, next)
@@ -154,8 +161,6 @@ function versionRefusal(kind: KindDefinition, name: string, next: Resource, old:
 
 /** What an update never touches is carried over from the old object. */
 function carry(kind: KindDefinition, next: Resource, old: Resource, options: UpdateOptions): void {
-  delete next.kind
-  delete next.apiVersion
   const meta = next.metadata
   const before = old.metadata
   if (!kind.custom) tidyTyped(next)

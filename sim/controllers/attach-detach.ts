@@ -4,13 +4,17 @@
 // to run (so a pod stuck in Terminating whose last status says Running keeps its volume for ever, and the six minutes do not
 // even begin); a volume is not detached while the node reports it in use, unless six minutes have passed *and* the node is not
 // Ready, or the node bears out-of-service (any effect, Ready or not); before a detach it is struck from volumesAttached, and in
-// the ordinary path volumesInUse is read live once more; ReadWriteOnce waits for every other node; passes of 100 ms; back-off
-// from 500 ms to 122 s; a vanished VolumeAttachment is noticed once a minute; names are `csi-` and the hash of volume, driver
-// and node. Left out: attach limits, RWX, migration of in-tree volumes, the disable flag's dead end with a deleted Node.
+// the ordinary path volumesInUse is read live once more; an attach or a detach that failed, by the word of the attacher, by that
+// reading or after two minutes without a word, leaves the volume *uncertain* on its node: it is not named in volumesAttached, it is
+// detached again where nobody wants it, and it keeps no other node from it, since ReadWriteOnce waits for confirmed attachments
+// only; one operation a volume at a time, whatever the node; back-off from 500 ms to 122 s, begun anew when the other operation has
+// its turn; passes of 100 ms; a vanished VolumeAttachment is noticed once a minute; after a start what the nodes' statuses name is
+// confirmed, and a VolumeAttachment beside it uncertain; what is ReadWriteMany waits for no other node, each of which has operations of its
+// own; names are `csi-` and the hash of volume, driver and node. Left out: attach limits, migration of in-tree volumes, the disable flag's dead end with a deleted Node.
 import type { Ms } from '../../core/model.ts'
 import { attachmentName } from '../mounts.ts'
 import {
-  isFinished, isReady, timestamp, uniqueVolumeName, type AttachmentObject, type NodeObject, type PodObject,
+  isFinished, isReady, isShared, timestamp, uniqueVolumeName, volumeOfUniqueName, type NodeObject, type PodObject,
 } from '../objects.ts'
 import type { ControllerGround } from './cache.ts'
 
@@ -25,16 +29,32 @@ export interface AttachDetachSettings {
 
 export const usualAttachDetach: AttachDetachSettings = { pass: 100, sync: 60_000, forceAfter: 360_000, forceOnTimeout: true, stuck: false }
 
-interface Wanted { readonly unique: string; readonly handle: string; readonly driver: string; readonly persistentVolume: string; readonly node: string; readonly pods: PodObject[] }
+/** A volume on a node. */
+interface Place {
+  readonly unique: string
+  readonly handle: string
+  readonly driver: string
+  readonly node: string
+  /** Not known of what a start finds in a node's status alone. */
+  readonly shared: boolean
+}
 
-interface Attached extends Omit<Wanted, 'pods'> {
-  /** `uncertain`: somebody began something before this process did, and nobody knows how far it came. */
-  state: 'uncertain' | 'attaching' | 'attached' | 'detaching'
+interface Wanted extends Place { readonly persistentVolume: string; readonly pods: PodObject[] }
+
+interface Attached extends Place {
+  /** False: what was begun there has failed, and nobody knows how far it came. */
+  confirmed: boolean
   /** The node says, or may still say, that it uses it. */
   mounted: boolean
   /** Named in the node's volumesAttached. */
   told: boolean
   unwantedSince: Ms | undefined
+}
+
+/** The latest one of a volume, kept until one has succeeded. */
+interface Operation {
+  readonly name: 'attach' | 'detach'
+  pending: boolean
   pause: Ms
   notBefore: Ms
 }
@@ -49,6 +69,7 @@ const idlePass: Ms = 1_000
 
 export function startAttachDetach({ clock, api, caches }: ControllerGround, settings: AttachDetachSettings): void {
   const actual = new Map<string, Attached>()
+  const operations = new Map<string, Operation>()
   const warned = new Set<string>()
   const turns = new Map<string, Promise<boolean>>()
   let news = true
@@ -72,19 +93,28 @@ export function startAttachDetach({ clock, api, caches }: ControllerGround, sett
   void loop()
   void sync()
 
-  /** After a start: what the API shows as attached is taken to be, until something says otherwise. What the node was not told of,
-   *  or what is on its way in or out, is begun anew: attached once more where it is wanted, and told; else detached. */
   function recall(): void {
-    for (const attachment of caches.attachments.items.values()) {
-      const wanted = ofAttachment(attachment)
-      if (wanted === undefined) continue
-      const { volumesInUse = [], volumesAttached = [] } = caches.nodes.items.get(wanted.node)?.status ?? {}
-      const told = volumesAttached.some(({ name }) => name === wanted.unique)
-      const settled = told && attachment.status?.attached === true && attachment.metadata.deletionTimestamp === undefined
-      actual.set(keyOf(wanted), {
-        ...wanted, state: settled ? 'attached' : 'uncertain', mounted: volumesInUse.includes(wanted.unique), told, unwantedSince: undefined, pause: firstPause, notBefore: 0,
-      })
+    for (const { metadata: { name: node }, status } of caches.nodes.items.values()) {
+      const inUse = new Set(status?.volumesInUse)
+      for (const { name: unique } of status?.volumesAttached ?? []) {
+        const volume = volumeOfUniqueName(unique)
+        if (volume !== undefined) note({ unique, node, ...volume, shared: false }, { confirmed: true, told: true, mounted: inUse.has(unique) })
+      }
     }
+    for (const { spec } of caches.attachments.items.values()) {
+      const volume = caches.volumes.items.get(spec.source.persistentVolumeName ?? '')
+      const csi = volume?.spec?.csi
+      if (volume === undefined || csi === undefined) continue
+      const { driver, volumeHandle: handle } = csi
+      const place: Place = { unique: uniqueVolumeName(driver, handle), handle, driver, node: spec.nodeName, shared: isShared(volume) }
+      if (!actual.has(keyOf(place))) note(place, { confirmed: false })
+    }
+  }
+
+  /** What came newly is taken to be in use until the node's next word says otherwise. */
+  function note({ unique, handle, driver, node, shared }: Place, known: Pick<Attached, 'confirmed'> & Partial<Attached>): void {
+    const place: Place = { unique, handle, driver, node, shared }
+    actual.set(keyOf(place), { mounted: true, told: false, unwantedSince: undefined, ...actual.get(keyOf(place)), ...place, ...known })
   }
 
   async function loop(): Promise<void> {
@@ -108,47 +138,70 @@ export function startAttachDetach({ clock, api, caches }: ControllerGround, sett
   function pass(): boolean {
     const wanted = desired()
     for (const volume of actual.values()) {
-      if (volume.state !== 'attached' && volume.state !== 'uncertain') continue
-      if (wanted.has(keyOf(volume))) volume.unwantedSince = undefined
-      else considerDetach(volume)
+      if (!wanted.has(keyOf(volume))) considerDetach(volume)
+      else if (volume.confirmed) volume.unwantedSince = undefined
     }
-    let open = [...actual.values()].some((volume) => (volume.state === 'attached' || volume.state === 'uncertain') && !wanted.has(keyOf(volume)))
     for (const volume of wanted.values()) {
-      const there = actual.get(keyOf(volume))
-      if (there?.state === 'attached' || there?.state === 'attaching') continue
-      open = true
-      if (there?.state === 'detaching') continue
-      const elsewhere = [...actual.values()].filter((other) => other.unique === volume.unique && other.node !== volume.node)
-      if (elsewhere.length > 0) warnMultiAttach(volume, elsewhere.map(({ node }) => node))
-      else void attach(volume)
+      if (actual.get(keyOf(volume))?.confirmed !== true) considerAttach(volume)
     }
-    return open || news
+    const settled = [...wanted.keys()].every((key) => actual.get(key)?.confirmed === true) && [...actual.keys()].every((key) => wanted.has(key))
+    return !settled || news
   }
 
   function considerDetach(volume: Attached): void {
+    if (!mayBegin(volume, 'detach')) return
     volume.unwantedSince ??= clock.now()
-    if (clock.now() < volume.notBefore) return
     const node = caches.nodes.items.get(volume.node)
     const healthy = node !== undefined && isReady(node)
-    const forced = settings.forceOnTimeout && !healthy && clock.now() - volume.unwantedSince > settings.forceAfter
+    const late = settings.forceOnTimeout && clock.now() - volume.unwantedSince > settings.forceAfter
     const swept = (node?.spec?.taints ?? []).some(({ key }) => key === outOfService)
-    if (volume.mounted && !forced && !swept) return
-    void detach(volume, forced || swept)
+    if (volume.mounted && !(late && !healthy) && !swept) return
+    void operate(volume, 'detach', () => detach(volume, late || swept))
   }
 
-  async function detach(volume: Attached, unchecked: boolean): Promise<void> {
-    volume.state = 'detaching'
-    volume.told = false
-    const detached = (await tellNode(volume.node)) && (unchecked || (await safeToDetach(volume))) && (await removeAttachment(volume))
-    if (detached) {
-      actual.delete(keyOf(volume))
-      return stir()
+  function considerAttach(volume: Wanted): void {
+    if (operations.get(operationOf(volume))?.pending === true) return
+    const elsewhere = volume.shared ? [] : [...actual.values()].filter((other) => other.unique === volume.unique && other.confirmed)
+    if (elsewhere.length > 0) warnMultiAttach(volume, elsewhere.map(({ node }) => node))
+    else if (mayBegin(volume, 'attach')) void operate(volume, 'attach', () => attach(volume))
+  }
+
+  function mayBegin(place: Place, name: Operation['name']): boolean {
+    const latest = operations.get(operationOf(place))
+    return latest === undefined || (!latest.pending && (latest.name !== name || clock.now() > latest.notBefore))
+  }
+
+  /** `skipped`: it was not begun, for want of a write, and nothing is known to have changed. */
+  async function operate(place: Place, name: Operation['name'], work: () => Promise<'done' | 'failed' | 'skipped'>): Promise<void> {
+    const key = operationOf(place)
+    const latest = operations.get(key)
+    const operation: Operation = { name, pending: true, pause: latest?.name === name ? latest.pause : firstPause, notBefore: 0 }
+    operations.set(key, operation)
+    const end = await work()
+    operation.pending = false
+    if (end === 'done') operations.delete(key)
+    if (end === 'failed') {
+      operation.notBefore = clock.now() + operation.pause
+      operation.pause = Math.min(operation.pause * 2, longestPause)
     }
-    volume.state = 'attached'
-    volume.told = true
-    backOff(volume)
-    await tellNode(volume.node)
     stir()
+  }
+
+  async function detach(volume: Attached, unchecked: boolean): Promise<'done' | 'failed' | 'skipped'> {
+    if (volume.told) {
+      volume.told = false
+      if (!(await tellNode(volume.node, 'once'))) {
+        volume.told = true
+        await tellNode(volume.node)
+        return 'skipped'
+      }
+    }
+    if ((unchecked || (await safeToDetach(volume))) && (await removeAttachment(volume))) {
+      actual.delete(keyOf(volume))
+      return 'done'
+    }
+    note(volume, { confirmed: false })
+    return 'failed'
   }
 
   async function safeToDetach({ node, unique }: Attached): Promise<boolean> {
@@ -160,68 +213,67 @@ export function startAttachDetach({ clock, api, caches }: ControllerGround, sett
   async function removeAttachment({ handle, driver, node }: Attached): Promise<boolean> {
     const name = attachmentName(handle, driver, node)
     const removed = await api.remove(pathOf(name))
-    if (!removed.ok && removed.error.kind !== 'notFound') return false
-    return await whenCached(() => !caches.attachments.items.has(name))
+    if (!removed.ok) return removed.error.kind === 'notFound'
+    return await whenCached(() => {
+      const there = caches.attachments.items.get(name)
+      if (there === undefined) return 'done'
+      return there.status?.detachError == null ? undefined : 'failed'
+    })
   }
 
-  async function attach(wanted: Wanted): Promise<void> {
-    const { pods: _pods, ...rest } = wanted
-    const told = actual.get(keyOf(wanted))?.told ?? false
-    const volume: Attached = { ...rest, state: 'attaching', mounted: true, told, unwantedSince: undefined, pause: firstPause, notBefore: 0 }
-    actual.set(keyOf(volume), volume)
-    for (let pause = firstPause; ; pause = Math.min(pause * 2, longestPause)) {
-      if (await createAttachment(volume)) break
-      await clock.wait(pause)
-      // Nobody wants it any more, and nothing of it is there.
-      if (!desired().has(keyOf(volume)) && !caches.attachments.items.has(attachmentName(volume.handle, volume.driver, volume.node))) {
-        actual.delete(keyOf(volume))
-        return stir()
-      }
+  async function attach(wanted: Wanted): Promise<'done' | 'failed'> {
+    const confirmed = await createAttachment(wanted)
+    if (!confirmed) {
+      note(wanted, { confirmed })
+      return 'failed'
     }
-    // Taken to be in use until the node's next word says otherwise, as the real one does.
-    volume.state = 'attached'
-    volume.told = true
-    await tellNode(volume.node)
-    stir()
+    note(wanted, { confirmed, told: true })
+    await tellNode(wanted.node)
+    return 'done'
   }
 
-  async function createAttachment({ handle, driver, node, persistentVolume }: Attached): Promise<boolean> {
+  async function createAttachment({ handle, driver, node, persistentVolume }: Wanted): Promise<boolean> {
     const name = attachmentName(handle, driver, node)
-    const there = caches.attachments.items.get(name)
-    if (there?.metadata.deletionTimestamp !== undefined) return false
-    if (there === undefined) {
+    if (!caches.attachments.items.has(name)) {
       const made = await api.create('/apis/storage.k8s.io/v1/volumeattachments', {
         apiVersion: 'storage.k8s.io/v1', kind: 'VolumeAttachment', metadata: { name },
         spec: { attacher: driver, nodeName: node, source: { persistentVolumeName: persistentVolume } },
       })
       if (!made.ok && made.error.kind !== 'conflict') return false
     }
-    return await whenCached(() => caches.attachments.items.get(name)?.status?.attached === true)
+    return await whenCached(() => {
+      const there = caches.attachments.items.get(name)
+      if (there === undefined) return undefined
+      if (there.metadata.deletionTimestamp !== undefined) return 'failed'
+      if (there.status?.attached === true) return 'done'
+      return there.status?.attachError == null ? undefined : 'failed'
+    })
   }
 
   /** Waits for what the cache is to show, as the real one watches the VolumeAttachment, and not for ever. */
-  async function whenCached(holds: () => boolean): Promise<boolean> {
+  async function whenCached(look: () => 'done' | 'failed' | undefined): Promise<boolean> {
     const until = clock.now() + operationLimit
-    while (!holds()) {
-      if (clock.now() > until) return false
+    for (;;) {
+      const seen = look()
+      if (seen !== undefined || clock.now() > until) return seen === 'done'
       await clock.wait(20)
     }
-    return true
   }
 
   /** Writes into the node's status which volumes are attached, one write of a node after the other, as the real controller
    *  does: two on their way at once could arrive in the wrong order, and the older list would stay. */
-  function tellNode(node: string): Promise<boolean> {
-    const turn = (turns.get(node) ?? Promise.resolve(true)).then(() => writeAttached(node))
+  function tellNode(node: string, times: 'once' | 'until told' = 'until told'): Promise<boolean> {
+    const turn = (turns.get(node) ?? Promise.resolve(true)).then(() => writeAttached(node, times))
     turns.set(node, turn)
     return turn
   }
 
-  async function writeAttached(node: string): Promise<boolean> {
+  async function writeAttached(node: string, times: 'once' | 'until told'): Promise<boolean> {
     for (;;) {
       const volumesAttached = toldOf(node).map((name) => ({ name, devicePath: '' }))
       const told = await api.patch(`/api/v1/nodes/${node}/status`, 'merge', { status: { volumesAttached: volumesAttached.length > 0 ? volumesAttached : null } })
       if (told.ok || told.error.kind === 'notFound') return true
+      if (times === 'once') return false
       // As the real one: its updater comes round again until the node's status says what is true.
       await clock.wait(firstPause)
     }
@@ -233,7 +285,7 @@ export function startAttachDetach({ clock, api, caches }: ControllerGround, sett
       while (settings.stuck) await clock.wait(idlePass)
       for (const volume of actual.values()) {
         const there = caches.attachments.items.get(attachmentName(volume.handle, volume.driver, volume.node))
-        if (volume.state !== 'attached' || there?.status?.attached === true) continue
+        if (!volume.confirmed || there?.status?.attached === true) continue
         actual.delete(keyOf(volume))
         await tellNode(volume.node)
         stir()
@@ -257,22 +309,18 @@ export function startAttachDetach({ clock, api, caches }: ControllerGround, sett
       for (const { persistentVolumeClaim } of pod.spec.volumes ?? []) {
         if (persistentVolumeClaim === undefined) continue
         const name = caches.claims.items.get(`${pod.metadata.namespace}/${persistentVolumeClaim.claimName}`)?.spec?.volumeName
-        const csi = caches.volumes.items.get(name ?? '')?.spec?.csi
-        if (name === undefined || csi === undefined) continue
-        const volume: Wanted = { unique: uniqueVolumeName(csi.driver, csi.volumeHandle), handle: csi.volumeHandle, driver: csi.driver, persistentVolume: name, node, pods: [] }
+        const bound = caches.volumes.items.get(name ?? '')
+        const csi = bound?.spec?.csi
+        if (name === undefined || bound === undefined || csi === undefined) continue
+        const volume: Wanted = {
+          shared: isShared(bound), unique: uniqueVolumeName(csi.driver, csi.volumeHandle), handle: csi.volumeHandle, driver: csi.driver, persistentVolume: name, node, pods: [],
+        }
         const known = wanted.get(keyOf(volume)) ?? volume
         known.pods.push(pod)
         wanted.set(keyOf(volume), known)
       }
     }
     return wanted
-  }
-
-  function ofAttachment({ spec }: AttachmentObject): Omit<Wanted, 'pods'> | undefined {
-    const persistentVolume = spec.source.persistentVolumeName ?? ''
-    const csi = caches.volumes.items.get(persistentVolume)?.spec?.csi
-    if (csi === undefined) return undefined
-    return { unique: uniqueVolumeName(csi.driver, csi.volumeHandle), handle: csi.volumeHandle, driver: csi.driver, persistentVolume, node: spec.nodeName }
   }
 
   function warnMultiAttach({ pods, handle }: Wanted, nodes: readonly string[]): void {
@@ -289,11 +337,6 @@ export function startAttachDetach({ clock, api, caches }: ControllerGround, sett
       })
     }
   }
-
-  function backOff(volume: Attached): void {
-    volume.notBefore = clock.now() + volume.pause
-    volume.pause = Math.min(volume.pause * 2, longestPause)
-  }
 }
 
 /** Upstream's IsPodTerminated: finished, or deleted and nothing of it known to run. */
@@ -303,8 +346,13 @@ function isOver(pod: PodObject): boolean {
   return (pod.status?.containerStatuses ?? []).every(({ state }) => state?.terminated !== undefined || state?.waiting !== undefined)
 }
 
-function keyOf({ unique, node }: Pick<Wanted, 'unique' | 'node'>): string {
+function keyOf({ unique, node }: Pick<Place, 'unique' | 'node'>): string {
   return `${unique} ${node}`
+}
+
+/** Of a volume that only one node may have there is one at a time, whatever the node. */
+function operationOf({ unique, node, shared }: Place): string {
+  return shared ? keyOf({ unique, node }) : unique
 }
 
 function pathOf(name: string): string {

@@ -3,27 +3,28 @@ import type { KubeObject } from '../../coordinator/api.ts'
 import { usualWorld } from './settings.ts'
 import { switchesOf, type Placed, type Power, type Switch } from './power.ts'
 
-/** What is the same for all nodes but the outlet's name stands once, for `{node}`; else each node has its own ConfigMap. */
-export function fenceObjects(namespace: string, power: Power, placed: readonly Placed[]): readonly KubeObject[] {
+/** What is the same for all nodes but the outlet's name stands once, for `{node}`; else each node has its own ConfigMap. `beside`: lines that every
+ *  node's configuration has as well. */
+export function fenceObjects(namespace: string, power: Power, placed: readonly Placed[], beside = ''): readonly KubeObject[] {
   const ports = placed.some((place) => switchesOf(power, place).flat().some(({ kind }) => kind === 'port'))
   const templates = [template(namespace, 'bmc', 'redfish'), template(namespace, 'pdu', 'fence_apc_snmp'), ...(ports ? [template(namespace, 'fabric', 'fc-switch')] : [])]
-  const anyNode = dataOf(switchesOf(power, { node: '{node}', index: 0, zone: 0 }))
-  const shared = placed.every((place) => same(dataOf(switchesOf(power, place)), anyNode, place.node))
+  const anyNode = dataOf(switchesOf(power, { node: '{node}', index: 0, zone: 0 }), beside)
+  const shared = placed.every((place) => same(dataOf(switchesOf(power, place), beside), anyNode, place.node))
   if (shared) return [...templates, configMap(namespace, 'fence-config-default', anyNode)]
   return [...templates, ...placed.map((place) => {
-    const { 'config.properties': steps = '', ...methods } = dataOf(switchesOf(power, place))
+    const { 'config.properties': steps = '', ...methods } = dataOf(switchesOf(power, place), beside)
     return configMap(namespace, `fence-config-${place.node}`, { 'config.properties': `node_name=${place.node}\n${steps}`, ...methods })
   })]
 }
 
 type Data = Readonly<Record<string, string>>
 
-function dataOf(levels: readonly (readonly Switch[])[]): Data {
+function dataOf(levels: readonly (readonly Switch[])[], beside: string): Data {
   const isolating = levels.filter((level) => level.some(({ kind }) => kind === 'port'))
   const power = levels.filter((level) => !isolating.includes(level))
   const isolation = isolating.length === 0 ? '' : `isolation=${isolating.map((level) => named(level, 'off')).join(' | ')}\n`
   return {
-    'config.properties': `${isolation}power_management=${power.map((level) => named(level, 'off')).join(' | ')}\nrecovery=${[...power, ...isolating].map((level) => named(level, 'on')).join(' ')}\n`,
+    'config.properties': `${isolation}power_management=${power.map((level) => named(level, 'off')).join(' | ')}\nrecovery=${[...power, ...isolating].map((level) => named(level, 'on')).join(' ')}\n${beside}`,
     ...Object.fromEntries(levels.flat().flatMap((one) => [method(one, 'off'), method(one, 'on')])),
   }
 }

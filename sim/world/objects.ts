@@ -2,7 +2,7 @@
 // volumes bound by hand, the workload, and the DaemonSet of the agents.
 import { tolerateGate } from '../../core/gate.ts'
 import type { Api, KubeObject } from '../../coordinator/api.ts'
-import type { VolumeObject } from '../objects.ts'
+import type { ClaimObject, VolumeObject } from '../objects.ts'
 
 export interface WorkloadNames {
   readonly namespace: string
@@ -38,15 +38,15 @@ function writer(name: string, volumes: object[] = []): object {
 }
 
 /** A PersistentVolume and its claim, named for each other so that whoever binds them has no choice. */
-export function volume(claim: string, namespace: string, driver: string): KubeObject[] {
+export function volume(claim: string, namespace: string, driver: string, mode: 'ReadWriteOnce' | 'ReadWriteMany' = 'ReadWriteOnce'): KubeObject[] {
   const persistentVolume = `pv-${claim}`
   return [
     { apiVersion: 'v1', kind: 'PersistentVolume', metadata: { name: persistentVolume }, spec: {
-      capacity: { storage: '1Gi' }, accessModes: ['ReadWriteOnce'], persistentVolumeReclaimPolicy: 'Retain', storageClassName: '',
+      capacity: { storage: '1Gi' }, accessModes: [mode], persistentVolumeReclaimPolicy: 'Retain', storageClassName: '',
       csi: { driver, volumeHandle: handleOf(claim), fsType: 'ext4' },
       claimRef: { apiVersion: 'v1', kind: 'PersistentVolumeClaim', namespace, name: claim },
     } } as KubeObject, // an object of a kind whose spec KubeObject does not name, as the next
-    { apiVersion: 'v1', kind: 'PersistentVolumeClaim', metadata: { name: claim, namespace }, spec: claimSpec(persistentVolume) } as KubeObject,
+    { apiVersion: 'v1', kind: 'PersistentVolumeClaim', metadata: { name: claim, namespace }, spec: claimSpec(persistentVolume, mode) } as KubeObject,
   ]
 }
 
@@ -54,14 +54,14 @@ export function handleOf(claim: string): string {
   return `vol-${claim}`
 }
 
-/** Of a driver's volumes. */
-export function handlesOf(objects: readonly KubeObject[], driver: string): ReadonlySet<string> {
+/** Of the volumes of which it is so. */
+export function handlesOf(objects: readonly KubeObject[], is: (volume: VolumeObject) => boolean): ReadonlySet<string> {
   const volumes = objects.filter(({ kind }) => kind === 'PersistentVolume') as readonly VolumeObject[] // by their kind
-  return new Set(volumes.flatMap(({ spec }) => (spec?.csi?.driver === driver ? [spec.csi.volumeHandle] : [])))
+  return new Set(volumes.filter(is).flatMap(({ spec }) => spec?.csi?.volumeHandle ?? []))
 }
 
-function claimSpec(volumeName: string | undefined): object {
-  return { accessModes: ['ReadWriteOnce'], storageClassName: '', resources: { requests: { storage: '1Gi' } }, ...(volumeName === undefined ? {} : { volumeName }) }
+function claimSpec(volumeName: string | undefined, mode = 'ReadWriteOnce'): object {
+  return { accessModes: [mode], storageClassName: '', resources: { requests: { storage: '1Gi' } }, ...(volumeName === undefined ? {} : { volumeName }) }
 }
 
 export function foundations(namespace: string, system: string, drivers: readonly string[]): KubeObject[] {
@@ -101,9 +101,11 @@ export async function apply(api: Api, objects: readonly KubeObject[], wait: (spa
 
 /** Binds the claims as the volume controller would: only for a server that has none. */
 export async function bindClaims(api: Api, objects: readonly KubeObject[]): Promise<void> {
-  for (const { kind, metadata: { name, namespace } } of objects) {
+  for (const object of objects) {
+    const { kind, metadata: { name, namespace } } = object
     if (kind !== 'PersistentVolumeClaim') continue
-    const bound = { status: { phase: 'Bound', accessModes: ['ReadWriteOnce'], capacity: { storage: '1Gi' } } }
+    const { accessModes = [] } = (object as ClaimObject).spec ?? {} // by its kind
+    const bound = { status: { phase: 'Bound', accessModes, capacity: { storage: '1Gi' } } }
     const told = await api.patch(`/api/v1/namespaces/${namespace}/persistentvolumeclaims/${name}/status`, 'merge', bound)
     if (!told.ok) throw new Error(`claim ${name} cannot be bound: ${told.error.message}`)
     await api.patch(`/api/v1/persistentvolumes/pv-${name}/status`, 'merge', { status: { phase: 'Bound' } })

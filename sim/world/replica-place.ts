@@ -140,9 +140,12 @@ export function createReplicas(ground: ReplicaGround, count: number): Replicas {
       })
     },
     announce(from) {
-      for (const [number, { process, dumpEar }] of running) {
+      for (const [number, { process, identity, dumpEar }] of running) {
         if (network.reach(from, host(number), 'kdump') !== 'open' || network.chance.yes(network.weather.loss)) continue
-        network.clock.after(network.delay(), () => process.deliver(() => dumpEar?.(from.address)))
+        network.clock.after(network.delay(), () => process.deliver(() => {
+          truth.note('crash kernel heard', { node: from.name, replica: identity })
+          dumpEar?.(from.address)
+        }))
       }
     },
     doom: (number, doom) => running.get(number)?.mortal.doom(doom) ?? (() => undefined),

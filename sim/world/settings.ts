@@ -4,7 +4,7 @@ import type { KubeObject } from '../../coordinator/api.ts'
 import type { Transport } from '../../coordinator/transport.ts'
 import type { Ms } from '../../core/model.ts'
 import type { Clock } from '../../edge/clock.ts'
-import type { AttacherSettings } from '../attacher.ts'
+import type { CsiSettings } from '../csi-controller.ts'
 import type { ControlLoopSettings } from '../controllers/control-loops.ts'
 import type { DevicePlan, DeviceTiming } from '../device.ts'
 import type { BootIdentity } from '../machine.ts'
@@ -52,7 +52,7 @@ export interface WorldSettings {
   /** Controllers of machines: their feed, their pace. */
   readonly device: { readonly kind: 'chassis'; readonly feed: DevicePlan['feed']; readonly timing: DeviceTiming }
   readonly weather: Partial<Weather>
-  readonly attacher: Partial<AttacherSettings>
+  readonly csi: Partial<CsiSettings>
   readonly controlLoops: Partial<ControlLoopSettings>
   readonly kubeletPort: number
   readonly kubernetesVersion: string
@@ -86,7 +86,7 @@ export const usualWorld: Omit<WorldSettings, 'seed'> = {
   power: 'bmc',
   device: { kind: 'chassis', feed: 'own', timing: { off: 2_000, on: 1_000, status: 200 } },
   weather: {},
-  attacher: {},
+  csi: {},
   controlLoops: {},
   kubeletPort: 10_250,
   kubernetesVersion: 'v1.36.4',

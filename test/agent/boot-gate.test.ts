@@ -12,6 +12,7 @@ import * as assert from 'uvu/assert'
 import { looker } from '../../agent/boot-gate.ts'
 import { installBootGate, removeBootGate, shimName, shimOf } from '../../agent/boot-gate-install.ts'
 import { startOf } from '../../agent/machine.ts'
+import { usualIndex } from '../../agent/nri.ts'
 import { bytesField } from '../../agent/protobuf.ts'
 import type { PodAsked } from '../../core/gate.ts'
 import { bundle } from '../../deploy/build.ts'
@@ -35,7 +36,7 @@ interface Plugin {
 
 /** As containerd starts what it finds in its folder, with no PATH. */
 async function start(): Promise<Plugin> {
-  const child = spawn(join(plugins, shimName), [], { stdio: ['ignore', 'ignore', 'inherit', 'pipe'], env: { NRI_PLUGIN_NAME: 'holdfast', NRI_PLUGIN_IDX: '04', NRI_PLUGIN_SOCKET: '3' } })
+  const child = spawn(join(plugins, shimName), [], { stdio: ['ignore', 'ignore', 'inherit', 'pipe'], env: { NRI_PLUGIN_NAME: 'holdfast', NRI_PLUGIN_IDX: '06', NRI_PLUGIN_SOCKET: '3' } })
   const runtime = runtimeOf(child.stdio[3] as Socket) // 'pipe' beyond the first three is a pair of sockets
   await runtime.registered
   await configure(runtime)
@@ -73,6 +74,10 @@ test('installed, all that the shim needs is on the host\'s disk, and the shim ca
   assert.is(statSync(join(plugins, shimName)).mode & 0o777, 0o755)
   assert.is(readFileSync(join(plugins, shimName), 'utf8'), shimOf(state))
   marked = statSync(join(home, 'node')).mtimeMs
+})
+
+test('a runtime, which asks its plugins in the order of their numbers, asks an agent first', () => {
+  assert.ok(shimName.slice(0, 2) > usualIndex)
 })
 
 test('installed once more, nothing of it is copied again', async () => {

@@ -70,6 +70,22 @@ test('what was let pass as a sandbox is asked again as a container, in the way o
   }
 })
 
+test('a plugin that gives no answer is dropped, and the pod runs unless one is required', async () => {
+  for (const [required, wanted] of [[false, undefined], [true, /required plugin "holdfast" not present/]] as const) {
+    const clock = virtualClock()
+    const runtime = createRuntimeNri(clock, { required })
+    const stream = runtime.connect()
+    let mute = false
+    speakNri({ ...stream, send: (bytes) => { if (!mute) stream.send(bytes) } }, { clock, log: silentLog, judge: () => refused, serving: () => undefined, ended: () => undefined })
+    await clock.runFor(100)
+    mute = true
+    const answer = runtime.ask(db)
+    await clock.runFor(5_000)
+    if (wanted === undefined) assert.is(await answer, undefined)
+    else assert.match(await answer ?? 'it ran', wanted)
+  }
+})
+
 test('a pod that may start is let through by every release', async () => {
   for (const calls of ['state-change', 'dedicated'] as const) {
     const { clock, ask } = served({ name: 'containerd', version: 'v2.3.7', calls }, () => admitted)

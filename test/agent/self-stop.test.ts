@@ -2,7 +2,10 @@ import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
 import type { AgentHost } from '../../agent/host.ts'
 import type { SelfStopWord } from '../../core/beat.ts'
+import type { Ms } from '../../core/model.ts'
 import type { ContainerSeen } from '../../core/mounts.ts'
+import { gaveUpWithin } from '../../core/self-stop.ts'
+import type { Clock } from '../../edge/clock.ts'
 import { beatsWorld, type AgentChange, type Replica, type World } from '../coordinator/beats-world.ts'
 
 const test = suite('self-stop')
@@ -12,17 +15,26 @@ const boot = 'b007-0001/4711'
 const peers = ['node-2', 'node-3', 'node-4']
 
 /** What runs on a node, and what was done to it. */
-function runtime() {
+function runtime(clock: Clock) {
   const running = new Map<string, ContainerSeen>([
     ['c1', { id: 'c1', name: 'work/db-0 main', pod: uid(1) }], ['c2', { id: 'c2', name: 'work/web-1 main', pod: uid(2) }],
     ['s1', { id: 's1', name: 'work/db-0', pod: uid(1), sandbox: true }], ['k1', { id: 'k1', name: 'kube-system/proxy main', pod: uid(3) }],
   ])
   const frozen: string[] = []
-  const state: { answers: boolean; readonly stubborn: Set<string> } = { answers: true, stubborn: new Set() }
+  /** `hangs`: whoever asks waits for as long as he likes. `garbled`: it does what it is told, and nobody can read its list. */
+  const state: { answers: boolean; hangs: boolean; garbled: boolean; stillAt: Ms; readonly stubborn: Set<string> } = { answers: true, hangs: false, garbled: false, stillAt: -Infinity, stubborn: new Set() }
   const host: Pick<AgentHost, 'containers' | 'stopContainer' | 'freezeContainer'> = {
-    containers: async () => (state.answers ? [...running.values()] : { failed: 'it does not answer' }),
-    stopContainer: async ({ id }) => (state.answers && !state.stubborn.has(id) && running.delete(id) ? undefined : 'it does not end'),
+    containers: async (span) => {
+      if (state.hangs) await clock.wait(span)
+      return state.answers && !state.hangs && !state.garbled ? [...running.values()] : { failed: 'it does not answer' }
+    },
+    stopContainer: async ({ id }, span) => {
+      if (state.hangs) await clock.wait(span)
+      return state.answers && !state.hangs && !state.stubborn.has(id) && running.delete(id) ? undefined : 'it does not end'
+    },
     freezeContainer: async ({ id }) => {
+      if (state.hangs) await clock.wait(1_000)
+      state.stillAt = clock.now()
       frozen.push(id)
       return undefined
     },
@@ -53,7 +65,7 @@ async function stage(change: Partial<AgentChange> = {}, asked: SelfStopWord = wo
   const world = beatsWorld()
   const [leader, follower] = [world.replica('replica-a', true), world.replica('replica-b')]
   for (const peer of peers) world.agent(peer)
-  const runs = runtime()
+  const runs = runtime(world.clock)
   const agent = world.agent('node-1', { exemptNamespaces: ['kube-system'], ...runs.host, ...change })
   await world.clock.runFor(3_000)
   for (const { beats } of [leader, follower]) for (const node of ['node-1', ...peers]) beats.permits(node, boot, 'permitted')
@@ -248,6 +260,62 @@ test('of a runtime that does not answer, what it was known to run is frozen, and
   on.alone()
   await on.world.clock.runFor(30_000)
   assert.equal(on.runs.frozen.toSorted(), ['c1', 'c2'])
+})
+
+test('one that has given up and was permitted again is no slower the next time, however long it was alone', async () => {
+  for (let alone = 40_000; alone < 400_000; alone += 30_000) {
+    const on = await stage()
+    on.alone()
+    await on.world.clock.runFor(alone)
+    assert.is(on.runs.ids(), 's1 k1')
+    on.together()
+    await on.world.clock.runFor(30_000)
+    assert.is(permit(on), 'running')
+    on.runs.running.set('c3', { id: 'c3', name: 'work/db-0 main', pod: uid(1) })
+    await on.world.clock.runFor(5_000)
+    on.alone()
+    await on.world.clock.runFor(gaveUpWithin)
+    assert.is(on.runs.ids(), 's1 k1', `alone for ${alone} ms before`)
+  }
+})
+
+test('with a runtime that hangs all of it stands still in time, whenever it is cut off, and is ended once the runtime goes on', async () => {
+  const forSlowMachines = 5_000
+  for (let phase = 0; phase < 35_000; phase += 1_500) {
+    const on = await stage()
+    await on.world.clock.runFor(phase)
+    const cutAt = on.world.clock.now()
+    on.alone()
+    on.runs.state.hangs = true
+    await on.world.clock.runFor(45_000)
+    assert.equal(on.runs.frozen.toSorted(), ['c1', 'c2'])
+    assert.ok(on.runs.state.stillAt - cutAt <= gaveUpWithin - forSlowMachines, `cut off ${phase} ms later: it ran for ${on.runs.state.stillAt - cutAt} ms`)
+    on.runs.state.hangs = false
+    await on.world.clock.runFor(5_000)
+    assert.equal([on.runs.ids(), on.runs.frozen.length], ['s1 k1', 2])
+  }
+})
+
+test('what its kubelet started again a moment before the runtime hangs is known, and stands still', async () => {
+  for (let phase = 0; phase < 35_000; phase += 2_500) {
+    const on = await stage()
+    await on.world.clock.runFor(phase)
+    on.runs.running.delete('c1')
+    on.runs.running.set('c3', { id: 'c3', name: 'work/db-0 main', pod: uid(1) })
+    await on.world.clock.runFor(12_000)
+    on.alone()
+    on.runs.state.hangs = true
+    await on.world.clock.runFor(30_000)
+    assert.equal(on.runs.frozen.toSorted(), ['c2', 'c3'], `it began ${phase} ms later`)
+  }
+})
+
+test('where the runtime\'s list cannot be read, what cannot be frozen is stopped by it all the same', async () => {
+  const on = await stage({ freezeContainer: async () => 'read-only file system' })
+  on.runs.state.garbled = true
+  on.alone()
+  await on.world.clock.runFor(30_000)
+  assert.is(on.runs.ids(), 's1 k1')
 })
 
 test('what could not even be frozen is said, and tried again', async () => {

@@ -50,7 +50,7 @@ function onNode(minutes: string): NodeFigures | { readonly skipped: string } {
   if (minutes === '0') return { skipped: '--minutes 0' }
   const cannot = hindrance()
   if (cannot !== undefined) return { skipped: `it needs Linux, root and cgroup v1: ${cannot}` }
-  const lacking = buildNodes()
+  const lacking = buildNodes(false)
   if (lacking !== undefined && 'skipped' in lacking) return lacking
   if (lacking !== undefined) throw new Error(lacking.failed)
   // Its room is process 1 of namespaces of its own, whose output is read here.

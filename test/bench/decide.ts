@@ -147,7 +147,7 @@ function turn(): Scene {
   return scene
 }
 
-/** Two programs a second, each as long as a second. */
+/** Two programs a second, each as long as a second; a port answers at once. */
 function answer({ observation, clock }: Scene, wanted: readonly Action[]): void {
   const { self } = observation.seen
   self.auditBudget = Math.min(30, self.auditBudget + 0.5)
@@ -158,6 +158,7 @@ function answer({ observation, clock }: Scene, wanted: readonly Action[]): void 
     observation.read(action.node, { method: action.method.name, state: 'on', startedAt: at, endedAt: clock.at, evidence: 'on', digest: action.method.digest, machine: `machine-${action.node}` })
   }
   for (const action of wanted) {
+    if (action.do === 'probe') observation.probed(action.node, { askedAt: clock.at, answeredAt: clock.at, word: 'answered' })
     if (action.do !== 'askDevice' || self.auditBudget < 1) continue
     self.auditBudget -= 1
     asked.set(action, clock.at)

@@ -92,6 +92,9 @@ test('a path that hangs on what it is to cut warns', () => {
 test('two nodes that name one instance, and a faulty map of no node, are faults there, too', () => {
   const nodes = part(['node-1', 'node-2'].map((name) => kept(name, { providerID: 'aws:///eu-west-1a/i-0123456789abcdef0' })))
   assert.match(one('paths-valid', cluster({ nodes }))?.error ?? '', /is named by node-2 too/)
+  const ofVsphere = part(['4203942f-ce98-3f27-455c-463d34b8af41', '2F940342-98CE-273F-455C-463D34B8AF41'].map((uuid, nth) => kept(`node-${nth + 1}`, { providerID: `vsphere://${uuid}` })))
+  const naming = part([{ name: 'all', faults: '', policy: { ...policy, cloudCredentials: 'vcenter' } }])
+  assert.match(one('paths-valid', cluster({ nodes: ofVsphere, policies: naming }))?.error ?? '', /is named by node-2 too/)
   assert.match(one('paths-valid', cluster({ fenceMaps: part([{ name: 'fence-config-node-9', data: { 'config.properties': 'oops' } }]) }))?.error ?? '', /fence-config-node-9/)
 })
 
@@ -245,7 +248,7 @@ const awaited = (kdump: 'refuse' | 'accept', steps: string, changes: object = {}
 test('a crash kernel that is waited for, or accepted, and cannot count is named', () => {
   assert.match(awaited('accept', '') ?? '', /^not of node-1 \(its policy says kdump: accept/)
   assert.match(awaited('refuse', '\nkdump=5m') ?? '', /^not of node-1 \(without kdump_within=/)
-  assert.match(awaited('accept', '\nkdump=5m\nkdump_within=30s', { probe: { boot: 'boot-1/100', answered: false, at: 'then' } }) ?? '', /^not of node-1 \(its kubelet port never answered/)
+  assert.match(awaited('accept', '\nkdump=5m\nkdump_within=30s', { probe: { boot: 'boot-1/100', answered: false, at: 'then' } }) ?? '', /^not of node-1 \(its kubelet port did not answer at its last audit/)
   for (const well of [awaited('refuse', ''), awaited('accept', '\nkdump=5m\nkdump_within=30s'), awaited('refuse', '\nkdump=5m\nkdump_within=30s', { probe: { boot: 'boot-1/100', answered: false, at: 'then' } })]) assert.is(well, undefined)
 })
 

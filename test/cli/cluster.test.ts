@@ -67,7 +67,7 @@ test('who has given up is read of the Events that say so', async () => {
 })
 
 test('how the agents keep their gates, and what must start before, is read of the manifests as they are applied', async () => {
-  const agent = manifests({ ...usualValues, gate: 'on', gateExemptNamespaces: ['cni'] }).find(({ kind }) => kind === 'DaemonSet')
+  const agent = manifests({ ...usualValues, gateExemptNamespaces: ['cni'] }).find(({ kind }) => kind === 'DaemonSet')
   const mirror = { metadata: { name: 'etcd-1', annotations: { 'kubernetes.io/config.mirror': 'x', 'holdfast.dev/tolerate-gate': 'true' } } }
   const { daemonSets, staticPods } = await readCluster({
     get: async (path: string): Promise<Answer<unknown>> => (path.startsWith('/apis/apps/v1/daemonsets') ? list([agent, { metadata: { namespace: 'x', name: 'plain' } }])

@@ -11,7 +11,7 @@ const map = (node: string, levels: string, methods: Readonly<Record<string, stri
 })
 const bmc = 'agent_name=ipmi\nip=10.2.0.1'
 const outlet = (ip = '10.2.0.20') => `agent_name=pdu-snmp\nip=${ip}\nplug=1`
-const doubts = (...maps: readonly FenceConfigMap[]) => doubtsOf(maps, maps.map(({ name }) => kept(name.slice('fence-config-'.length), { address: '10.0.0.1' })))
+const doubts = (...maps: readonly FenceConfigMap[]) => doubtsOf(maps, maps.map(({ name }) => kept(name.slice('fence-config-'.length), { address: '10.0.0.1' })), [])
 
 test('a strip beside the controller, or below it, leaves no doubt; the controller alone does', () => {
   assert.equal(doubts(map('node-1', 'power_management=bmc | feed', { bmc, feed: outlet() })), [])

@@ -77,10 +77,11 @@ const stories: readonly Story[] = [
       assert.is(status.outcome, 'Void')
       await clock.wait(2_000)
       assert.equal(lasting(play), [], 'nobody writes beside another any more')
-      // Its path is marked until it is configured otherwise, and the next story may want this node.
+      // Its path is marked until its program is told otherwise, and the next story may want this node.
       const map = await play.lab.api.get<{ data: Record<string, string> }>(`${maps}/fence-config-${play.victim}`)
       assert.ok(map.ok)
-      const method = `${map.value.data['fence-method-bmc']?.replaceAll(/^timeout=.*\n/gm, '')}timeout=${20 + fences++ % 20}s\n`
+      const told = map.value.data['fence-method-bmc'] ?? ''
+      const method = `${told.replaceAll(/^power_timeout=.*\n/gm, '')}power_timeout=${told.includes('power_timeout=12\n') ? 11 : 12}\n`
       assert.ok((await play.lab.api.patch(`${maps}/fence-config-${play.victim}`, 'merge', { data: { 'fence-method-bmc': method } })).ok)
     },
   },

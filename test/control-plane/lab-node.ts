@@ -1,12 +1,15 @@
 // One node of the lab: a simulated machine with its kubelet, and around it what is real: the kubelet's port, the host's files and
 // the agent's process. When the machine dies, freezes or loses its cable, what is real falls silent: the port answers no
-// packet, the agent is stopped with its sockets open. Nobody is told; a dead machine sends no farewell.
+// packet, the agent is stopped with its sockets open. Nobody is told; a dead machine sends no farewell. Where a lab wants to see what the
+// agent of a machine does that has only lost its cable, that one runs on, and its sockets are cut (cable.ts).
+import { rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { AgentHost } from '../../agent/host.ts'
 import type { Machine } from '../../sim/machine.ts'
 import type { Process } from '../../sim/process.ts'
 import type { Runtime } from '../../sim/runtime.ts'
 import type { TruthEntry } from '../../sim/truth.ts'
+import { cableEnvironment } from './cable.ts'
 import { hostFiles } from './host-files.ts'
 import { kubeletPort, type KubeletPort } from './kubelet-port.ts'
 import { labRuntime } from './lab-runtime.ts'
@@ -40,6 +43,7 @@ export interface LabNodeOptions {
   readonly authorityFile: string
   readonly replicas: readonly string[]
   readonly exemptNamespaces: readonly string[]
+  readonly cutOff: 'stands still' | 'runs on'
   readonly logLevel: string
   /** A process could not be started, or a port not be silenced: the lab is not to be trusted any more. */
   broke(error: unknown): void
@@ -66,14 +70,13 @@ export function createLabNode(options: LabNodeOptions): LabNode {
     spawned.add(kept)
   }
 
+  const cable = join(folder, 'cable-is-out')
+  const standsStill = (): boolean => [...mutes].some((why) => why !== 'cable' || options.cutOff === 'stands still')
   const show = () => {
-    if (mutes.size > 0) {
-      agent?.pause()
-      carefully(port.silence())
-    } else {
-      agent?.resume()
-      carefully(kubeletRuns ? port.speak() : port.close())
-    }
+    if (standsStill()) agent?.pause()
+    else agent?.resume()
+    if (mutes.size > 0) carefully(port.silence())
+    else carefully(kubeletRuns ? port.speak() : port.close())
   }
   const mute = (why: Mute) => {
     mutes.add(why)
@@ -101,8 +104,9 @@ export function createLabNode(options: LabNodeOptions): LabNode {
         const tokenFile = await keepToken()
         if (!container.alive() || closing) return
         own = await startProduct({
-          name: `agent of ${name}`, program: 'agent/main.ts', logFile: join(folder, 'agent.log'),
+          name: `agent of ${name}`, program: 'agent/main.ts', logFile: join(folder, 'agent.log'), ...(options.cutOff === 'runs on' ? { preload: 'cable.ts' } : {}),
           environment: {
+            ...cableEnvironment(cable, address),
             HOLDFAST_NODE: name, HOLDFAST_REPLICAS: options.replicas.join(','), HOLDFAST_WHISPER_PORT: String(options.whisperPort),
             HOLDFAST_PODS: files.pods, HOLDFAST_PROC: files.proc, HOLDFAST_SYS: files.sys, HOLDFAST_RUN: files.run, HOLDFAST_MACHINE_FILE: files.machine,
             HOLDFAST_STATE: files.state, HOLDFAST_GATE: 'on', HOLDFAST_GATE_EXEMPT_NAMESPACES: options.exemptNamespaces.join(','),
@@ -112,7 +116,7 @@ export function createLabNode(options: LabNodeOptions): LabNode {
         })
         if (!container.alive() || closing) return void await own.kill()
         agent = own
-        if (mutes.size > 0) own.pause()
+        if (standsStill()) own.pause()
       }
 
       /** The pod's token as the kubelet has it, for as long as the container lives. */
@@ -154,8 +158,12 @@ export function createLabNode(options: LabNodeOptions): LabNode {
     },
     calm: () => spawned.size === 0,
     cutCable() {
+      if (options.cutOff === 'runs on') writeFileSync(cable, '')
       mute('cable')
-      return () => unmute('cable')
+      return () => {
+        rmSync(cable, { force: true })
+        unmute('cable')
+      }
     },
     async close() {
       closing = true

@@ -40,13 +40,15 @@ export interface LabSettings {
   readonly deviceStatus: Ms
   readonly deviceOff: Ms
   readonly detach: Ms
+  /** What an agent does whose cable is out: nothing, so that its host need not be asked what it does; or it goes on, and nobody hears it. */
+  readonly cutOff: 'stands still' | 'runs on'
   readonly logLevel: string
   /** Where logs are kept; a temporary folder otherwise, which goes at the end. */
   readonly folder?: string
 }
 
 const usualLab: LabSettings = {
-  nodes: 4, zones: 2, policy: {}, bootTime: [3_000, 4_000], deviceStatus: 200, deviceOff: 2_000, detach: 500, logLevel: 'info',
+  nodes: 4, zones: 2, policy: {}, bootTime: [3_000, 4_000], deviceStatus: 200, deviceOff: 2_000, detach: 500, cutOff: 'stands still', logLevel: 'info',
 }
 
 export interface Lab {
@@ -110,7 +112,7 @@ export async function startLab(wanted: Partial<LabSettings> = {}): Promise<Lab> 
   const world = await createWorld({
     seed: Date.now(), clock, nodes: names, zones: settings.zones, nodeAddress: (index) => `127.0.1.${index + 1}`, kubeletPort: portOf('kubelet'), replicas: 0,
     namespace: workNamespace, systemNamespace: values.agentNamespace, withWorkload: false, bootTime: settings.bootTime, transportFor, logFrom: 'warn',
-    device: { kind: 'chassis', feed: 'own', timing: { off: settings.deviceOff, on: 500, status: 0 } }, attacher: { detachTime: settings.detach },
+    device: { kind: 'chassis', feed: 'own', timing: { off: settings.deviceOff, on: 500, status: 0 } }, csi: { detachTime: settings.detach },
     objects: [...controllers.objects(values.namespace), ...settings.objects ?? [policy(settings.policy), ...steadyWorkload()]],
     startAgent(host, { node }) {
       const container = world.nodes.get(node)?.agent()
@@ -126,7 +128,7 @@ export async function startLab(wanted: Partial<LabSettings> = {}): Promise<Lab> 
     if (device !== undefined) controllers.wire(name, machine, device)
     nodes.set(name, createLabNode({
       machine, runtime, folder: join(folder, name), kubeletPort: portOf('kubelet'), healthPort: portOf('health'), whisperPort: portOf(`whispers ${name}`),
-      authorityFile, replicas: replicas.addresses, exemptNamespaces: [values.agentNamespace], logLevel: settings.logLevel,
+      authorityFile, replicas: replicas.addresses, exemptNamespaces: [values.agentNamespace], cutOff: settings.cutOff, logLevel: settings.logLevel,
       broke(error) {
         broke ??= error
         console.log(`${name}: ${String(error)}`)

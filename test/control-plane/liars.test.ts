@@ -1,18 +1,20 @@
-// Devices that lie about a node which is only cut off, and a fence program that hangs where its parent's end does not reach it. Products
+// Devices that lie about a node which is only cut off, with a second device in the level and with self-stop on the node alone, and a fence program that hangs where its parent's end does not reach it. Products
 // were measured to fail at each; the record of a lie with nothing beside it is told in `twins.test.ts`.
 import { readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
 import { usualValues } from '../../deploy/values.ts'
+import { machineClock as clock } from '../../edge/clock.ts'
 import { comesBack, findings, happened, nothingFreed } from './lab-judge.ts'
-import { ended, keepLab, theIncident, times, until, workloadRuns, type Play } from './lab-play.ts'
+import { workNamespace } from './lab-objects.ts'
+import { ended, keepLab, ourTaints, theIncident, times, transcript, until, workloadRuns, type Play } from './lab-play.ts'
 import { openPowerControllers, type PowerControllers } from './power-controllers.ts'
 import { environmentOf } from './process-environment.ts'
 import { fenceAgents } from './replicas.ts'
 
 const test = suite('devices that lie, on a real control plane')
-const keeper = keepLab({ nodes: 6, zones: 3, policy: { restAfter: '10s', giveUp: 'stop', waitForPermit: true } })
+const keeper = keepLab({ nodes: 6, zones: 3, policy: { restAfter: '10s', giveUp: 'stop', waitForPermit: true }, cutOff: 'runs on' })
 
 const configOf = ({ victim }: Play): string => `/api/v1/namespaces/${usualValues.namespace}/configmaps/fence-config-${victim}`
 
@@ -103,6 +105,28 @@ test('a fence program that hangs in a grandchild: both are ended at the deadline
   console.log(`a grandchild that hangs: ${times(play, incident)}`)
   await comesBack(play, incident)
   await putBack()
+})
+
+/** What of the workload runs on the machine, whatever anybody says of it. */
+const working = ({ lab, victim }: Play): number => [...lab.world.nodes.get(victim)?.runtime.containers.values() ?? []].filter(({ pod, process }) => pod.namespace === workNamespace && process.running()).length
+
+// The last one: a path that was found to lie stays marked in its lab.
+test('a device that calls a machine off which is only cut off, and nothing beside it but self-stop on the node: it has ended its workloads before anything of it runs elsewhere, and nobody writes twice', async () => {
+  const play = await keeper.peace()
+  const { lab, victim } = play
+  lab.devices.get(victim)?.lie(true)
+  assert.ok(working(play) > 0)
+  const heal = lab.isolate(victim)
+  await until('the workload runs elsewhere', () => workloadRuns(lab, victim), 180_000)
+  await clock.wait(10_000)
+  assert.equal([working(play), happened(play, 'machine lost its power').length, findings(play)], [0, 0, []])
+  heal()
+  await until('the proof is void', () => (theIncident(play)?.status.voided.length ?? 0) > 0, 120_000)
+  lab.devices.get(victim)?.lie(false)
+  const incident = await ended(play, 300_000)
+  console.log(`a liar, and self-stop: ${times(play, incident)}`)
+  assert.is(incident.status.outcome, 'Void', transcript(incident))
+  assert.equal([findings(play), await ourTaints(lab)], [[], []])
 })
 
 test('the lab stops', async () => await keeper.stop())

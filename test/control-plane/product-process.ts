@@ -23,13 +23,16 @@ export interface ProductProgram {
   readonly program: string
   readonly environment: Readonly<Record<string, string>>
   readonly logFile: string
+  /** Loaded before it, from this folder. */
+  readonly preload?: string
 }
 
 const root = fileURLToPath(new URL('../../', import.meta.url))
 
-export async function startProduct({ name, program, environment, logFile }: ProductProgram): Promise<ProductProcess> {
+export async function startProduct({ name, program, environment, logFile, preload }: ProductProgram): Promise<ProductProcess> {
   const set = Object.entries({ PATH: process.env['PATH'] ?? '', ...environment }).map(([key, value]) => `${key}=${value}`)
-  const component: Component = await startComponent({ name, file: '/usr/bin/env', args: ['-i', ...set, execPath, `${root}${program}`], logFile })
+  const first = preload === undefined ? [] : ['--import', new URL(preload, import.meta.url).href]
+  const component: Component = await startComponent({ name, file: '/usr/bin/env', args: ['-i', ...set, execPath, ...first, `${root}${program}`], logFile })
   const signal = (kind: NodeJS.Signals) => {
     if (component.end() === undefined) process.kill(component.pid, kind)
   }

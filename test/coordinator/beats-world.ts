@@ -3,7 +3,7 @@
 import { startAgent, type Agent, type AgentSettings } from '../../agent/agent.ts'
 import type { AgentHost, HostFile } from '../../agent/host.ts'
 import type { Answer } from '../../coordinator/api.ts'
-import { serveBeats, type Beats } from '../../coordinator/beats.ts'
+import { serveBeats, type BeatsOptions, type Beats } from '../../coordinator/beats.ts'
 import type { BeatChange } from '../../coordinator/beats-heard.ts'
 import { audience } from '../../coordinator/beats-review.ts'
 import type { NodeName } from '../../core/model.ts'
@@ -18,7 +18,7 @@ export interface World {
   readonly reviewed: string[]
   reviewedAtOnce: number
   api: 'well' | 'away'
-  replica(name: string, leads?: boolean): Replica
+  replica(name: string, leads?: boolean, addressOf?: BeatsOptions['addressOf']): Replica
   agent(node: string, change?: Partial<AgentChange>): TestAgent
 }
 
@@ -89,7 +89,7 @@ export function beatsWorld(): World {
 
   const world: World = {
     clock, network, reviewed, reviewedAtOnce: 0, api: 'well',
-    replica(name, leads = false) {
+    replica(name, leads = false, addressOf = () => undefined) {
       const address = `${name}:7443`
       const changes: Replica['changes'] = []
       const beats = serveBeats({
@@ -106,7 +106,7 @@ export function beatsWorld(): World {
           return { ok: true, value: review(token) as T }
         } },
         replica: name, namespace: 'holdfast', replicaNamespace: 'holdfast', token: async () => `replica ${name}`,
-        changed: (node, what) => changes.push({ node, what, at: clock.now() }),
+        addressOf, changed: (node, what) => changes.push({ node, what, at: clock.now() }),
         drained: () => clock.wait(0),
       })
       beats.setLeading(leads)

@@ -23,6 +23,17 @@ test('a node is heard from its first beat on, under the name that its token bear
   assert.equal({ nodeUid, podUid, machine, whisperAddress, linked }, { nodeUid: 'uid-of-node-1', podUid: 'pod-1', machine: 'uuid-1', whisperAddress: 'node-1:7000', linked: true })
 })
 
+test('peers reach an agent at the address of its Node, also where it comes from another one; on loopback at what it comes from', async () => {
+  const cases = [['10.244.2.1', '10.99.0.12', '10.99.0.12:7000'], ['10.244.2.1', 'fd00::12', '[fd00::12]:7000'], ['10.244.2.1', '', '10.244.2.1:7000'], ['[fd00::2]', undefined, '[fd00::2]:7000'],
+    ['127.0.0.1', '10.99.0.12', '127.0.0.1:7000'], ['[::1]', '10.99.0.12', '[::1]:7000'], ['[::ffff:127.0.0.1]', '10.99.0.12', '[::ffff:127.0.0.1]:7000']] as const
+  for (const [from, address, reached] of cases) {
+    const world = beatsWorld()
+    const replica = world.replica('replica-a', false, () => address)
+    await puppet(world, replica.address, hello, from)
+    assert.is(replica.beats.agent('node-1')?.whisperAddress, reached)
+  }
+})
+
 test('an ordinary beat moves one number and tells nobody', async () => {
   const world = beatsWorld()
   const replica = world.replica('replica-a')

@@ -295,6 +295,38 @@ test('what is in force of a policy is written in the end though the first writes
   await turned(world.clock, one.stop())
 })
 
+test('the Secret that a policy names goes to the program of a node\'s own instance, on its stdin alone, and one without our label to nobody', async () => {
+  const world = cluster()
+  world.run = async () => end(0, 'Status: ON\n')
+  const plant = (object: object): unknown => world.server.plant(object as KubeObject) // written as a person would
+  const keysOf = (name: string, text: string, labels: Readonly<Record<string, string>>) => plant({
+    apiVersion: 'v1', kind: 'Secret', metadata: { name, namespace, labels }, data: { access_key: Buffer.from('AKIA').toString('base64'), secret_key: Buffer.from(text).toString('base64') },
+  })
+  const pays = (name: string, zone: string, cloudCredentials: string) => plant({
+    apiVersion: 'holdfast.dev/v1alpha1', kind: 'HoldfastPolicy', metadata: { name }, spec: { priority: 5, selector: { matchLabels: { zone } }, nodeDownPodDeletionPolicy: 'DeleteAllPods', cloudCredentials },
+  })
+  for (const [name, zone] of [['node-4', 'a'], ['node-5', 'b']] as const) {
+    plant({
+      apiVersion: 'v1', kind: 'Node', metadata: { name, labels: { zone } }, spec: { providerID: `aws:///eu-west-1${zone}/i-0a1b2c3${zone}` },
+      status: { addresses: [{ type: 'InternalIP', address: `10.0.1.${name.slice(-1)}` }], nodeInfo: { bootID: `b007-000${name.slice(-1)}`, systemUUID: name }, conditions: [{ type: 'Ready', status: 'True' }] },
+    })
+  }
+  keysOf('ec2', 'hush-hush', { 'holdfast.dev/fence-secret': 'true' })
+  keysOf('unlabelled', 'never-seen', {})
+  pays('cloud-a', 'a', 'ec2')
+  pays('cloud-b', 'b', 'unlabelled')
+  const one = await world.start('replica-1')
+  const agents = ['node-4', 'node-5'].map((node) => world.agent(node))
+  await world.clock.runFor(60_000)
+  const asked = world.programs.filter(({ agent, environment }) => agent === 'aws' && environment['HOLDFAST_NODE'] !== undefined)
+  assert.equal([...new Set(asked.map(({ stdin, environment }) => [environment['HOLDFAST_NODE'], stdin].join(' ')))], ['node-4 action=status\nplug=aws:///eu-west-1a/i-0a1b2c3a\naccess_key=AKIA\nsecret_key=hush-hush\nnodename=node-4\n'])
+  assert.not.match(JSON.stringify(world.programs.map(({ environment, files }) => [environment, files])), /hush-hush/)
+  assert.not.match(JSON.stringify(['noderecords.holdfast.dev', 'events', 'nodefences.holdfast.dev', 'configmaps'].map((kind) => world.server.peek(kind))), /hush-hush|never-seen/)
+  assert.match(one.seen.nodes.get('node-5')?.path.faults.join() ?? '', /HoldfastPolicy cloud-b, spec.cloudCredentials: Secret unlabelled is not there, or does not bear the label/)
+  await turned(world.clock, one.stop())
+  await Promise.all(agents.map((agent) => agent.stop('shutdown')))
+})
+
 test('when nothing happens a replica asks little: its lease, and short watches', async () => {
   const world = cluster()
   world.run = async () => end(0, 'Status: ON\n')
@@ -372,6 +404,22 @@ test('an agent pod that is deleted takes its link along; the others keep theirs'
   assert.equal(nodes.map((node) => one.beats.agent(node)?.linked), [false, true, true])
   await turned(world.clock, one.stop())
   await Promise.all(agents.map((agent) => agent.stop('shutdown')))
+})
+
+test('whoever measures is told with each write how long the boot that failed was not heard by then, and nothing of a boot that this replica never heard', async () => {
+  const told: { readonly at: Ms; readonly silence: Ms | undefined }[] = []
+  const on = await peace({ seed: 63, wrote: (_before, _after, silence) => void told.push({ at: on.world.clock.now(), silence }) })
+  const cut = on.world.clock.now()
+  on.world.cutPower(on.victim)
+  await on.until('a volume is released', async () => (await on.incidents())[0]?.status.timeline.some(({ what }) => what === 'volumes released') === true, 60_000)
+  assert.ok(told.length > 3)
+  // A beat a second, and the way of the last one.
+  for (const { at, silence } of told) assert.ok(silence !== undefined && Math.abs(at - cut - silence) <= 1_100, `${at - cut} ms after the cut: ${silence}`)
+  for (const number of on.coordinators.keys()) on.world.killReplica(number)
+  told.length = 0
+  for (const number of [0, 1]) on.world.startReplica(number)
+  await on.until('the next ones write', async () => told.length > 0, 60_000)
+  assert.equal(told.map(({ silence }) => silence).filter((silence) => silence !== undefined), [])
 })
 
 test('the core is shown how many pods the rate has left', async () => {

@@ -4,7 +4,7 @@ import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
 import { decide } from '../../core/decide.ts'
 import { join, recall } from '../../core/proof.ts'
-import { attempt, boot, policy, proofRecord } from '../core/world.ts'
+import { attempt, boot, method, policy, proofRecord } from '../core/world.ts'
 import { edgeWorld, fence, older, turned, victim, type EdgeWorld } from './edge-world.ts'
 
 const test = suite('deed: older kinds')
@@ -53,6 +53,21 @@ test('what another fact changes is written all the same, and what was dropped is
   await world.clock.runFor(600_000)
   await older(world, 'noderecords', [])
   assert.equal([await ticks(world, 4), world.record()?.strains], [1, ['disk']])
+})
+
+test('what was off at first is written down once, and where that is not kept, it is remembered that it is not', async () => {
+  for (const fields of [[], ['status.offAtFirst']]) {
+    const world = edgeWorld()
+    const { metadata: { uid: nodeUid = '' } } = world.plantNode()
+    await older(world, 'nodefences', fields)
+    await turned(world.clock, world.plantFence({ phase: 'Running' }, { nodeUid }))
+    for (const methods of [[method], [method, { ...method, digest: 'd2' }]]) assert.is(await turned(world.clock, world.do({ do: 'noteOff', node: victim, incident: fence, methods })), true)
+    const { offAtFirst, timeline } = world.stored().status
+    const kept = fields.length === 0
+    assert.equal(offAtFirst?.map((one) => `${one.method} ${one.digest}`), kept ? ['bmc-off d1', 'bmc-off d2'] : undefined)
+    assert.is(timeline.filter(({ what }) => what === 'off at first').length, 2)
+    assert.equal(world.observation.row(victim)?.unkept, kept ? undefined : { at: world.clock.now(), offAtFirst: fence })
+  }
 })
 
 test('two proofs that cannot be joined on record: what stands is told, and is not proven again at each tick', async () => {

@@ -34,8 +34,8 @@ export interface EdgeWorld {
   readonly observation: Observation
   readonly incidents: IncidentWriter
   readonly beats: Map<string, BeatSeen>
-  /** What incidents reached: cause, milestone, milliseconds. */
-  readonly reached: readonly string[]
+  /** What writes have made of incidents: how much was told before, and what is told last. */
+  readonly wrote: readonly string[]
   /** Writes that left this replica, oldest first: method, path and body. */
   readonly writes: Write[]
   /** What happened, in order: writes by path, programs by `run ACTION`. */
@@ -114,8 +114,8 @@ export function edgeWorld(): EdgeWorld {
   })
   const leads = (): number | undefined => world.term
   const signal = (): AbortSignal => world.lease.signal
-  const reached: string[] = []
-  const incidents = incidentWriter({ api, observation, log, leads, signal, reached: (until, cause, span) => void reached.push(`${cause} ${until} ${span}`) })
+  const recorded: string[] = []
+  const incidents = incidentWriter({ api, observation, log, leads, signal, wrote: (before, after) => void recorded.push(`${before.name}: ${before.status.timeline.length} moments, then ${after.timeline.at(-1)?.what}`) })
   const rate = podRate(clock)
   const records = recordRate(clock)
   const deed = doer({
@@ -133,7 +133,7 @@ export function edgeWorld(): EdgeWorld {
     },
   })
   const world: EdgeWorld = {
-    clock, server, api, observation, incidents, reached, beats, writes, story, said, logged, runs, term: 3, lease: new AbortController(),
+    clock, server, api, observation, incidents, wrote: recorded, beats, writes, story, said, logged, runs, term: 3, lease: new AbortController(),
     asked: () => undefined,
     drained: async () => undefined,
     runMethod: async () => ({}),

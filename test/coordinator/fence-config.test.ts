@@ -1,8 +1,9 @@
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
-import { readFenceConfigs, sentenceOf, type FenceConfigMap, type NodeFenceConfig, type NodeWords } from '../../coordinator/fence-config.ts'
+import { readFenceConfigs, sentenceOf, type FenceConfigMap, type NodeWords } from '../../coordinator/fence-config.ts'
 import { readProperties, readSpan } from '../../coordinator/fence-config-text.ts'
 import type { SecretLookup } from '../../coordinator/fence-config-secret.ts'
+import { bmc, configOf, names, one, secrets, told } from './fence-maps.ts'
 
 const test = suite('fence-config')
 
@@ -21,23 +22,6 @@ const seed: readonly FenceConfigMap[] = [
   { name: 'fence-method-template-fc-switch-brocade', data: { 'template.properties': 'agent_name=fence_brocade\nip=10.0.0.8\nusername=admin\npassword=secret:fc/password' } },
   { name: 'fence-method-template-eaton-pdu', data: { 'template.properties': 'agent_name=fence_eaton_snmp\n# the strip in rack 4\nip=10.0.0.9\nipport=161\n\npower_wait=2' } },
 ]
-
-const secrets: SecretLookup = ({ secret, key }) => (secret === 'fc' && key === 'password' ? 'hush' : undefined)
-
-function configOf(maps: readonly FenceConfigMap[], node = 'node-1', before?: NodeFenceConfig, lookup: SecretLookup = secrets): NodeFenceConfig {
-  return readFenceConfigs(maps, lookup, 'salt').forNode(node, before)
-}
-
-function one(properties: string, methods: Readonly<Record<string, string>>, templates: Readonly<Record<string, string>> = {}): FenceConfigMap[] {
-  return [
-    { name: 'fence-config-node-1', data: { 'config.properties': properties, ...Object.fromEntries(Object.entries(methods).map(([name, text]) => [`fence-method-${name}`, text])) } },
-    ...Object.entries(templates).map(([name, text]) => ({ name, data: { 'template.properties': text } })),
-  ]
-}
-
-const bmc = 'agent_name=redfish\nip=10.0.0.1\nplug=1\naction=off'
-const names = (config: NodeFenceConfig) => config.path.levels.map((level) => level.map((method) => method.name))
-const told = (config: NodeFenceConfig) => config.faults.map(sentenceOf)
 
 test('the maps of the proposal are read unchanged', () => {
   const config = configOf(seed)
@@ -98,6 +82,13 @@ test('concurrency= is a number of runs, and one where nothing is said; the core 
   for (const wrong of ['0', '17', '1.5', 'many', '']) assert.match(told(atOnce(`\nconcurrency=${wrong}`)).join(), /line 5: method bmc: concurrency= is not a number from 1 to 16/, wrong)
 })
 
+test('verify= is how long after an order its device may take to say off, and nothing where nothing is said', () => {
+  assert.equal(['', '\nverify=90s', '\nverify=5'].map((text) => atOnce(text).path.levels[0]?.[0]?.verifyWithin), [undefined, 90_000, 5_000])
+  assert.equal(atOnce('\nverify=90s').methods['bmc']?.parameters, atOnce('').methods['bmc']?.parameters, 'no program is told')
+  assert.is(atOnce('\nverify=90s').methods['bmc']?.digest, atOnce('').methods['bmc']?.digest, 'the same path, as far as its audit goes')
+  for (const wrong of ['4s', '11m', 'status', '']) assert.match(told(atOnce(`\nverify=${wrong}`)).join(), /line 5: method bmc: verify= is not a time from 5000 ms to 600000 ms/, wrong)
+})
+
 test('a selector that is none may be of any node: what was in force before stays, and says so', () => {
   const good = ofWords([setMap('a', 'rack=4', 'power_management=bmc', { bmc })], rack4)
   const faulty = readFenceConfigs([setMap('a', 'rack=4,', 'power_management=bmc', { bmc })], secrets, 'salt')
@@ -107,8 +98,8 @@ test('a selector that is none may be of any node: what was in force before stays
   }
 })
 
+const dumps = (text: string) => configOf(one(`power_management=off\nkdump=${text}`, { off: bmc }))
 test('kdump= is how long a dump may take', () => {
-  const dumps = (text: string) => configOf(one(`power_management=off\nkdump=${text}`, { off: bmc }))
   assert.is(dumps('5m').path.dumpsWithin, 300_000)
   assert.is(dumps('5m\nkdump_within=30s').path.announcesWithin, 30_000, 'and kdump_within= how long its kernel may take to come up')
   assert.match(told(dumps('5m\nkdump_within=yes')).join(), /line 3: kdump_within= is not a time/)
@@ -118,12 +109,12 @@ test('kdump= is how long a dump may take', () => {
   assert.is(configOf(one('power_management=off\nkdump=yes', { off: bmc }), 'node-1', before).path.dumpsWithin, 300_000, 'the last good one')
 })
 
+const back = (properties: string, methods: Readonly<Record<string, string>>) => {
+  const { methods: read, faults } = configOf(one(properties, methods))
+  assert.equal(faults, [])
+  return Object.values(read).toSorted((first, second) => (first.backAt ?? 0) - (second.backAt ?? 0)).map(({ name }) => name)
+}
 test('what is cut is given back in the order that is written, power before what it was cut off from where nothing is', () => {
-  const back = (properties: string, methods: Readonly<Record<string, string>>) => {
-    const { methods: read, faults } = configOf(one(properties, methods))
-    assert.equal(faults, [])
-    return Object.values(read).toSorted((first, second) => (first.backAt ?? 0) - (second.backAt ?? 0)).map(({ name }) => name)
-  }
   const fc = 'agent_name=fence_brocade\nip=10.0.0.8\nplug=2\n'
   const strip = 'agent_name=pdu-snmp\nip=10.0.0.9\nplug=1\n'
   const offs = { 'fc-off': `${fc}action=off`, 'eaton-off': `${strip}action=off` }
@@ -197,82 +188,6 @@ for (const [what, template, own, device] of [
 ] as const) {
   test(`${what} is one device with all its outlets`, () => assert.equal(deviceIn(own, template), { device, reach: undefined }))
 }
-
-/** Nodes of one template of EC2, each with the instance that it names. */
-function inCloud(plugs: Readonly<Record<string, string>>): FenceConfigMap[] {
-  return [
-    { name: 'fence-method-template-x', data: { 'template.properties': 'agent_name=aws\nregion=eu-west-1' } },
-    ...Object.entries(plugs).map(([node, plug]) => ({
-      name: `fence-config-${node}`, data: { 'config.properties': 'power_management=off', 'fence-method-off': `template=fence-method-template-x\naction=off\nplug=${plug}` },
-    })),
-  ]
-}
-
-const cloudDevices = (plugs: Readonly<Record<string, string>>) => Object.keys(plugs).map((node) => configOf(inCloud(plugs), node).methods['off']?.device)
-
-test('nodes of one cloud do not wait for one another, and two that name one instance do', () => {
-  assert.is(new Set(cloudDevices({ 'node-1': 'i-1', 'node-2': 'i-2' })).size, 2)
-  assert.is(new Set(cloudDevices({ 'node-1': 'i-1', 'node-2': 'i-1' })).size, 1)
-})
-
-const claiming = (maps: readonly FenceConfigMap[], providerID: string, twins: readonly string[] = [], before?: NodeFenceConfig) =>
-  readFenceConfigs(maps, secrets, 'salt').forNode('node-1', before, { providerID, twins })
-const ofAws = 'aws:///eu-west-1a/i-0123456789abcdef0'
-
-for (const [providerID, agent] of [
-  [ofAws, 'aws'], ['gce://prod/europe-west1-b/node-1', 'gce'], ['openstack:///11111111-2222-3333-4444-555555555555', 'openstack'],
-  ['openstack://one/11111111-2222-3333-4444-555555555555', 'openstack'],
-  ['azure:///subscriptions/0000-1/resourceGroups/Nodes_1/providers/Microsoft.Compute/virtualMachines/node-1', 'azure'],
-  ['azure:///subscriptions/0000-1/resourceGroups/nodes/providers/Microsoft.Compute/virtualMachineScaleSets/pool/virtualMachines/3', 'azure'],
-] as const) {
-  test(`no configuration is needed by a Node that names ${providerID}`, () => {
-    const config = claiming([], providerID)
-    assert.equal(told(config), [])
-    assert.equal(names(config), [['restart-instance']])
-    const method = config.path.levels[0]?.[0]
-    assert.equal([method?.agent, method?.claimed, method?.device, method?.reach], [agent, true, `${agent} ${providerID}`, agent])
-    assert.equal(config.methods['restart-instance']?.parameters, { plug: providerID })
-    assert.equal(config.methods['restart-instance']?.on, { plug: providerID })
-  })
-}
-
-for (const providerID of [
-  '', 'kind://docker/c/n', 'aws:///eu-west-1a/i-1,i-2', 'aws:///eu-west-1a/i-0123456789abcdef0,i-1', 'aws:///eu-west-1a/i-0123456789abcdef0\nplug=i-1', 'aws://x', 'gce://prod/europe-west1-b/',
-  'gce://prod/b/node-1/../node-2', 'azure:///subscriptions/s/resourceGroups/g/providers/Microsoft.Compute/virtualMachines/v,w', 'azure:///subscriptions/s/resourceGroups/../providers/Microsoft.Compute/virtualMachines/v',
-  'azure:///subscriptions/s/resourceGroups/g/providers/Microsoft.Compute/virtualMachines/v/powerOff', 'vsphere://4203942f-ce98-3f27-455c-463d34b8af41',
-]) {
-  test(`${JSON.stringify(providerID)} names no instance that could be switched unwritten`, () => {
-    assert.equal([names(claiming([], providerID)), told(claiming([], providerID))], [[], []])
-    assert.match(told(claiming(one('power_management=restart-instance', {}), providerID)).join(), /needs a Node whose spec.providerID/)
-  })
-}
-
-test('an instance that another Node names too is nobody\'s, whatever was in force', () => {
-  const alone = claiming([], ofAws)
-  for (const config of [claiming([], ofAws, ['node-2'], alone), claiming(one('power_management=restart-instance', {}), ofAws, ['node-2'], alone)]) {
-    assert.equal([names(config), config.methods], [[], {}])
-    assert.match(told(config).join(), /is named by node-2 too/)
-  }
-  // What a person wrote does not ask the Node.
-  const written = one('power_management=off', { off: bmc })
-  assert.equal(names(claiming(written, ofAws, ['node-2'])), [['off']])
-})
-
-test('the default of the proposal is obeyed: isolation, the instance, recovery', () => {
-  const config = claiming(one('node_name=[NODE_NAME]\nisolation=mark-unschedulable\npower_management=restart-instance\nrecovery=mark-unschedulable', {}), ofAws)
-  assert.equal(told(config), [])
-  assert.equal([names(config), config.marks], [[['restart-instance']], ['mark-unschedulable', 'mark-unschedulable']])
-})
-
-test('a method of that name that a person wrote is taken instead, and is nobody\'s claim', () => {
-  const config = claiming(one('power_management=restart-instance', { 'restart-instance': 'agent_name=aws\nplug=i-0a1\naction=off' }), ofAws)
-  assert.equal([told(config), config.methods['restart-instance']?.parameters, config.methods['restart-instance']?.claimed], [[], { plug: 'i-0a1' }, undefined])
-})
-
-test('a configuration of other devices is not joined by the instance', () => {
-  assert.equal(names(claiming(one('power_management=off', { off: bmc }), ofAws)), [['off']])
-  assert.match(told(claiming(one('power_management=terminate-instance', {}), ofAws)).join(), /is in no program/)
-})
 
 test('| begins the next level, a space joins methods, and the levels that isolate come first', () => {
   const methods = Object.fromEntries(['cut', 'a', 'b', 'c'].map((name) => [name, `agent_name=redfish\nip=${name}\nplug=1\naction=off`]))
@@ -419,8 +334,8 @@ test('a configuration that is taken away is gone', () => {
   assert.equal(configOf([], 'node-1', good).path, { levels: [], faults: [] })
 })
 
+const digest = (maps: readonly FenceConfigMap[], lookup: SecretLookup = secrets, salt = 'salt') => readFenceConfigs(maps, lookup, salt).forNode('node-1').methods['fc-off']?.digest
 test('the digest follows what the program would be told, a secret\'s value included, and nothing else', () => {
-  const digest = (maps: readonly FenceConfigMap[], lookup: SecretLookup = secrets, salt = 'salt') => readFenceConfigs(maps, lookup, salt).forNode('node-1').methods['fc-off']?.digest
   const first = digest(seed)
   assert.match(first ?? '', /^[0-9a-f]{32}$/)
   assert.is(digest(seed), first)

@@ -1,63 +1,14 @@
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
-import { noCatalogue, type AgentCatalogue } from '../../coordinator/agent-catalogue.ts'
-import { createApi, type KubeObject } from '../../coordinator/api.ts'
-import { fencesKept, keptName } from '../../coordinator/fence-kept.ts'
-import { fencePaths, type FencePaths } from '../../coordinator/fence-paths.ts'
+import type { AgentCatalogue } from '../../coordinator/agent-catalogue.ts'
 import { wordless } from '../../coordinator/fence-config-node.ts'
 import { readMetadata } from '../../core/agent-metadata.ts'
-import type { FencePath, Method } from '../../core/model.ts'
-import { silentLog } from '../../edge/log.ts'
-import { admin, createApiServer, type ApiServer } from '../../sim/api-server/server.ts'
+import { createApiServer } from '../../sim/api-server/server.ts'
 import { seededChance } from '../../sim/chance.ts'
-import { virtualClock, type VirtualClock } from '../../sim/clock.ts'
+import { virtualClock } from '../../sim/clock.ts'
+import { map, only, own, replica, secret, small, template } from './fence-paths-world.ts'
 
 const test = suite('fence paths')
-
-interface Small {
-  readonly clock: VirtualClock
-  readonly server: ApiServer
-  readonly paths: FencePaths
-  readonly nodes: Set<string>
-  readonly inForce: Map<string, FencePath>
-  readonly changed: string[]
-  readonly told: { sentences: readonly string[]; map: string; holds: string }[]
-  readonly logged: string[]
-  term: number | undefined
-}
-
-function small(...nodes: readonly string[]): Small {
-  const clock = virtualClock()
-  const chance = seededChance(3)
-  return replica(clock, createApiServer({ clock, chance: () => chance.next() }), nodes)
-}
-
-/** Its watch is the test: what the server holds is brought by `kept`. */
-function replica(clock: VirtualClock, server: ApiServer, nodes: readonly string[], catalogue = noCatalogue): Small {
-  const api = createApi({ clock, transport: server.transportFor(admin) })
-  const on: Omit<Small, 'paths'> = { clock, server, nodes: new Set(nodes), inForce: new Map(), changed: [], told: [], logged: [], term: 3 }
-  const note = (facts: { holds?: string }, message: string): void => void on.logged.push(facts.holds === undefined ? message : `${message}: ${facts.holds}`)
-  const paths = fencePaths({
-    catalogue, clock, log: { ...silentLog, info: note, warn: note }, salt: 'salt', nodes: () => on.nodes,
-    changed(node, config) {
-      on.inForce.set(node, config.path)
-      on.changed.push(node)
-    },
-    leads: () => world.term, ready: () => true,
-    kept: fencesKept({ api, clock, log: silentLog, namespace: 'default' }),
-    faults: (sentences, map, holds) => on.told.push({ sentences, map, holds }),
-  })
-  const world: Small = { ...on, paths }
-  return world
-}
-
-const map = (name: string, data: Record<string, string>): KubeObject => ({ apiVersion: 'v1', kind: 'ConfigMap', metadata: { name }, data } as KubeObject) // a ConfigMap has data
-const own = (node: string, plug = '1'): KubeObject => map(`fence-config-${node}`, {
-  'config.properties': `node_name=${node}\npower_management=bmc-off\n`, 'fence-method-bmc-off': `template=fence-method-template-bmc\nip=10.2.0.1\nplug=${plug}\naction=off\n`,
-})
-const template = (password = 'secret:bmc/password'): KubeObject => map('fence-method-template-bmc', { 'template.properties': `agent_name=redfish\nusername=admin\npassword=${password}\n` })
-const secret = (text: string): KubeObject => map('bmc', { password: Buffer.from(text).toString('base64') })
-const only = (path: FencePath | undefined): Method => path?.levels[0]?.[0] as Method // asserted by whoever uses it
 
 test('a dozen edited maps are one reading, a moment after they were seen', async () => {
   const { clock, paths, changed, inForce } = small('node-1')
@@ -205,44 +156,6 @@ test('a node that appears later has its path, and so has one that went and came 
   }
 })
 
-const instance = 'aws:///eu-west-1a/i-0123456789abcdef0'
-
-test('a node that names its instance has a path without any map, and none while another names the same', async () => {
-  const { clock, paths, nodes, inForce, told } = small('node-1')
-  paths.nodeSeen('node-1', instance, wordless)
-  await clock.runFor(1_000)
-  assert.equal([only(inForce.get('node-1')).agent, only(inForce.get('node-1')).claimed], ['aws', true])
-  nodes.add('node-2')
-  paths.nodeSeen('node-2', instance, wordless)
-  await clock.runFor(1_000)
-  for (const node of ['node-1', 'node-2']) assert.equal(inForce.get(node)?.levels, [], node)
-  assert.match(told.at(-1)?.sentences.join() ?? '', /is named by node-2 too/)
-  nodes.delete('node-2')
-  paths.nodeGone('node-2')
-  await clock.runFor(2_000)
-  assert.is(inForce.get('node-1')?.levels.length, 1)
-})
-
-test('a node that is gone and not forgotten yet keeps the path to its instance', async () => {
-  const { clock, paths, inForce } = small('node-1')
-  paths.nodeSeen('node-1', instance, wordless)
-  await clock.runFor(1_000)
-  paths.nodeGone('node-1')
-  paths.configMap(template('plain'))
-  await clock.runFor(1_000)
-  assert.is(inForce.get('node-1')?.levels.length, 1)
-})
-
-test('a Node whose providerID comes later has its path then', async () => {
-  const { clock, paths, inForce } = small('node-1')
-  paths.nodeSeen('node-1', '', wordless)
-  await clock.runFor(1_000)
-  assert.equal(inForce.get('node-1')?.levels, [])
-  paths.nodeSeen('node-1', instance, wordless)
-  await clock.runFor(1_000)
-  assert.is(inForce.get('node-1')?.levels.length, 1)
-})
-
 test('a map that is deleted takes its path with it; maps and Secrets of other names are none of ours', async () => {
   const { clock, paths, inForce, changed } = small('node-1')
   for (const object of [template('plain'), own('node-1')]) paths.configMap(object)
@@ -311,75 +224,6 @@ test('that a last good one stays in force is said only where there is one', asyn
   paths.configMap(map('fence-config-node-2', { 'note.txt': 'x' }))
   await clock.runFor(1_000)
   assert.is(told.at(-1)?.holds, 'they keep no node from its fence path')
-})
-
-const kept = (server: ApiServer): KubeObject | undefined => server.peek('configmaps').find(({ metadata }) => metadata.name === keptName)
-const faulty = (name: string, key = 'config.properties'): KubeObject => map(name, { [key]: 'oops' })
-
-/** A leader that saw all of these good, and then some faulty; and what it kept. */
-async function keptBy(good: readonly KubeObject[], bad: readonly KubeObject[], ...nodes: readonly string[]): Promise<Small & { readonly kept: KubeObject }> {
-  const leader = small(...nodes)
-  for (const object of good) leader.paths.configMap(object)
-  await leader.clock.runFor(1_000)
-  leader.paths.settle()
-  assert.is(kept(leader.server), undefined)
-  for (const object of bad) leader.paths.configMap(object)
-  await leader.clock.runFor(1_000)
-  leader.paths.settle()
-  await leader.clock.runFor(1_000)
-  leader.paths.stop()
-  return { ...leader, kept: kept(leader.server) as KubeObject } // asserted by whoever reads it
-}
-
-for (const [what, bad] of [['own map', faulty('fence-config-node-1')], ['template', faulty('fence-method-template-bmc', 'template.properties')]] as const) {
-  test(`a replica that never saw it well has the last good path of a node whose ${what} is faulty`, async () => {
-    const before = await keptBy([template('plain'), own('node-1', '7')], [bad], 'node-1')
-    const after = replica(before.clock, before.server, ['node-1'])
-    const present = new Map([template('plain'), own('node-1', '7'), bad].map((object) => [object.metadata.name, object]))
-    for (const object of present.values()) after.paths.configMap(object)
-    await after.clock.runFor(1_000)
-    assert.equal(after.inForce.get('node-1')?.levels, [])
-    after.paths.configMap(before.kept)
-    await after.clock.runFor(1_000)
-    assert.is(only(after.inForce.get('node-1')).digest, only(before.inForce.get('node-1')).digest)
-    assert.ok((after.inForce.get('node-1')?.faults.length ?? 0) > 0)
-  })
-}
-
-test('what was kept goes with the ConfigMap that somebody deletes, and is struck out once all is well', async () => {
-  const before = await keptBy([template('plain'), own('node-1')], [faulty('fence-method-template-bmc', 'template.properties')], 'node-1')
-  const after = replica(before.clock, before.server, ['node-1'])
-  for (const object of [faulty('fence-method-template-bmc', 'template.properties'), own('node-1'), before.kept]) after.paths.configMap(object)
-  await after.clock.runFor(1_000)
-  assert.is(after.inForce.get('node-1')?.levels.length, 1)
-  after.paths.configMapGone('fence-method-template-bmc')
-  await after.clock.runFor(1_000)
-  assert.equal(after.inForce.get('node-1')?.levels, [])
-  after.paths.settle()
-  await after.clock.runFor(1_000)
-  assert.not.match(JSON.stringify(kept(after.server)), /node-1/)
-})
-
-test('what nobody can read, or has no right to stand there, is no configuration', async () => {
-  for (const text of ['oops', '{}', '{"texts":[],"nodes":{"node-1":[5]}}', '{"texts":[{"name":"fence-config-node-1","data":{"config.properties":"oops"}}],"nodes":{"node-1":[0]}}']) {
-    const { clock, paths, inForce } = small('node-1')
-    for (const object of [template('plain'), faulty('fence-config-node-1'), map(keptName, { 'in-force.json': text })]) paths.configMap(object)
-    await clock.runFor(1_000)
-    assert.equal(inForce.get('node-1')?.levels, [], text)
-    assert.is(inForce.get('node-1')?.faults.length, 1, text)
-  }
-})
-
-test('who does not lead keeps nothing', async () => {
-  const world = small('node-1')
-  world.term = undefined
-  for (const object of [template('plain'), own('node-1')]) world.paths.configMap(object)
-  await world.clock.runFor(1_000)
-  world.paths.configMap(faulty('fence-config-node-1'))
-  await world.clock.runFor(1_000)
-  world.paths.settle()
-  await world.clock.runFor(1_000)
-  assert.is(kept(world.server), undefined)
 })
 
 test('a faulty map of no node, and a faulty template in a cluster without nodes, are told all the same', async () => {

@@ -86,17 +86,34 @@ test('a secret is looked up just before the run, goes on stdin alone, and leaves
   const { log, lines } = logged()
   const secret = 'tops3cret'
   const lookup: SecretLookup = ({ secret: name, key }) => (name === 'bmc' && key === 'password' ? secret : undefined)
-  const parameters = { plug: '1', password: { secret: 'bmc', key: 'password' }, passwd_plain: 'writtenhere', url: 'https://admin:in%2Furl@bmc.example/' }
+  const parameters = { plug: '1', password: { secret: 'bmc', key: 'password' }, passwd_plain: 'writtenhere', apikey: 'k3yk3yk3y', url: 'https://admin:in%2Furl@bmc.example/' }
   const work = runner(programs, lookup, log).runMethod(asked({ action: 'off', method: method({ parameters }) }))
   await settled()
   const [first] = runs
   assert.match(first?.run.stdin ?? '', /password=tops3cret\n/)
   assert.not.match(JSON.stringify(first?.run.environment), /tops3cret/)
-  first?.end(1, { stdout: `${'x'.repeat(295)}${secret}`, stderr: `login with ${secret} and writtenhere, in%2Furl or in/url\n` })
+  first?.end(1, { stdout: `${'x'.repeat(295)}${secret}`, stderr: `login with ${secret} and writtenhere, in%2Furl or in/url, k3yk3yk3y\n` })
   const end = await work
   assert.is(end.state, 'failed')
   assert.match(end.reason, /login with \[redacted\] and \[redacted\], \[redacted\] or \[redacted\]/)
-  assert.not.match(JSON.stringify(end) + lines.join(''), /tops3|writtenhere/)
+  assert.not.match(JSON.stringify(end) + lines.join(''), /tops3|writtenhere|k3y/)
+})
+
+test('an address that merely begins as one out of a Secret is told whole, and what is one is not told', async () => {
+  const machine = '42039f2f-ce98-3f27-455c-463d34b8af41'
+  const parameters = { plug: '1', ip: { secret: 'vc', key: 'ip' }, password: { secret: 'vc', key: 'password' } }
+  const told = async (values: Readonly<Record<string, string>>, addresses: readonly string[]) => {
+    const { programs, runs } = held()
+    const work = runner(programs, ({ key }) => values[key]).runMethod(asked({ method: method({ parameters }) }))
+    await settled()
+    runs[0]?.end(0, { stdout: `holdfast ${JSON.stringify({ state: 'on', machine, addresses, evidence: `asked ${values['ip']}` })}\n` })
+    const end = await work
+    return [end.state, end.machine, end.addresses, end.evidence]
+  }
+  const vc = { ip: '10.0.0.1', password: 'hush-hush' }
+  assert.equal(await told(vc, ['10.0.0.12', 'fe80::1']), ['on', machine, ['10.0.0.12', 'fe80::1'], 'exit 0: asked [redacted]'])
+  assert.equal(await told(vc, ['10.0.0.12', '10.0.0.1']), ['on', machine, undefined, 'exit 0: asked [redacted]'])
+  assert.equal(await told({ ...vc, password: machine.toUpperCase() }, []), ['on', undefined, undefined, 'exit 0: asked [redacted]'])
 })
 
 test('a Secret that is not there starts nothing, and is named', async () => {

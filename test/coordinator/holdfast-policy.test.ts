@@ -54,7 +54,7 @@ test('a malformed policy lists every fault with its path', () => {
     'spec.pause.reason: is empty',
     'spec.pause.by: is missing',
     'spec.selector.matchExpressions: is not a field; known are matchLabels',
-    'spec.profle: is not a field; known are priority, selector, mode, profile, nodeDownPodDeletionPolicy, onlyTerminating, provisioners, volumeAttachmentRecovery, safeDetach, release, hungAfter, evictWithin, retries, powerAfter, restAfter, restarts, bootWithin, returnPatience, afterPatience, cleanUp, clearPatience, powerOnFoundOff, identity, cloudShutdown, giveUp, selfFenced, kdump, waitForPermit, brakes, drills, pause',
+    'spec.profle: is not a field; known are priority, selector, mode, profile, nodeDownPodDeletionPolicy, onlyTerminating, provisioners, volumeAttachmentRecovery, safeDetach, release, hungAfter, evictWithin, retries, powerAfter, restAfter, restarts, bootWithin, returnPatience, afterPatience, cleanUp, clearPatience, powerOnFoundOff, identity, cloudCredentials, cloudShutdown, giveUp, selfFenced, kdump, waitForPermit, brakes, drills, pause',
   ])
 })
 
@@ -68,6 +68,13 @@ test('fields that contradict each other are faults, also beside faults of other 
   assert.equal(faults({ profile: 'fast', brakes: { stormWindow: '3s' } }), [])
   assert.equal(faults({ selfFenced: 'accept', giveUp: 'stop' }), ['spec.selfFenced: needs giveUp: watchdog: a machine whose watchdog nobody arms is not reset by it'])
   assert.equal(faults({ selfFenced: 'accept', giveUp: 'watchdog' }), [])
+})
+
+test('cloudCredentials is the name of a Secret, or nothing', () => {
+  const read = readPolicy(object({ cloudCredentials: 'ec2.keys-1' }))
+  assert.ok(read.ok && read.policy.cloudCredentials === 'ec2.keys-1')
+  assert.is(defaultPolicy.cloudCredentials, undefined)
+  for (const wrong of ['Keys', 'a/b', '-a', 'a b']) assert.equal(faults({ cloudCredentials: wrong }), ['spec.cloudCredentials: must be the name of a Secret'], wrong)
 })
 
 test('drills are off until a policy asks for them, at an hour that cron knows', () => {

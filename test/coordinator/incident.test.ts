@@ -41,13 +41,13 @@ test('a change is written over the version it was made from, and seen before the
 
 const proven = (status: IncidentStatus): IncidentStatus => ({ ...status, proof: proofRecord(), timeline: [...status.timeline, { at: '2026-01-01T00:00:03Z', what: 'proven', detail: '' }] })
 
-test('what a write has reached is told once it stands there, and not before', async () => {
+test('what a write has made of an incident is told once it stands there, and not before', async () => {
   const world = await opened({ timeline: [{ at: '2026-01-01T00:00:00Z', what: 'opened', detail: '' }] })
   world.server.faults.set([{ does: 'answer', status: 500, times: 1, strikes: ({ method }) => method === 'PUT' }])
   assert.is(await turned(world.clock, world.incidents.change(fence, proven)), false)
-  assert.equal(world.reached, [])
+  assert.equal(world.wrote, [])
   assert.ok(await world.incidents.change(fence, proven))
-  assert.equal(world.reached, ['silence proven 3000'])
+  assert.equal(world.wrote, [`${fence}: 1 moments, then proven`])
 })
 
 test('a change that changes nothing writes nothing and is well', async () => {

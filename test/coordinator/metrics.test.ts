@@ -42,6 +42,14 @@ test('a metric without labels shows its zero from the start', () => {
   assert.match(all.render(), 'holdfast_decide_seconds_bucket{le="+Inf"} 0\n')
 })
 
+test('what is counted elsewhere is asked for when it is read, as a counter', () => {
+  const all = metrics()
+  let lost = 2
+  all.counterOf('holdfast_x_total', 'X.', [], () => [[{}, lost]])
+  lost = 3
+  assert.is(all.render(), '# HELP holdfast_x_total X.\n# TYPE holdfast_x_total counter\nholdfast_x_total 3\n')
+})
+
 test('label values and helps are escaped', () => {
   const all = metrics()
   all.counter('holdfast_x_total', 'One\\line\nand another.', ['why']).add({ why: 'a "quote", a \\ and a\nline' })

@@ -1,37 +1,13 @@
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
-import { keepNode, keepAttachment } from '../../coordinator/kubernetes.ts'
-import { createObservation, type Observation } from '../../coordinator/observe.ts'
+import { keepNode } from '../../coordinator/kubernetes.ts'
 import { outOfServiceKey } from '../../core/clear.ts'
 import type { Cause, IncidentStatus } from '../../core/incident.ts'
-import { fencedKey, kubeletsBootKey, remediedKey, type BeatSeen, type WitnessSeen } from '../../core/model.ts'
-import { speechlessSince } from '../../core/proof.ts'
-import { virtualClock, type VirtualClock } from '../../sim/clock.ts'
-import { attempt, beat, incident as incidentOf, proofRecord, record, reading } from '../core/world.ts'
+import { fencedKey, kubeletsBootKey, remediedKey } from '../../core/model.ts'
+import { attempt, beat, proofRecord, record, reading } from '../core/world.ts'
+import { attachment, fenced, node, out, small } from './observe-world.ts'
 
 const test = suite('observe')
-
-interface Small { readonly clock: VirtualClock; readonly observation: Observation; readonly beats: Map<string, BeatSeen>; readonly forgotten: string[] }
-
-function small(): Small {
-  const clock = virtualClock(100_000)
-  const beats = new Map<string, BeatSeen>()
-  const forgotten: string[] = []
-  return { clock, beats, forgotten, observation: createObservation(clock, 'replica-0', { heard: (name) => beats.get(name), forget: (name) => forgotten.push(name) }) }
-}
-
-function node(version: string, { name = 'node-2', uid = 'uid-node-2', heartbeat = 'h1', bootId = 'boot-1', taints = [] as { key: string; effect: 'NoSchedule' }[], ready = 'True' } = {}) {
-  return keepNode({
-    apiVersion: 'v1', kind: 'Node', metadata: { name, uid, resourceVersion: version }, spec: { taints },
-    status: { nodeInfo: { bootID: bootId, systemUUID: 'machine-2' }, conditions: [{ type: 'Ready', status: ready, lastHeartbeatTime: heartbeat }] },
-  } as never) // a Node is more than the common type tells
-}
-
-const fenced = (status: Partial<IncidentStatus>, version: string, changes = {}) => incidentOf(status, { resourceVersion: version, ...changes })
-
-const attachment = (name: string, uid = `uid-${name}`) => keepAttachment({ metadata: { name, uid }, spec: { nodeName: 'node-2', attacher: 'd', source: { persistentVolumeName: name } }, status: { attached: true } } as never) // likewise
-
-const out = { key: outOfServiceKey, effect: 'NoSchedule' as const }
 
 test('a node stays one row as long as its uid stays', () => {
   const { observation } = small()
@@ -57,10 +33,10 @@ test('of a node made again under its name nothing is kept that was learned of th
   assert.equal([row?.readings, row?.probe, row?.lease, row?.pods, row?.witnesses], [[], undefined, undefined, undefined, []])
 })
 
+const other = (name: string) => ({ ...node('1', { name, uid: `uid-${name}` }), machine: 'AABBCCDD-0000-1111-2222-333333333333' })
 test('of Nodes that bear one machine id each is told of another, as long as there is one', () => {
   const { observation } = small()
   const twins = () => ['node-1', 'node-2', 'node-3'].map((name) => observation.row(name)?.twin)
-  const other = (name: string) => ({ ...node('1', { name, uid: `uid-${name}` }), machine: 'AABBCCDD-0000-1111-2222-333333333333' })
   observation.node(node('1'))
   observation.node(other('node-1'))
   assert.equal(twins(), [undefined, undefined, undefined])
@@ -118,16 +94,6 @@ test('the times of an incident are counted on for a node made again under its na
   await clock.runFor(3_000)
   observation.node(node('20', { uid: 'uid-other' }))
   assert.is(observation.row('node-2')?.firstSeen.get('began node-2-abc-1.1'), 103_000)
-})
-
-test('a port that accepts and says nothing spoke when it was asked: what happened in between is later than that', () => {
-  const { observation } = small()
-  observation.node(node('1'))
-  const spoke = (word: 'open' | 'answered' | 'silent', askedAt: number): number | undefined => {
-    observation.probed('node-2', { askedAt, answeredAt: askedAt + 800, word })
-    return observation.row('node-2')?.probe?.spokeAt
-  }
-  assert.equal([spoke('open', 1_000), spoke('answered', 2_000), spoke('silent', 3_000)], [1_000, 2_800, 2_800])
 })
 
 test('a condition is as old as its latest heartbeat, by our own clock, and gone once it is no more True', async () => {
@@ -295,72 +261,6 @@ test('a boot that kubelet tells of is known since it was first seen here', async
   assert.is(since(), 101_000)
 })
 
-test('a Lease counts as unmoved since the first read that showed it so, and as moved only between two reads', async () => {
-  const { observation, clock } = small()
-  observation.node(node('1'))
-  observation.leased('node-2', 99_950, 't1')
-  assert.equal(observation.row('node-2')?.lease, { askedAt: 99_950, readAt: 100_000, renewTime: 't1', unmovedSince: 100_000, moved: false })
-  await clock.runFor(2_000)
-  observation.leased('node-2', 101_900, 't1')
-  assert.equal(observation.row('node-2')?.lease, { askedAt: 101_900, readAt: 102_000, renewTime: 't1', unmovedSince: 100_000, moved: false })
-  await clock.runFor(2_000)
-  observation.leased('node-2', 103_900, 't2')
-  assert.equal(observation.row('node-2')?.lease, { askedAt: 103_900, readAt: 104_000, renewTime: 't2', unmovedSince: 104_000, moved: true, movedAfter: 101_900, moves: [101_900] })
-})
-
-const word = (askedAt: number, answeredAt: number, said: WitnessSeen['word'], proven = false, witness = 'node-1'): WitnessSeen =>
-  ({ witness, kind: 'agent', askedAt, answeredAt, word: said, proven })
-
-test('of two questions to one witness the later one counts, whichever was answered last', () => {
-  const { observation } = small()
-  observation.node(node('1'))
-  observation.witnessed('node-2', [word(500, 600, 'hears')])
-  observation.witnessed('node-2', [word(0, 950, 'deaf')])
-  assert.equal(observation.row('node-2')?.witnesses, [word(500, 600, 'hears')])
-  observation.witnessed('node-2', [word(700, 800, 'deaf')])
-  assert.equal(observation.row('node-2')?.witnesses, [word(700, 800, 'deaf')])
-})
-
-test('that the node itself sealed an answer stays known, though the same witness is deaf a second later', () => {
-  const { observation } = small()
-  observation.node(node('1'))
-  observation.witnessed('node-2', [word(0, 100, 'hears', true)])
-  observation.witnessed('node-2', [word(1_000, 1_900, 'deaf')])
-  const words = observation.row('node-2')?.witnesses ?? []
-  assert.ok(words.some((one) => one.word === 'hears' && one.proven && one.answeredAt === 100))
-  assert.ok(words.some((one) => one.word === 'deaf'))
-})
-
-test('however many witnesses come and go, only the latest words are kept', () => {
-  const { observation } = small()
-  observation.node(node('1'))
-  for (let at = 0; at < 500; at += 1) observation.witnessed('node-2', [word(at, at + 1, 'deaf', false, `replica-${at}`)])
-  const words = observation.row('node-2')?.witnesses ?? []
-  assert.ok(words.length <= 32, `${words.length}`)
-  assert.ok(words.some((one) => one.askedAt === 499))
-})
-
-test('of two probes the later one counts, and that the port spoke stays known', () => {
-  const { observation } = small()
-  observation.node(node('1'))
-  observation.probed('node-2', { askedAt: 500, answeredAt: 510, word: 'answered' })
-  observation.probed('node-2', { askedAt: 0, answeredAt: 800, word: 'silent' })
-  assert.equal(observation.row('node-2')?.probe, { askedAt: 500, answeredAt: 510, word: 'answered', spokeAt: 510, acceptedAt: 510 })
-  observation.probed('node-2', { askedAt: 1_000, answeredAt: 1_800, word: 'silent' })
-  assert.equal(observation.row('node-2')?.probe, { askedAt: 1_000, answeredAt: 1_800, word: 'silent', spokeAt: 510, acceptedAt: 510, fell: { at: 1_000, until: 1_000, spokeAt: 510 } })
-})
-
-test('a few readings of each method are kept, the latest', () => {
-  const { observation } = small()
-  observation.node(node('1'))
-  for (let at = 0; at < 50; at += 1) {
-    observation.read('node-2', reading('off', at))
-    observation.read('node-2', reading('on', at, at, { method: 'other' }))
-  }
-  const own = observation.row('node-2')?.readings.filter((one) => one.method === 'bmc-off').map((one) => one.startedAt) ?? []
-  assert.equal(own, [44, 45, 46, 47, 48, 49])
-})
-
 test('a Node that is deleted is forgotten, with its agent\'s link; while an incident of it is open it is only marked', () => {
   const { observation, forgotten } = small()
   observation.node(node('1'))
@@ -452,19 +352,6 @@ test('the highest term that any incident ever bore is known, also when that inci
   assert.is(observation.highestTerm(), 7)
   observation.incidentGone('node-2-abc-1')
   assert.is(observation.highestTerm(), 7)
-})
-
-test('since when a device has told nothing is known until it tells something, for each configuration of it', () => {
-  const { observation } = small()
-  observation.node(node('1'))
-  const since = (digest: string) => observation.row('node-2')?.firstSeen.get(speechlessSince('bmc-off', digest))
-  for (const at of [91_000, 92_000, 93_000]) observation.read('node-2', reading('unknown', at, at + 100))
-  observation.read('node-2', reading('off', 94_000, 94_100, { digest: 'd9' }))
-  assert.equal([since('d1'), since('d9')], [91_100, undefined])
-  for (const state of ['off', 'on'] as const) {
-    observation.read('node-2', reading(state, 95_000))
-    assert.is(since('d1'), undefined)
-  }
 })
 
 test.run()

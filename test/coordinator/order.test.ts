@@ -39,6 +39,14 @@ test('it bears the other methods of its level, since one that is struck from the
   assert.equal([await one([[method], [other]]), await one([[method, feed], [other]])], [undefined, ['feed-b']])
 })
 
+test('it says of itself that it was to end the machine for good: its configuration may be another one by the time that matters', async () => {
+  const world = await opened()
+  for (const ends of [undefined, true] as const) {
+    assert.ok(await world.do({ ...off, method: { ...off.method, ...(ends === undefined ? {} : { ends }) } }))
+    assert.is(attempts(world).at(-1)?.ends, ends)
+  }
+})
+
 for (const does of faulty.filter((one) => one !== 'lose answer')) {
   test(`no record, no order: ${does}`, async () => {
     const world = await opened()
@@ -116,6 +124,30 @@ test('a beat from before the decision keeps no order back, and what a person ord
   other.asked = () => void other.beats.set(victim, beat({ at: other.clock.now() + 1 }))
   assert.ok(await other.do(off))
   assert.is(other.runs.length, 1)
+})
+
+test('nor does it keep back what is meant of a node that is heard; an abort does', async () => {
+  for (const abort of [false, true]) {
+    const world = await opened()
+    world.drained = async () => {
+      world.beats.set(victim, beat({ at: world.clock.now() + 1 }))
+      const incident = world.observation.seen.incidents.get(fence)
+      if (incident !== undefined) world.observation.incident({ ...incident, abort, resourceVersion: `${Number(incident.resourceVersion) + 1}` }, 'live')
+    }
+    await turned(world.clock, world.do({ ...off, alive: true }))
+    assert.is(world.runs.length, abort ? 0 : 1, `abort ${abort}`)
+  }
+})
+
+test('another boot of it does, whatever was meant: that was of the one before', async () => {
+  for (const [deed, cause] of [[{ ...off, alive: true }, 'silence'], [off, 'by-hand'], [off, 'leftover']] as const) {
+    const world = edgeWorld()
+    world.plantNode()
+    await world.plantFence({}, { cause })
+    world.drained = async () => void world.beats.set(victim, beat({ at: world.clock.now() + 1, boot: 'boot-2/9' }))
+    await turned(world.clock, world.do(deed))
+    assert.equal([world.runs.length, attempts(world).map(({ result, reason }) => [result, reason])], [0, [['not-given', 'another boot of the node is heard']]], cause)
+  }
 })
 
 test('nor does it keep back what a person wants beside: that NodeFence is there, and not taken back', async () => {

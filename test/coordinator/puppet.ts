@@ -17,8 +17,8 @@ export interface Puppet {
 
 export const hello: Extract<AgentWord, { say: 'hello' }> = { say: 'hello', version: 1, token: 'agent node-1 pod-1', agent: 'puppet', boot, uptime: 1_000, machine: 'uuid', whisperPort: 7_000 }
 
-export async function puppet(world: World, address: string, first: AgentWord | PeerWord | 'nothing' = hello): Promise<Puppet> {
-  const dialling = world.network.dialer('node-1').dial(address, 1_000)
+export async function puppet(world: World, address: string, first: AgentWord | PeerWord | 'nothing' = hello, from = 'node-1'): Promise<Puppet> {
+  const dialling = world.network.dialer(from).dial(address, 1_000)
   await world.clock.runFor(2)
   const link = await dialling
   const heard: ReplicaWord[] = []

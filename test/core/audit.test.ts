@@ -3,7 +3,7 @@ import * as assert from 'uvu/assert'
 import { audits, turnSoFar } from '../../core/audit.ts'
 import { decide } from '../../core/decide.ts'
 import type { Incident, IncidentStatus, ProofRecord } from '../../core/incident.ts'
-import type { NodeSeen, PathAudit } from '../../core/model.ts'
+import type { NodeSeen, PathAudit, ProbeWord } from '../../core/model.ts'
 import type { Strain, Vitals } from '../../core/vitals.ts'
 import type { WatchdogKept } from '../../core/watchdog.ts'
 import { survey } from '../../core/survey.ts'
@@ -416,6 +416,46 @@ test('one answer otherwise than on is asked again before the record says so', ()
   assert.equal(recorded(['off', 16_000], ['off', 900]), ['mismatch'])
   assert.equal(recorded(['unknown', 3_000], ['unknown', 2_000], ['unknown', 900]), [], 'asked of a suspect, three times in three seconds')
   assert.equal(recorded(['unknown', 16_000], ['on', 900]), [])
+})
+
+const port = (word: ProbeWord, ago: number, changes: Partial<NodeSeen> = {}) => well({ readings: [reading('on', turnAt)], probe: { askedAt: now - ago, answeredAt: now - ago + 100, word }, ...changes })
+
+test('in a turn the kubelet port is asked once more, too', () => {
+  assert.equal(inTurn([port('answered', 60_001)]), [{ do: 'probe', node: 'node-2', again: false }])
+  assert.equal(inTurn([port('answered', 60_000)]), [])
+  const { probe: _, ...unasked } = port('answered', 0)
+  assert.equal(inTurn([unasked]), [{ do: 'probe', node: 'node-2', again: false }], 'a new leader has asked nobody yet')
+  for (const changes of [silent, { gone: true }, { busy: new Set(['probe node-2']) }, { address: '' }] as const) assert.equal(inTurn([port('answered', 60_001, changes)]), [])
+  assert.equal(audited([port('answered', 3_600_000)]), [], 'there was no turn')
+})
+
+test('a turn asks few ports at once, those first that were asked longest ago, and none while as many are asked for other reasons', () => {
+  const many = Array.from({ length: 10 }, (_, nth) => port('answered', 70_000 + 1_000 * nth, {
+    name: `node-${nth}`, record: record({ nodeUid: `uid-node-${nth}`, machine: `machine-${nth}` }), machine: `machine-${nth}`, readings: [reading('on', turnAt, turnAt + 100, { machine: `machine-${nth}` })],
+  }))
+  const ports = (...busy: readonly string[]) => inTurn([...many, ...busy.map((name) => fresh(name, { busy: new Set([`probe ${name}`]) }))]).flatMap((one) => (one.do === 'probe' ? one.node : []))
+  assert.equal(ports(), ['node-9', 'node-8'])
+  assert.equal(ports('node-11'), ['node-9'])
+  assert.equal(ports('node-11', 'node-12'), [])
+})
+
+const portWritten = (word: ProbeWord, ago: number, since: number, kept = true): string[] => {
+  const probe = { askedAt: now - ago, answeredAt: now - ago + 100, word, unansweredSince: now - since }
+  const known = record({ probe: { boot, answered: kept, at: 'then' } })
+  return inTurn([port(word, ago, { probe, record: known })]).map((one) => (one.do === 'record' ? `${one.record.probe?.answered}` : one.do))
+}
+
+test('a port that has answered in this boot is asked again before the record says that its silence proves nothing', () => {
+  for (const word of ['silent', 'refused', 'open'] as const) {
+    assert.equal(portWritten(word, 900, 900), [], 'once')
+    assert.equal(portWritten(word, 14_000, 14_000), [], 'once, and soon to be asked again')
+    assert.equal(portWritten(word, 15_000, 15_000), ['probe'])
+    assert.equal(portWritten(word, 900, 3_000), [], 'asked of a suspect, again and again')
+    assert.equal(portWritten(word, 900, 16_000), ['false'], 'twice')
+  }
+  assert.equal(portWritten('silent', 900, 16_000, false), [], 'the record says so')
+  assert.equal(portWritten('silent', 15_000, 16_000, false), ['probe'], 'and it is asked on')
+  assert.equal(portWritten('answered', 900, 16_000, false), ['true'])
 })
 
 const pressed = (auditBudget: number) => audits(survey(seen([fresh('node-1'), fresh('node-3')], [], self({ auditBudget })), now, [policy])).filter((one) => one.do === 'askDevice').length

@@ -91,6 +91,8 @@ test('who asks a node under quarantine asks for that too where its policy wants 
   assert.is(asked(shut, [cleaning], self({ pause: { reason: 'hands', by: 'ops' } })), false, 'paused in all')
   assert.is(asked(shut, [policy], self(), [incident({}, { policy: cleaning })]), true, 'by the policy that its incident began with')
   assert.is(asked(shut, [cleaning], self(), [incident({}, { policy })]), false, 'likewise')
+  const begun = (mode: Policy['mode']): boolean => asked(shut, [{ ...policy, mode }], self(), [incident({}, { policy: { ...cleaning, mode: 'dryRun' } })])
+  assert.equal([begun('enforce'), begun('dryRun')], [true, false], 'the policy in force says whether we act at all')
 })
 
 test.run()

@@ -4,8 +4,8 @@ import * as assert from 'uvu/assert'
 import type { Attempt, IncidentStatus } from '../../core/incident.ts'
 import type { NodeSeen } from '../../core/model.ts'
 import { attempts, booted, bootedReady, clearing, freed, lifted, littered, on, opened, ordered, proven, quarantine, recovering, seenLongAgo, switchedOn, withdrawn, type State } from './states.ts'
-import { inState, looks, loose, passed, wants } from './wishes.ts'
-import { attempt, beat, dead, incident, newBoot, node, now, proofRecord, reading, record, seen, seenOrder, silentAt } from './world.ts'
+import { inState, looks, loose, passed, wants, wishes } from './wishes.ts'
+import { attempt, beat, dead, incident, newBoot, node, now, policy, proofRecord, reading, record, seen, seenOrder, silentAt } from './world.ts'
 
 const test = suite('decide: close')
 
@@ -92,6 +92,12 @@ test('another machine under the name: our taints come off, then the incident end
     assert.equal(wants(inState(proven, other)), ['untaint quarantine'])
     assert.equal(wants(inState(proven, { ...other, taints: [] })), ['close Replaced'])
   }
+})
+
+const exchangedSays = (changes: Partial<NodeSeen>) => wishes(inState(proven, { machine: 'machine-9', taints: [], ...changes }), [policy], now).flatMap((wish) => (wish.do === 'close' ? wish.because : []))
+test('another machine under the name: what was ordered off, and does not say on again, is left to a person by its name', () => {
+  assert.equal(exchangedSays({}), ['another machine bears the name; bmc-off was ordered off and stays so, until a person knows what is behind it'])
+  assert.equal(exchangedSays({ readings: [reading('on', now - 400, now - 300, { machine: 'machine-9' })] }), ['another machine bears the name'])
 })
 
 for (const [what, anew] of [['by the same machine\'s kubelet', { uid: 'uid-other' }], ['by a person, and no kubelet has posted yet', { uid: 'uid-other', machine: '', bootId: '' }]] as const) {

@@ -27,6 +27,13 @@ test('a verified off is refuted by no beat from before its end, nor by one that 
   assert.equal(wants(inState(ordered, { ...quick, beat: beat({ at: now - 299 }) })), ['withdraw'])
 })
 
+test('a verified off is refuted by no Lease that may have moved before its end', () => {
+  const quick = { beat: beat({ at: now - 6_000 }), firstSeen: new Map(seenOrder(now - 2_000, now - 1_000)), readings: [reading('on', now - 2_500), reading('off', now - 900, now - 850)] }
+  const moved = (movedAfter: number) => ({ ...quick, lease: { askedAt: now - 200, readAt: now - 150, renewTime: 'b', unmovedSince: now - 150, moved: true, movedAfter } })
+  assert.not(wants(inState(ordered, moved(now - 1_001))).includes('withdraw'))
+  assert.equal(wants(inState(ordered, moved(now - 1_000))), ['withdraw'])
+})
+
 test('after such a beat the devices must say off twice more', () => {
   const quick = { firstSeen: new Map(seenOrder(now - 3_000, now - 2_800)), readings: [reading('on', now - 4_000), reading('off', now - 2_700, now - 2_650), reading('off', now - 1_500, now - 1_450), reading('off', now - 100, now - 50)] }
   const proves = (at: number, readings = quick.readings): boolean => (

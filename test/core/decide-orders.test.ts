@@ -30,6 +30,14 @@ test('an order that failed is not followed by another once the machine answers, 
   assert.equal(fences(of({ ...dead, firstSeen: answers.firstSeen, readings: answers.readings, taints: [quarantine] }, incident(failed))), ['node-2'], 'silent still, it goes on')
 })
 
+test('a device that may take its time to say off is not ordered again meanwhile, and the incident says what it waits for', () => {
+  const contradicted = { ...orderedOff, readings: [reading('on', now - 8_000), reading('on', now - 900)], taints: [quarantine] }
+  const its = incident({ phase: 'Running', step: 'power-management', attempts: [attempt()] })
+  const slow = { ...contradicted, path: { levels: [[{ ...method, verifyWithin: 60_000 }]], faults: [] } }
+  assert.equal([fences(of(slow, its)), because(of(slow, its))], [[], ['order-may-land']])
+  assert.equal([fences(of(contradicted, its)), because(of(contradicted, its))], [['node-2'], []])
+})
+
 test('a new round wants the verdict anew', () => {
   const failures = [attempt({ id: 'a1', result: 'failed' }), attempt({ id: 'a2', result: 'failed' })]
   const firstSeen = new Map([...seenOrder(now - 99_000, now - 98_000, 'a1'), ...seenOrder(now - 97_000, now - 96_000, 'a2')])

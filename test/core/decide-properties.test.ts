@@ -234,7 +234,7 @@ test('a device is ordered off only for a node that is dead, or in a round that w
     for (const fence of of(actions, 'fence')) {
       const begun = status.attempts.some((one) => one.action === 'off' && one.round === status.round)
       assert.ok(verdict?.is === 'dead' || begun || cause === 'by-hand' || status.proof?.kind === 'found-off', `ordered off: ${verdict?.is}`)
-      assert.ok(own.mode === 'enforce' && own.nodeDownPodDeletionPolicy === 'DeleteAllPods' && world.observed.self.pause === undefined)
+      assert.ok(world.policies[0]?.mode === 'enforce' && own.nodeDownPodDeletionPolicy === 'DeleteAllPods' && world.observed.self.pause === undefined)
       assert.not(status.attempts.some((one) => one.result === 'running'))
       assert.not(world.node.busy.has(`order node-2 ${fence.method.name}`))
     }
@@ -340,7 +340,7 @@ test('nothing is wanted that is under way', () => {
 test('hands off, or blind: nothing but holds, looks at others, and out-of-service coming off', () => {
   check((world, actions) => {
     const open = world.observed.incidents.size > 0 && world.incident.status.phase !== 'Final'
-    const away = world.observed.self.pause !== undefined || (open && world.incident.policy.mode === 'dryRun')
+    const away = world.observed.self.pause !== undefined || (open && world.policies[0]?.mode === 'dryRun')
     const mine = actions.filter((action) => action.node === 'node-2' && !isLook(action))
     if (away && open && world.node.uid === world.incident.nodeUid && world.node.machine === world.incident.machine && world.node.gone !== true && world.incident.status.term === 3) {
       assert.ok(mine.every((one) => one.do === 'hold' || one.do === 'record' || (one.do === 'untaint' && one.key === outOfServiceKey)), mine.map((one) => one.do).join())

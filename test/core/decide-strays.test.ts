@@ -3,7 +3,7 @@ import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
 import type { IncidentStatus } from '../../core/incident.ts'
 import type { NodeSeen } from '../../core/model.ts'
-import { attempts, booted, bootedReady, cleared, clearing, on, ordered, outOfService, quarantine, recovering, theirs, withdrawn, type State } from './states.ts'
+import { attempts, booted, bootedReady, cleared, clearing, on, opened, ordered, outOfService, quarantine, recovering, theirs, withdrawn, type State } from './states.ts'
 import { held, inState, lead, wants } from './wishes.ts'
 import { attempt, beat, incident, now, proofRecord, reading, seenOrder, silent, three } from './world.ts'
 
@@ -45,6 +45,13 @@ test('an out-of-service of ours that no open incident owns comes off at once, an
   assert.equal(wants(three({ ...booted.node, taints: [quarantine, outOfService] }, [over])), ['untaint out-of-service'])
   assert.equal(wants(three({ ...booted.node, taints: [quarantine, outOfService] })), ['untaint out-of-service'])
   assert.equal(wants(three({ ...booted.node, taints: [quarantine, theirs] }, [over])), ['hold foreign-taint'])
+})
+
+test('it comes off as well where the node is silent, or where an incident is open by whose proof it cannot stand: switched on under it, the node would lose what it mounts', () => {
+  assert.equal(wants(three({ ...silent, taints: [quarantine, outOfService] })), ['untaint out-of-service'])
+  assert.equal(wants(inState(opened, { taints: [quarantine, outOfService] })), ['untaint out-of-service'])
+  assert.equal(wants(inState(ordered, { taints: [quarantine, outOfService] })), ['untaint out-of-service'])
+  assert.not.ok(wants(inState(opened, { taints: [quarantine, theirs] })).some((wish) => wish.startsWith('untaint')))
 })
 
 // Strays: our taint on a node without an open incident.

@@ -4,11 +4,14 @@ import * as assert from 'uvu/assert'
 import type { Action } from '../../core/action.ts'
 import { decide } from '../../core/decide.ts'
 import type { Self } from '../../core/model.ts'
+import type { Policy } from '../../core/policy.ts'
 import { booted, cleared, clearing, freed, lifted, opened, ordered, ordering, proven, recovering, seenAll, switchedOn, withdrawn } from './states.ts'
 import { inState, lead, said, wants, without } from './wishes.ts'
 import { attempt, beat, dead, incident, newBoot, node, now, policy, proofRecord, seen, self, three } from './world.ts'
 
 const test = suite('decide')
+
+const dry: Policy = { ...policy, mode: 'dryRun' }
 
 test('a replica that does not lead wants nothing, whatever it sees', () => {
   for (const state of [opened, proven, clearing, recovering, booted]) assert.equal(decide(inState(state, {}, {}, {}, without('term')), now, [policy]), [])
@@ -57,8 +60,16 @@ test('an order whose program does not run here has an unknown end', () => {
 
 test('hands off: nothing is tainted, deleted, ordered or switched on', () => {
   for (const state of [opened, ordered, proven, clearing, freed, cleared, recovering, booted, withdrawn]) {
-    assert.equal(wants(inState(state, {}, {}, { policy: { ...policy, mode: 'dryRun' } })), ['hold dry-run'])
+    assert.equal(wants(inState(state), [dry]), ['hold dry-run'])
     assert.equal(wants(inState(state, {}, {}, {}, lead({ pause: { reason: 'x', by: 'y' } }))), ['hold pause'])
+  }
+})
+
+test('what was opened under a dry run goes on once the policy acts, and waits for it where no policy means the node', () => {
+  for (const state of [opened, ordered, proven, clearing, freed, cleared, recovering, booted, withdrawn]) {
+    const under = inState(state, {}, {}, { policy: dry })
+    assert.equal(decide(under, now, [policy]), decide(inState(state), now, [policy]))
+    assert.equal(wants(under, []), ['hold dry-run'])
   }
 })
 
@@ -74,8 +85,8 @@ test('one node\'s hold does not stop another node\'s clear', () => {
   const other = node({ ...clearing.node, name: 'node-9', uid: 'uid-node-9', machine: 'machine-2', firstSeen: new Map([...seenAll].map(([key, at]) => [key.replace('node-2', 'node-9'), at])) })
   const itsFence = incident(clearing.status, { name: 'node-9-abc-1', nodeName: 'node-9', nodeUid: 'uid-node-9', machine: '' })
   const moved = { ...itsFence, status: { ...itsFence.status, proof: proofRecord({ nodeUid: 'uid-node-9' }), attempts: [attempt({ id: 'node-9-abc-1.1' })] } }
-  const observed = seen([node(clearing.node), other, node({ name: 'node-1' }), node({ name: 'node-3' })], [incident(clearing.status, { policy: { ...policy, mode: 'dryRun' } }), moved])
-  assert.equal(wants(observed), ['hold dry-run'])
+  const observed = seen([node({ ...clearing.node, annotations: { 'holdfast.dev/maintenance': 'true' } }), other, node({ name: 'node-1' }), node({ name: 'node-3' })], [incident(clearing.status), moved])
+  assert.equal(wants(observed), ['hold maintenance'])
   assert.ok(decide(observed, now, [policy]).some((action) => action.do === 'delete' && action.node === 'node-9'))
 })
 

@@ -46,6 +46,14 @@ for (const [name, changes, why] of [
   })
 }
 
+test('what ends a machine for good is never drilled, and the level beside it is', () => {
+  const ending = { ...method, name: 'terminate-instance', digest: 'd9', ends: true } as const
+  const alone = of({ ...ready, path: { levels: [[ending]], faults: [] } })
+  assert.equal([orders(alone), end(alone)?.detail], [0, 'none of its levels switches the machine off and on'])
+  const beside = of({ ...ready, path: { levels: [[ending], [method]], faults: [] } })
+  assert.equal(beside.flatMap((action) => (action.do === 'fence' ? [action.method.name, action.level] : [])), ['bmc-off', 1])
+})
+
 test('pods and devices are asked just before the order', () => {
   const actions = of({ ...ready, pods: { ...podsOf([]), askedAt: now - 9_000 } })
   assert.equal([orders(actions), actions.some((action) => action.do === 'listPods')], [0, true])

@@ -41,11 +41,13 @@ test('a word that another leader wrote down is waited for as one that was heard 
   assert.equal(waits({ firstSeen: new Map([[key, now - 20_000]]), dump: word(now - 1_000), beat: beat({ at: now - 21_000 }) }), ['ordered'], 'counted from the first of them')
 })
 
-test('with kdump_within= the word itself is waited for, as long as that, unless a person wants the node fenced', () => {
+test('with kdump_within= the word itself is waited for, as long as that, unless the node is to be fenced though it is heard', () => {
   const early = { ...path, announcesWithin: 5_000 }
   assert.equal(waits({ path: early }), ['dumping'])
   assert.equal(waits({ path: { ...path, announcesWithin: 4_000 } }), ['ordered'])
   assert.equal(waits({ path: early }, { cause: 'by-hand' }), ['ordered'])
+  const beats = { path: early, beat: beat({ clean: { at: now - 500, report: { state: 'dirty', leftovers: [] } } }), witnesses: [] }
+  for (const cause of ['remedy', 'leftover'] as const) assert.equal([waits(beats, { cause }), waits({ path: early }, { cause })], [['ordered'], ['dumping']], cause)
   assert.equal(waits({ path: early, dump: word(silentAt + 1) }), ['dumping'], 'and then the dump')
 })
 
@@ -91,8 +93,8 @@ const lacking: readonly (readonly [string, Scene, RegExp])[] = [
   ['a replica that heard another boot of it last', { node: { beat: beat({ boot: newBoot, at: now - 60_000 }), record: record({ probe: { boot: newBoot, answered: true, at: 'then' } }) } }, /another boot/],
   ['a word from before its last beat', { node: { beat: beat({ at: now - 4_999 }) } }, /heard after its crash kernel/],
   ['a word that was heard as this replica woke', { self: { awakeSince: now - 5_900 } }, /woke from a stall/],
-  ['a port that never answered', { node: { record: record({ probe: { boot, answered: false, at: 'then' } }) } }, /never heard to answer/],
-  ['a port that answered in another boot', { node: { record: record({ probe: { boot: newBoot, answered: true, at: 'then' } }) } }, /never heard to answer/],
+  ['a port that never answered', { node: { record: record({ probe: { boot, answered: false, at: 'then' } }) } }, /not heard to answer at its last audit/],
+  ['a port that answered in another boot', { node: { record: record({ probe: { boot: newBoot, answered: true, at: 'then' } }) } }, /not heard to answer at its last audit/],
   ['a kernel that refused all along', { node: { probe: { askedAt: now - 900, answeredAt: now - 890, word: 'refused', spokeAt: now - 890 } } }, /not silent between/],
   ['a silence from before its last beat', { node: probe({ fell: { at: now - 61_000, until: now - 52_000, spokeAt: now - 70_000 } }) }, /not silent between/],
   ['a silence of one lost question', { node: probe({ fell: { at: now - 58_000, until: now - 58_000, spokeAt: now - 70_000 } }) }, /not silent between/],

@@ -168,6 +168,25 @@ test('what a neighbour of the next minor version names, and this one does not kn
   })
   assert.equal(readAgentWord(json({ ...goodHello, before: 'hibernated' })), { word: goodHello })
   assert.equal(readAgentWord(Uint8Array.of(...frameOf({ say: 'beat', count: 1, kubelet: 'ok' }), 200)), { word: { say: 'beat', count: 1, kubelet: 'ok' } })
+  assert.equal(readAgentWord(Uint8Array.of(1, 3, 0, 0, 0, 1)), { word: { say: 'beat', count: 1, kubelet: 'unknown' } })
+})
+
+test('a state of the next minor version is taken for the one that promises least, so that nothing better that was said before it stands', () => {
+  assert.equal(readAgentWord(json({ say: 'clean', report: { state: 'tidy' } })), { word: { say: 'clean', report: { state: 'unknown', reason: 'its agent tells it in a word of a later version' } } })
+  assert.equal(readAgentWord(json({ say: 'goodbye', why: 'boredom' })), { word: { say: 'goodbye', why: 'restart' } })
+  const read = watchdogOf({ state: 'disarming', machine: 'lent' })
+  assert.equal('word' in read && read.word.say === 'watchdog' && [read.word.state, read.word.machine], ['unarmed', 'unknown'])
+  assert.equal(readMemberAnswer(json({ say: 'member', nonce: 'n', says: 'perhaps' })), { word: { nonce: 'n', says: 'unknown' } })
+})
+
+test('a field that a later version adds anywhere in a word changes nothing of what is read', () => {
+  const also = (value: unknown): unknown => Array.isArray(value) ? value.map(also)
+    : typeof value === 'object' && value !== null ? { ...Object.fromEntries(Object.entries(value).map(([name, inner]) => [name, also(inner)])), weather: 'fine' } : value
+  for (const [words, read] of [[agentWord, readAgentWord], [replicaWord, readReplicaWord], [peerWord, readPeerWord]] as const) {
+    fc.assert(fc.property(words as fc.Arbitrary<{ readonly say: string }>, (word) => { // each reader gets its own words
+      assert.equal(read(json(also(word))), read(json(word)))
+    }))
+  }
 })
 
 test('a hello whose places are not as they should be is garbage that says so', () => {
@@ -184,7 +203,8 @@ test('a hello of another major version is garbage that says so', () => {
 test('garbage is told by field', () => {
   assert.equal(readAgentWord(json({ ...goodHello, token: 5 })), { garbage: 'hello: token is not a text of at most 16384 characters' })
   assert.equal(readAgentWord(json({ ...goodHello, uptime: -1 })), { garbage: `hello: uptime is not a whole number up to ${Number.MAX_SAFE_INTEGER}` })
-  assert.equal(readAgentWord(json({ say: 'goodbye', why: 'boredom' })), { garbage: 'goodbye: why is not one of restart, reboot, shutdown' })
+  assert.equal(readAgentWord(json({ say: 'goodbye', why: 3 })), { garbage: 'goodbye: why is not a text of at most 64 characters' })
+  assert.equal(readAgentWord(json({ say: 'witness', id: 1, word: 'dreams' })), { garbage: 'witness: word is not one of hears, deaf' })
   assert.equal(readAgentWord(json({ say: 'clean' })), { garbage: 'clean: report is not a report' })
   assert.equal(readAgentWord(json({ say: 'clean', report: { state: 'dirty', leftovers: [{ path: '/' }] } })), {
     garbage: 'clean: report: leftovers: kind is not a text of at most 64 characters',
@@ -200,7 +220,6 @@ test('garbage is told by field', () => {
 
 test('a short beat or permit, or one that lies about its length, is garbage', () => {
   assert.equal(readAgentWord(Uint8Array.of(1, 1)), { garbage: 'a beat of 2 bytes' })
-  assert.equal(readAgentWord(Uint8Array.of(1, 3, 0, 0, 0, 1)), { garbage: 'a beat with kubelet word 3' })
   const permit = frameOf({ say: 'permit', count: 1, leads: false, span: 1, replicas: ['10.0.0.1:7443'] })
   assert.equal(readReplicaWord(permit.subarray(0, permit.length - 1)), { garbage: 'a permit that ends within an address' })
   assert.equal(readReplicaWord(permit.with(10, 17)), { garbage: 'a permit with 17 replicas' })

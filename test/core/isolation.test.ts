@@ -247,6 +247,56 @@ test('another machine that bears the name is not given what this one was cut off
   assert.match(end?.do === 'close' ? `${end.outcome}: ${end.because}` : '', /^Replaced: another machine bears the name; fc-off was ordered off and stays so/)
 })
 
+// Heard, and not clean: by its policy it waits, or its power goes.
+
+const fencing: Policy = { ...patient, returnPatience: 20_000, afterPatience: 'fence' }
+const cutLongAgo = new Map([...seenOrder(now - 100_000, now - 90_000), seenProof(now - 88_000, 0, 'isolated')])
+const untidy = (ago: number, changes: Partial<NonNullable<NodeSeen['beat']>> = {}): Partial<NodeSeen> => ({
+  ...isCut, firstSeen: cutLongAgo, pods: podsOf([]),
+  beat: beat({ lapse: { from: now - 120_000, to: now - 60_000 }, clean: { at: now - 500, uncleanSince: now - ago, report: { state: 'dirty', leftovers: [{ kind: 'mount', path: '/var/lib/kubelet/x' }] } }, ...changes }),
+})
+const wanted = (changes: Partial<NodeSeen>, one: Policy = fencing, more: Partial<Incident> = {}, status: Partial<IncidentStatus> = {}) => orders(of(changes, { ...proven, ...status }, more, [one]))
+
+test('past its patience its power is ordered off though it is heard and powerAfter is not over, and its agent is asked on', () => {
+  assert.equal(wanted(untidy(20_000)), ['fence bmc-off'])
+  const actions = of(untidy(20_000, { clean: { at: now - 6_000, uncleanSince: now - 20_000, report: { state: 'unknown', reason: 'it hangs' } } }), proven, {}, [fencing])
+  assert.equal([actions.flatMap((action) => (action.do === 'fence' ? [action.alive] : [])), has(actions, 'askClean'), has(actions, 'restore')], [[true], true, false])
+})
+
+const heldBack: readonly (readonly [string, Partial<NodeSeen>, Policy?, Partial<Incident>?])[] = [
+  ['within its patience', untidy(19_999)],
+  ['which is counted from its last silence', untidy(80_000, { lapse: { from: now - 40_000, to: now - 19_000 } })],
+  ['or from the cut', { ...untidy(80_000), firstSeen: new Map([...seenOrder(now - 30_000, now - 19_500), seenProof(now - 19_000, 0, 'isolated')]) }],
+  ['by a word that is old', untidy(80_000, { clean: { at: now - 31_000, uncleanSince: now - 80_000, report: { state: 'unknown', reason: 'it hangs' } } })],
+  ['where its policy waits', untidy(80_000), { ...fencing, afterPatience: 'wait' }],
+  ['where nothing switches its power', { ...untidy(80_000), path: { levels: [[fc]], faults: [] } }],
+  ['once a person has aborted it', untidy(80_000), fencing, { abort: true }],
+]
+for (const [when, changes, one, more] of heldBack) test(`its power stays on, and it stays cut off: ${when}`, () => {
+  const actions = of(changes, proven, more, [one ?? fencing])
+  assert.equal([orders(actions), actions.flatMap((action) => (action.do === 'hold' && action.because === 'still-cut' ? [action.lifts] : []))], [[], ['a clean report of its agent, or its next boot']])
+})
+
+test('nor is it ordered off under keep-off', () => {
+  assert.equal(wanted({ ...untidy(80_000), annotations: { 'holdfast.dev/keep-off': 'hands' } }), [])
+})
+
+test('clean, it is given back, however long it took', () => {
+  assert.equal(wanted({ ...untidy(80_000), beat: beat({ lapse: { from: now - 120_000, to: now - 60_000 }, clean: { at: now - 300, report: { state: 'clean' } } }) }), ['restore fc-off'])
+})
+
+test('one feed of two that is off begins no new patience: the other follows', () => {
+  const [feedA, feedB] = (['feed-a', 'feed-b'] as const).map((name) => ({ ...bmc, name, device: name }))
+  assert.ok(feedA && feedB)
+  const twoFeeds: Partial<NodeSeen> = {
+    ...untidy(20_000), path: path(fc, feedA, feedB), record: record({ paths: [audit('fc-off', 'df'), audit('feed-a', 'd1'), audit('feed-b', 'd1')] }),
+    firstSeen: new Map([...cutLongAgo, ...seenOrder(now - 6_000, now - 4_000, 'node-2-abc-1.2')]),
+    readings: [...offTwice.slice(0, 3), reading('off', now - 900, now - 800, { method: 'feed-a' }), reading('on', now - 900, now - 800, { method: 'feed-b' })],
+  }
+  const first = attempt({ id: 'node-2-abc-1.2', method: 'feed-a', level: 1, digest: 'd1' })
+  assert.equal(wanted(twoFeeds, fencing, {}, { attempts: [cut, first], level: 1 }), ['fence feed-b'])
+})
+
 test('a new boot needs what it was cut off from, and gets it', () => {
   const booted = of({ ...isCut, beat: beat({ boot: newBoot, since: now - 2_000 }), bootId: 'boot-2', ready: { status: 'True', postedAt: now - 1_000, since: now - 1_000, bootId: 'boot-2' } }, proven)
   assert.equal(orders(booted), ['restore fc-off'])

@@ -40,6 +40,10 @@ test('an incident is over and left a feed off, the machine runs, and the feed sa
   assert.equal(open?.do === 'open' ? [open.boot, open.evidence] : [], [newBoot, [{ source: 'feed-b-off', word: 'off', at: '' }]])
 })
 
+test('nothing is owed of what ended a machine for good, whatever its path says of the one that runs', () => {
+  assert.equal(wants([over], { path: { levels: [[method], [{ ...feedB, ends: true }]], faults: [] } }), [])
+})
+
 const ons = (result: Attempt['result']) => ends(1, [...left, ofB('d', { action: 'on', result })])
 const cases: readonly (readonly [how: string, incidents: readonly Incident[], wished: readonly string[]])[] = [
   ['the last order on to it failed', [ons('failed')], ['open owed']],

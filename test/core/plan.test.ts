@@ -2,7 +2,8 @@ import fc from 'fast-check'
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
 import type { Attempt, Incident } from '../../core/incident.ts'
-import type { FencePath, Method, Ms, NodeSeen, PathAudit, PowerState, Reading } from '../../core/model.ts'
+import { kubeletsBootKey, type FencePath, type Method, type Ms, type NodeSeen, type PathAudit, type PowerState, type Reading } from '../../core/model.ts'
+import { lastOffKey, offSinceKey } from '../../core/path.ts'
 import { mayLand, nextOrder, type Next } from '../../core/plan.ts'
 import { defaultPolicy } from '../../core/policy.ts'
 
@@ -11,6 +12,11 @@ const now: Ms = 1_000_000
 
 function method(name: string): Method {
   return { name, agent: 'test-device', device: name, digest: `digest-${name}`, orderWithin: 30_000, statusWithin: 10_000, late: 60_000 }
+}
+
+/** One whose configuration says `verify=1m`. */
+function slowMethod(name: string): Method {
+  return { ...method(name), verifyWithin: 60_000 }
 }
 
 interface World {
@@ -125,6 +131,11 @@ const table: readonly (readonly [string, Partial<World>, string])[] = [
   ['an audit of another boot is none', { levels: [['bmc']], readings: [reading('bmc', 'off')], audits: { bmc: { boot: 'b/2' } } }, 'none path-unverified'],
   ['a reading of another configuration is none', { levels: [['bmc']], readings: [{ ...reading('bmc', 'on'), digest: 'other' }] }, 'wait'],
   ['a path read on in this incident needs no audit', { readings: allOn, audits: { bmc: { state: 'unreachable' } } }, 'order bmc level 0 round 0'],
+  ['a device that said off before it says on tells of another boot, or of another machine: it is not ordered', { levels: [['bmc']], readings: allOn, audits: { bmc: { boot: 'b/2' } }, seen: { [lastOffKey('bmc', 'digest-bmc')]: now - 60_000 } }, 'none path-unverified'],
+  ['one that said on before it said off was read on in this boot', { levels: [['bmc']], readings: [reading('bmc', 'on', now - 3_000), reading('bmc', 'off')], audits: { bmc: { boot: 'b/2' } }, seen: { [lastOffKey('bmc', 'digest-bmc')]: now - 500 } }, 'order bmc level 0 round 0'],
+  ['an off by another configuration is none of this one', { levels: [['bmc']], readings: allOn, audits: { bmc: { boot: 'b/2' } }, seen: { [lastOffKey('bmc', 'other')]: now - 60_000 } }, 'order bmc level 0 round 0'],
+  ['an off of an earlier boot takes nothing from this one', { levels: [['bmc']], readings: allOn, audits: { bmc: { boot: 'b/2' } }, seen: { [lastOffKey('bmc', 'digest-bmc')]: now - 60_000, [kubeletsBootKey]: now - 50_000 } }, 'order bmc level 0 round 0'],
+  ['where an audit of this boot said on, an off since does no harm', { levels: [['bmc']], readings: allOn, seen: { [lastOffKey('bmc', 'digest-bmc')]: now - 60_000 } }, 'order bmc level 0 round 0'],
   ['a device that names another machine now is not ordered, whatever its audit said', { levels: [['bmc']], readings: [{ ...reading('bmc', 'on'), machine: 'machine-9' }] }, 'none path-unverified'],
   ['a device that names this machine is ordered, however it spells the name', { levels: [['bmc']], readings: [{ ...reading('bmc', 'on'), machine: 'MACHINE-1' }] }, 'order bmc level 0 round 0'],
   ['a path that leads to another machine is never ordered', { levels: [['bmc']], readings: allOn, audits: { bmc: { identity: 'mismatch' } } }, 'none path-unverified'],
@@ -159,6 +170,58 @@ const table: readonly (readonly [string, Partial<World>, string])[] = [
 
 for (const [name, over, wanted] of table) {
   test(name, () => assert.is(said(next(over)), wanted))
+}
+
+/** Of bmc: how long ago it first and last said off, where its readings tell that no more. */
+type Said = readonly [Ms | undefined, Ms]
+
+const slowTable: readonly (readonly [string, readonly Reading[], Ms, string, Said?])[] = [
+  ['what it says on still is what it said before', [reading('bmc', 'on')], 50_000, 'verify 0'],
+  ['and is not for ever', [reading('bmc', 'on')], 60_000, 'order bmc level 0 round 0'],
+  ['once it has said off an on is news', [reading('bmc', 'on')], 50_000, 'order bmc level 0 round 0', [undefined, 40_000]],
+  ['what it said before the order is none of it', [reading('bmc', 'on')], 50_000, 'verify 0', [undefined, 50_001]],
+  ['an off that is not there twice is waited for', [reading('bmc', 'off')], 59_000, 'verify 0', [500, 500]],
+  ['and from then on no longer than any, though it goes on saying off', [reading('bmc', 'off', now - 2_000), reading('bmc', 'off')], 50_000, 'order feed-1 level 1 round 0', [30_001, 500]],
+  ['whenever it came', [reading('bmc', 'off')], 80_000, 'verify 0', [29_000, 500]],
+  ['or since the order, where it said off before that', [reading('bmc', 'off')], 29_000, 'verify 0', [90_000, 500]],
+  ['a device that says neither is given up then', [reading('bmc', 'unknown')], 60_001, 'order feed-1 level 1 round 0'],
+  ['a device that answers nothing at all is not waited for', [3, 2, 1].map((ago) => reading('bmc', 'unknown', now - ago * 500)), 50_000, 'order feed-1 level 1 round 0'],
+]
+
+for (const [name, readings, ago, wanted, offs] of slowTable) {
+  test(`verify=1m: ${name}`, () => {
+    assert.is(said(slowly(readings, ago, offs)), wanted)
+  })
+}
+
+function slowly(readings: readonly Reading[], ago: Ms, [since, last]: Said | readonly [] = []): Next {
+  const seen = {
+    ...lastEnded([off], now - ago), ...(since === undefined ? {} : { [offSinceKey('bmc', 'digest-bmc')]: now - since }), ...(last === undefined ? {} : { [lastOffKey('bmc', 'digest-bmc')]: now - last }),
+  }
+  const { incident, node } = seenAs({ attempts: [off], readings: [...readings, ...allOn.slice(1)], seen })
+  return nextOrder(incident, { ...node, path: { ...node.path, levels: [[slowMethod('bmc')], ...node.path.levels.slice(1)] } }, now)
+}
+
+test('verify=: what is waited for is told once the device says otherwise, and only then', () => {
+  const step = slowly([reading('bmc', 'on')], 5_000)
+  assert.match('detail' in step ? step.detail ?? '' : '', /^bmc was ordered off, reads otherwise, and may take another 55\.0 s to say so \(verify\)$/)
+  for (const readings of [[reading('bmc', 'off')], []]) assert.equal(slowly(readings, 5_000), { next: 'verify', level: 0 })
+})
+
+/** What its device says of a machine that hangs on its way down. */
+const hangs = (endedAt?: Ms): Reading => ({ ...reading('bmc', 'unknown', endedAt), addresses: ['10.0.0.2'] })
+
+for (const [name, readings, ends, wanted] of [
+  ['a machine that hangs on its way down is ended', [hangs()], true, 'order bmc level 0 round 0'],
+  ['and is not restarted', [hangs()], false, 'none path-unverified'],
+  ['a cloud that does not answer is not ordered', [reading('bmc', 'unknown')], true, 'none path-unverified'],
+  ['once it answers again the node is asked first', [reading('bmc', 'unknown', now - 2_000), hangs()], true, 'wait'],
+] as const) {
+  test(`for good: ${name}`, () => {
+    const { incident, node } = seenAs({ levels: [['bmc']], readings })
+    const path = { ...node.path, levels: [[{ ...method('bmc'), ...(ends ? { ends } : {}) }]] }
+    assert.is(said(nextOrder(incident, { ...node, path }, now)), wanted)
+  })
 }
 
 test('a program that does not end is told apart from one that takes its time', () => {

@@ -345,6 +345,17 @@ test('an audit that became stale after the node was last heard: no turn could as
   proves(found({ auditedUntil: now - 3_999 }), 'found-off')
 })
 
+const still = { askedAt: now - 500, readAt: now - 450, renewTime: 'x', unmovedSince: now - 20_000, moved: false }
+test('of a node that this replica never heard, whose agent no peer can be asked for: its Lease must stand still for a whole interval, and no other replica hear it', () => {
+  const unknown: Partial<NodeSeen> = { beat: undefined as never, witnesses: [], lease: still }
+  proves(found(unknown), 'found-off')
+  lacks(found({ ...unknown, lease: { ...still, unmovedSince: now - 12_000 } }), /whole interval/)
+  lacks(found({ ...unknown, lease: { ...still, askedAt: now - 2_950 } }), /Lease was not read since/)
+  lacks(found({ ...unknown, lease: undefined as never }), /Lease was not read/)
+  lacks(found({ ...unknown, witnesses: [{ witness: 'replica-1', kind: 'replica', askedAt: now - 1_500, answeredAt: now - 1_400, word: 'hears', proven: true }] }), /hears/)
+  lacks(found({ witnesses: [], lease: still }), /no witness/)
+})
+
 const pathTwo = { levels: [[method], [feedA]], faults: [] }
 const foundBut: [string, Partial<NodeSeen>, RegExp][] = [
   ['one reading', { readings: [reading('off', now - 1_800)] }, /twice/],

@@ -104,6 +104,11 @@ test('while one is being opened nobody else is chosen', () => {
 
 const drilledAt = (at: string): Partial<NodeSeen> => ({ record: record({ paths: path === undefined ? [] : [{ ...path, drill: { at, machine: 'machine-2', digests: ['d1'] } }] }) })
 
+test('what ends a machine for good is proven by no drill, and keeps nobody to be drilled again and again', () => {
+  const levels = [[method], [{ ...method, name: 'terminate-instance', digest: 'd9', ends: true }]] as const
+  assert.match(why({ target: { record: record(), readings: [reading('on', now - 900, now - 800)], path: { levels, faults: [] } } }), /proven: every fence path of it is proven/)
+})
+
 test('what a drill has proven is proven again once it is too old, and not before', () => {
   assert.match(why({ target: drilledAt('2026-01-01T00:00:01.000Z') }), /proven: /)
   assert.is(why({ target: drilledAt('2025-12-31T23:59:59.000Z') }), 'chosen')

@@ -6,6 +6,7 @@ import { execPath } from 'node:process'
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
 import { buildAll, bundle, programs, type Bundle } from '../../deploy/build.ts'
+import { agentName, agentsBuilt, sizesTold } from './agent-sizes.ts'
 
 const test = suite('build')
 
@@ -52,17 +53,20 @@ test('a bundle with client-node inside is seen as one', () => inFolder(async (fo
 const snmp = ['asn1-ber', 'net-snmp', 'smart-buffer']
 const ssh = ['asn1', 'bcrypt-pbkdf', 'safer-buffer', 'ssh2', 'tweetnacl']
 
-test('every fence agent is one file under its own name that runs by itself, and the one for tests is not among them', () => inFolder(async (folder) => {
-  const agents = programs().filter((program) => program.to.startsWith('fence-agents/'))
-  assert.equal(agents.map((program) => program.to).filter((to) => to.includes('test')), [])
-  assert.ok(agents.some((program) => program.to === 'fence-agents/redfish/redfish.mjs'))
-  for (const program of agents) {
+test('every fence agent is one file under its own name that runs by itself, as large as the docs say, and the one for tests is not among them', () => inFolder(async (folder) => {
+  const told = sizesTold()
+  assert.equal([...told.keys()], agentsBuilt.map(agentName), 'the table in docs/fence-agents.md')
+  assert.equal(agentsBuilt.map((program) => program.to).filter((to) => to.includes('test')), [])
+  assert.ok(agentsBuilt.some((program) => program.to === 'fence-agents/redfish/redfish.mjs'))
+  for (const program of agentsBuilt) {
     const built = await bundle(program, folder)
     if ('missing' in built) return assert.unreachable(built.missing)
     const speaks = program.to.includes('/fc-switch/') ? [...ssh, ...snmp].toSorted() : program.to.includes('-snmp/') ? snmp : []
     assert.equal(packagesOf(built), speaks)
     const said = execFileSync(execPath, [join(folder, program.to)], { input: 'action=metadata\n', encoding: 'utf8', cwd: folder, timeout: 20_000 })
     assert.match(said, /<resource-agent/)
+    const size = told.get(agentName(program)) ?? 0
+    assert.ok(Math.abs(built.bytes / 1024 - size) <= Math.max(3, size / 10), `docs/fence-agents.md says ${size} KiB of ${program.to}, which has ${built.bytes} bytes: node test/deploy/agent-sizes.ts`)
   }
 }))
 

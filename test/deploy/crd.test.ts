@@ -8,9 +8,11 @@ import { incidentBody, nodeFence, readIncident, statusBody } from '../../coordin
 import { nodeRecord, readRecord, recordBody } from '../../coordinator/node-record.ts'
 import { nodeRemedy, readRemedy } from '../../coordinator/node-remedy.ts'
 import type { Kind } from '../../coordinator/schema-kind.ts'
+import type { Incident } from '../../core/incident.ts'
+import { defaultPolicy } from '../../core/policy.ts'
 import { customResourceDefinitions, kinds, rootOf, type Property } from '../../deploy/crd.ts'
 import { yamlOf } from '../../deploy/manifest.ts'
-import { everyProperty, refusalsOf, valueOf, variants, type Value } from './openapi.ts'
+import { additions, everyProperty, refusalsOf, valueOf, variants, type Value } from './openapi.ts'
 
 const test = suite('crd')
 
@@ -128,6 +130,8 @@ function inVain(schema: Property, base: Value, read: (value: Value) => unknown):
 
 const sample = (schema: Property): Value => must(fc.sample(valueOf(schema, true), { numRuns: 1, seed: 7 })[0])
 
+const wholeFence = (): readonly [spec: Value, status: Value] => [{ ...Object(sample(fenceSpec)), policy: { ...Object(sample(fenceSpec)).policy, nodeDownPodDeletionPolicy: 'DeleteAllPods', giveUp: 'watchdog' } }, sample(fenceStatus)]
+
 test('no field of a policy is there in vain: each one, changed, changes what is read', () => {
   const base = { ...Object(sample(policySpec)), nodeDownPodDeletionPolicy: 'DeleteAllPods', giveUp: 'watchdog', brakes: { ...Object(sample(policySpec)).brakes, stormWindow: '1h' } }
   assert.ok(readPolicy(policy(base)).ok)
@@ -135,8 +139,7 @@ test('no field of a policy is there in vain: each one, changed, changes what is 
 })
 
 test('no field of a NodeFence is there in vain', () => {
-  const spec: Value = { ...Object(sample(fenceSpec)), policy: { ...Object(sample(fenceSpec)).policy, nodeDownPodDeletionPolicy: 'DeleteAllPods', giveUp: 'watchdog' } }
-  const status = sample(fenceStatus)
+  const [spec, status] = wholeFence()
   assert.ok(readIncident(fence(spec, status)).ok)
   assert.equal(inVain(fenceSpec, spec, (other) => readIncident(fence(other, status))), [])
   assert.equal(inVain(fenceStatus, status, (other) => readIncident(fence(spec, other))), [])
@@ -144,6 +147,54 @@ test('no field of a NodeFence is there in vain', () => {
 
 test('no field of a NodeRecord is there in vain', () => {
   assert.equal(inVain(recordSpec, sample(recordSpec), (spec) => readRecord(record(spec))), [])
+})
+
+function incidentOf(spec: Value, status: Value): Incident | undefined {
+  const read = readIncident(fence(spec, status))
+  return read.ok ? read.incident : undefined
+}
+
+test('what a later release adds to a NodeFence stops this one, wherever it may be an order or a proof; what is there for people alone is passed over', () => {
+  const [spec, status] = wholeFence()
+  const before = incidentOf(spec, status)
+  assert.ok(before !== undefined)
+  const passed = [
+    ...[...additions(fenceSpec, spec)].map(([path, one]) => ({ path: `spec${path}`, got: incidentOf(one, status) })),
+    ...[...additions(fenceStatus, status)].map(([path, other]) => ({ path: `status${path}`, got: incidentOf(spec, other) })),
+  ].filter(({ got }) => got !== undefined)
+  assert.equal([...new Set(passed.map(({ path }) => path))], ['status.holds[].weather', 'status.holds[].because', 'status.timeline[].weather', 'status.conditions[].weather'])
+  for (const { path, got } of passed) {
+    assert.equal({ ...got, status: { ...got?.status, holds: [] } }, { ...before, status: { ...before.status, holds: [] } }, path)
+    assert.is(got?.status.holds.length, before.status.holds.length - (path.endsWith('because') ? 1 : 0), path)
+  }
+})
+
+test('facts that a later release adds to a NodeRecord are passed over, and words that it adds are not', () => {
+  const spec = sample(recordSpec)
+  const before = readRecord(record(spec))
+  for (const [path, other] of additions(recordSpec, spec)) {
+    const got = readRecord(record(other))
+    if (path.endsWith('.weather')) assert.equal(got, before, path)
+    else assert.not.ok(got.ok, path)
+  }
+})
+
+test('the kinds fill in, and a NodeFence bears of a policy, nothing unasked that a release before does not know', () => {
+  // The API server puts a default into every object that it reads, also for replicas of the release before, and what these do not know is a fault
+  // to them: the policy is not in force, the NodeFence holds its node. What is added has its default where it is read (core/policy.ts).
+  const policyDefaults = `priority selector selector.matchLabels mode profile nodeDownPodDeletionPolicy onlyTerminating provisioners volumeAttachmentRecovery safeDetach release
+    hungAfter evictWithin retries powerAfter restAfter bootWithin returnPatience afterPatience cleanUp clearPatience powerOnFoundOff identity cloudShutdown giveUp selfFenced kdump
+    waitForPermit brakes brakes.stormPercent brakes.stormWindow brakes.concurrency brakes.repeatLimit brakes.repeatWindow brakes.etcd drills.again`.split(/\s+/)
+  const known = new Set([
+    ...['HoldfastPolicy.spec', 'HoldfastPolicy.status.inForce', 'NodeFence.spec.policy', 'NodeFence.status.taken.policy'].flatMap((of) => policyDefaults.map((field) => `${of}.${field}`)),
+    ...['faults', 'conditions'].map((field) => `HoldfastPolicy.status.${field}`), ...['nodeUid', 'boot', 'machine', 'cause', 'abort'].map((field) => `NodeFence.spec.${field}`),
+    ...['phase', 'step', 'level', 'round', 'term', 'attempts', 'voided', 'pods', 'volumes', 'holds', 'timeline', 'conditions'].map((field) => `NodeFence.status.${field}`),
+    'NodeRecord.spec.paths', ...['selector', 'selector.matchLabels', 'remedy', 'again'].map((field) => `NodeRemedy.spec.${field}`),
+  ])
+  // As little does what every incident bears of its policy: what nobody asked for is not written (docs/decisions/0044-neighbours.md).
+  const written = specOfPolicy({ ...defaultPolicy, name: 'usual' })
+  assert.equal([...Object.keys(written), ...Object.keys(written.brakes ?? {}).map((name) => `brakes.${name}`)].filter((field) => !policyDefaults.includes(field)), [])
+  assert.equal(all.filter(([path, { default: filled }]) => filled !== undefined && !known.has(path)).map(([path]) => path), [])
 })
 
 test('what makes an incident is settled when it is opened: only abort, one way, and acknowledge can be changed', () => {

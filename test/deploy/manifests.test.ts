@@ -74,8 +74,9 @@ test('two replicas never share a node, leave a dead one within ten seconds, and 
   assert.equal(spec.strategy.rollingUpdate, { maxSurge: 0, maxUnavailable: 1 })
 })
 
-test('the coordinator does not run on a node under quarantine', () => {
-  for (const { key, operator } of coordinator.tolerations) assert.ok(operator === 'Exists' && key !== undefined && !key.startsWith('holdfast.dev/'))
+test('the coordinator starts on a node under quarantine, where there may be no other, and not on one that was put out of service or evicted', () => {
+  assert.equal(coordinator.tolerations.filter((one: { effect: string }) => one.effect === 'NoSchedule').map((one: { key: string }) => one.key), ['node-role.kubernetes.io/control-plane', 'holdfast.dev/quarantine'])
+  for (const { key, operator } of coordinator.tolerations) assert.ok(operator === 'Exists' && key !== undefined)
 })
 
 test('the agent runs on every node, whatever taints it bears', () => {
@@ -145,14 +146,14 @@ test('every file that the agent reads of the host lies in a folder that it is gi
 })
 
 test('the namespaces of the product pass the gate whatever they are called', () => {
-  const renamed = manifests({ ...usualValues, namespace: 'hf', agentNamespace: 'hf-agents', gate: 'on' }).find(({ kind }) => kind === 'DaemonSet')
+  const renamed = manifests({ ...usualValues, namespace: 'hf', agentNamespace: 'hf-agents' }).find(({ kind }) => kind === 'DaemonSet')
   const [container] = Object(renamed)['spec'].template.spec.containers
   const read = readEnvironment(Object.fromEntries(container.env.map(({ name, value }: { name: string; value?: string }) => [name, value])))
   assert.equal(read.ok && [read.settings.gate, read.settings.exemptNamespaces], [{ node: '' }, ['kube-system', 'hf', 'hf-agents']])
 })
 
 test('a gate from boot on is put onto the node before the agent, by the words that its program takes, and is removed with it', () => {
-  const values = { ...usualValues, gate: 'on', gateFromBoot: 'on', nriPlugins: '/opt/plugins' } as const
+  const values = { ...usualValues, gateFromBoot: 'on', nriPlugins: '/opt/plugins' } as const
   const { initContainers: [first], containers: [own], volumes } = Object(manifests(values).find(({ kind }) => kind === 'DaemonSet'))['spec'].template.spec
   assert.equal(first.command, ['/holdfast/node', '/holdfast/boot-gate.mjs', 'install', '/var/lib/holdfast', '/host/nri-plugins', 'kube-system,holdfast-system,holdfast-agents'])
   assert.ok(built().some(({ to }) => to === 'boot-gate.mjs'))
@@ -160,7 +161,7 @@ test('a gate from boot on is put onto the node before the agent, by the words th
   assert.equal([pathOf('/var/lib/holdfast'), pathOf('/host/nri-plugins')], ['/var/lib/holdfast', '/opt/plugins'])
   const read = readEnvironment(Object.fromEntries(own.env.map(({ name, value }: { name: string; value?: string }) => [name, value])))
   assert.is(read.ok && read.settings.gateFromBoot, true)
-  assert.match(JSON.stringify(uninstallManifests(values)), /'\/host\/nri-plugins\/04-holdfast'.*"path":"\/opt\/plugins"/)
+  assert.match(JSON.stringify(uninstallManifests(values)), /'\/host\/nri-plugins\/06-holdfast'.*"path":"\/opt\/plugins"/)
   assert.not.match(JSON.stringify([agent, ...uninstallManifests(usualValues)]), /boot-gate|nri-plugins|GATE_FROM_BOOT/, 'unless it is wanted')
 })
 
@@ -290,18 +291,6 @@ async function complaintsOf(program: string, parameters: AgentParameters): Promi
 test('each fence program that switches power has an example', () => {
   const named = new Set(examples.flatMap(objects).flatMap((map) => /agent_name=(\S+)/.exec(JSON.stringify(map).replaceAll('\\n', '\n'))?.[1] ?? []))
   assert.equal(shipped.filter((name) => !named.has(name)), [])
-})
-
-test('the example alerts ask for what is measured, and send people to headings that are there', () => {
-  const measured = readFileSync('coordinator/measures.ts', 'utf8')
-  const checks = readFileSync('docs/checks.md', 'utf8')
-  const text = readFileSync('deploy/examples/alerts.yaml', 'utf8')
-  const rules = objects('deploy/examples/alerts.yaml').flatMap((object) => Object(object['spec']).groups).flatMap((group: { rules: { alert: string; expr: string }[] }) => group.rules)
-  assert.is(rules.length, 3)
-  for (const { expr } of rules) for (const [name] of expr.matchAll(/holdfast_[a-z_]+/g)) assert.ok(measured.includes(`'${name}'`), name)
-  const help = measured.split('\n').find((line) => line.includes("'holdfast_paths'")) ?? ''
-  for (const [, states = ''] of text.matchAll(/state=~?"([a-z|]+)"/g)) for (const state of states.split('|')) assert.ok(help.includes(state), state)
-  for (const [, heading = ''] of text.matchAll(/docs\/checks\.md#([a-z-]+)/g)) assert.ok(checks.includes(`## ${heading}\n`), heading)
 })
 
 test('the example Secrets bear the label without which they are not read', () => {

@@ -17,8 +17,8 @@ export function valueOf(property: Property, whole = false): fc.Arbitrary<Value> 
     case 'integer': return fc.integer({ min: property.minimum ?? 0, max: property.maximum ?? 0 })
     case 'string': {
       const longest = Math.min(property.maxLength ?? 0, 40)
-      // Most patterns take any letters.
-      if (property.pattern !== undefined && !new RegExp(property.pattern).test('abc')) return fc.stringMatching(new RegExp(property.pattern)).filter((text) => text.length <= longest)
+      // Most patterns take any letters and digits.
+      if (property.pattern !== undefined && !new RegExp(property.pattern).test('aX0')) return fc.stringMatching(new RegExp(property.pattern)).filter((text) => text.length <= longest)
       const unit = property.pattern === undefined ? 'binary' : fc.constantFrom(...'abcXYZ019')
       return fc.string({ unit, minLength: property.minLength ?? 0, maxLength: longest }).filter((text) => text.length <= longest)
     }
@@ -87,6 +87,16 @@ export function* variants(property: Property, value: Value, path = ''): Generato
     const other = fc.sample(valueOf(property).filter((one) => JSON.stringify(one) !== JSON.stringify(value)), { numRuns: 1, seed: 1 })[0]
     if (other !== undefined) yield [path, other]
   }
+}
+
+/** The value with a field added that no schema has, in every object there is, and with another word in the place of every one of a few. */
+export function* additions(property: Property, value: Value, path = ''): Generator<readonly [path: string, value: Value]> {
+  if (Array.isArray(value)) {
+    for (const [index, item] of value.entries()) for (const [at, other] of additions(must(property.items), item, `${path}[]`)) yield [at, value.with(index, other)]
+  } else if (typeof value === 'object' && property.additionalProperties === undefined) {
+    yield [`${path}.weather`, { ...value, weather: 'fine' }]
+    for (const [name, inner] of Object.entries(value)) for (const [at, other] of additions(must(property.properties?.[name]), inner, `${path}.${name}`)) yield [at, { ...value, [name]: other }]
+  } else if (property.enum !== undefined) yield [path, 'of-a-later-release']
 }
 
 /** Every property of a schema, with its path. */

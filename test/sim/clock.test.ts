@@ -15,6 +15,16 @@ test('timers fire by time, then by the order in which they were armed', async ()
   assert.is(clock.now(), 20)
 })
 
+test('of many timers of one instant each fires in its turn, whichever were cancelled', async () => {
+  const clock = virtualClock()
+  const fired: number[] = []
+  const cancels = Array.from({ length: 40 }, (_, index) => clock.after(index % 2 === 0 ? 10 : 20, () => fired.push(index)))
+  for (const index of [0, 7, 8, 21, 38]) cancels[index]?.()
+  await clock.runUntil(20)
+  const left = cancels.map((_, index) => index).filter((index) => ![0, 7, 8, 21, 38].includes(index))
+  assert.equal(fired, [...left.filter((index) => index % 2 === 0), ...left.filter((index) => index % 2 === 1)])
+})
+
 test('a promise chain runs to its end before the next timer of the same instant', async () => {
   const clock = virtualClock()
   const fired: string[] = []

@@ -88,6 +88,18 @@ test('a frozen machine stands still and goes on at its thaw where it was', async
   assert.is(host.kernel, 'up')
 })
 
+test('a kernel that panics has nothing mounted and runs nothing any more, and only its power ends it', async () => {
+  const { clock, host, machine, ticks, start } = await world()
+  start()
+  machine.mounts.set('/m', { path: '/m', source: 'ext4 /dev/x', volume: 'v' })
+  machine.panic()
+  const before = ticks.length
+  machine.crashKernel()
+  machine.thaw()
+  await clock.runFor(1_000)
+  assert.equal([ticks.length, machine.mounts.size, machine.frozen(), host.kernel], [before, 0, true, 'crash'])
+})
+
 test('what starts on a frozen machine does not run before the thaw', async () => {
   const { clock, machine, ticks, start } = await world()
   machine.freeze()

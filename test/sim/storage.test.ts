@@ -50,7 +50,7 @@ test('a volume that lies apart is written only where it is attached, and whateve
   const { clock, writer } = world()
   const storage = createStorage(clock, () => undefined, () => false)
   storage.addVolume('v')
-  storage.addVolume('w', true)
+  storage.addVolume('w', { apart: true })
   for (const volume of ['v', 'w']) storage.attach(volume, 'n1')
   for (const volume of ['v', 'w']) storage.write(volume, writer, 'data')
   assert.equal([storage.reaches('n1'), storage.reaches('n1', 'w'), storage.log.map(({ volume, writes }) => [volume, writes])], [false, true, [['w', 1]]])

@@ -49,6 +49,28 @@ test('a device that answers no more is found, told, and found mended', async () 
   assert.equal(await on.incidents(), [])
 })
 
+const portOf = (on: Play, node: string) => (records(on).find(({ metadata }) => metadata.name === node) as { spec?: { probe?: { answered: boolean } } } | undefined)?.spec?.probe?.answered
+
+test('a kubelet port that a firewall closes in the middle of a boot is found: its silence speaks for no death then, and the Lease of a node whose agent dies keeps it from being fenced', async () => {
+  const on = await peace({ seed: 46 })
+  on.world.firewallKubeletPort(on.victim)
+  turn(on)
+  await on.until('the record says so', () => portOf(on, on.victim) === false, 60_000)
+  assert.is([...on.world.nodes.keys()].filter((node) => portOf(on, node) !== true).join(), on.victim)
+  on.world.killAgent(on.victim)
+  await on.run(120_000)
+  assert.equal([await on.incidents(), findings(on), programs(on, 'off')], [[], [], 0])
+})
+
+test('a port that is open again answers in the record, too', async () => {
+  const on = await peace({ seed: 47 })
+  const open = on.world.firewallKubeletPort(on.victim)
+  turn(on)
+  await on.until('the record says that it does not answer', () => portOf(on, on.victim) === false, 60_000)
+  open()
+  await on.until('the record says that it answers', () => portOf(on, on.victim) === true, 60_000)
+})
+
 test('the turn of a leader that is killed is begun anew by the next one, which counts on', async () => {
   const on = await peace({ seed: 43 })
   turn(on)

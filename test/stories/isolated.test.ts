@@ -54,6 +54,29 @@ test('a partition whose kubelet is dead: its agent ends what was freed, and unti
   await isWhole(on)
 })
 
+test('a partition whose mounts do not go, where the policy wants such a node fenced: past its patience its power ends it, though it is heard, and both are given back', async () => {
+  for (const afterPatience of ['wait', 'fence'] as const) {
+    const on = await peace(scene(8, { powerAfter: '30m', returnPatience: '60s', afterPatience }))
+    const boot = on.world.nodes.get(on.victim)?.machine.boot()?.id
+    const heal = on.world.isolate(on.victim)
+    await on.until('the set\'s pod runs elsewhere', () => dbRunsElsewhere(on), 60_000)
+    on.world.killKubelet(on.victim)
+    heal()
+    await on.run(50_000)
+    const open = await theIncident(on)
+    assert.equal([orders(open), open?.status.holds.map(({ because }) => because)], [['fabric-off off'], ['still-cut']], 'within its patience')
+    if (afterPatience === 'wait') {
+      await on.run(120_000)
+      assert.equal([orders(await theIncident(on)), on.world.nodes.get(on.victim)?.machine.boot()?.id], [['fabric-off off'], boot])
+      continue
+    }
+    const incident = await ended(on, 300_000)
+    assert.equal([incident.status.outcome, orders(incident)], ['Recovered', ['fabric-off off', 'bmc-off off', 'bmc-off on', 'fabric-off on']])
+    await isWhole(on)
+    assert.is(happened(on, 'machine booted').length, 1)
+  }
+})
+
 test('cut off in vain: what it does not come back from, its power ends, and both are given back', async () => {
   const on = await peace(scene(2, { powerAfter: '20s' }))
   on.world.freeze(on.victim)

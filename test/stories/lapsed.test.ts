@@ -89,13 +89,13 @@ test('somebody switches it on while its proof has lapsed: a new boot ends the in
 
 test('all is free when it falls silent: its word is not waited for', async () => {
   const on = await peace({ seed: 135 })
-  on.world.attacher.settings.detachFault = 'stuck'
+  on.world.csi.settings.detachFault = 'stuck'
   on.world.isolate(on.victim)
   await on.until('its pods are freed', async () => (await gone(on)).length === on.pods.length, 120_000)
   const device = on.world.devices.get(`bmc-${on.victim}`)
   assert.ok(device)
   device.fault = { does: 'hang' }
-  on.world.attacher.settings.detachFault = 'none'
+  on.world.csi.settings.detachFault = 'none'
   await on.until('the workload runs elsewhere', () => workloadRuns(on, on.victim), 180_000)
   await on.until('recovery has begun', async () => (await theIncident(on))?.status.step === 'recovery', 120_000)
   assert.equal(happened(on, 'machine booted').length, 0)

@@ -89,4 +89,12 @@ test('a condition that outlives a boot has nobody fenced, until it is posted aga
   assert.equal([findings(on), ourTaints(on)], [[], []])
 })
 
+test('who beats has no crash kernel: where the fence waits for one, a node that runs is fenced all the same', async () => {
+  const on = await peace({ seed: 178, kdump: 'kdump=100s\nkdump_within=20s\n', objects: [remedy('fence')] })
+  fill(on)
+  await on.until('it is ordered off', () => programs(on, 'off') === 1, 460_000)
+  await ended(on, 200_000)
+  assert.equal([workloadRuns(on), ourTaints(on), findings(on)], [true, [], []])
+})
+
 test.run()

@@ -2,6 +2,8 @@
 // be missed, and the one that was meant writes on.
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
+import type { KubeObject } from '../../coordinator/api.ts'
+import { settled } from '../../sim/stage.ts'
 import { findings, killLeader, peace, type Play } from './play.ts'
 
 const test = suite('story: struck')
@@ -110,6 +112,20 @@ test('a cable that leads to the strip of another rack: its machine falls silent 
   assert.ok(own[0]?.status.timeline.some(({ detail }) => detail.includes(`${other} has not beaten since the first off`)))
   assert.is(on.world.nodes.get(other)?.machine.state(), 'running')
   assert.equal(findings(on), [])
+})
+
+test('whose device may take its time to say off: who was struck is not dark for longer than that', async () => {
+  const on = await exchanged(39)
+  const path = '/api/v1/namespaces/holdfast-system/configmaps/fence-method-template-pdu'
+  const template = await settled(on.world, on.world.api.get<KubeObject & { readonly data: Readonly<Record<string, string>> }>(path))
+  assert.ok(template.ok)
+  const slow = { 'template.properties': `${template.value.data['template.properties']}verify=60s\n` }
+  assert.ok((await settled(on.world, on.world.api.patch(path, 'merge', { data: slow }))).ok)
+  await on.run(10_000)
+  on.world.isolate(on.victim)
+  await struck(on)
+  await on.until('the neighbour has its power again', () => on.world.nodes.get(on.other)?.machine.state() !== 'off', 60_000)
+  await unproven(on, 120_000)
 })
 
 test.run()

@@ -18,7 +18,7 @@ export async function weighBootGate(program: string, folder: string): Promise<Pi
   mkdirSync(plugins)
   writeFileSync(join(folder, 'gate.json'), '')
   await installBootGate({ program, node: execPath, folder, plugins, exemptNamespaces: ['kube-system'] })
-  const child = spawn(join(plugins, shimName), [], { stdio: ['ignore', 'ignore', 'inherit', 'pipe'], env: { NRI_PLUGIN_NAME: 'holdfast', NRI_PLUGIN_IDX: '04', NRI_PLUGIN_SOCKET: '3' } })
+  const child = spawn(join(plugins, shimName), [], { stdio: ['ignore', 'ignore', 'inherit', 'pipe'], env: { NRI_PLUGIN_NAME: 'holdfast', NRI_PLUGIN_IDX: '06', NRI_PLUGIN_SOCKET: '3' } })
   const ended = once(child, 'exit')
   try {
     const runtime = runtimeOf(child.stdio[3] as Socket) // 'pipe' beyond the first three is a pair of sockets

@@ -39,7 +39,7 @@ const looksEvery: Ms = 200
 
 const [minutes = '10'] = argv.slice(2)
 await openNetwork()
-const stage = await startStage((line) => console.error(line), { values: { ...usualValues, gate: 'on' } })
+const stage = await startStage((line) => console.error(line))
 try {
   console.log(JSON.stringify(await measure(stage, Number(minutes))))
 } finally {

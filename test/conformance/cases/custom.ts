@@ -155,4 +155,25 @@ export const customCases: readonly Case[] = [
       await world.eventually('the end of the kind', async () => (await world.get(`/apis/${group}/v1/buoys`)).status === 404)
     },
   },
+  {
+    name: 'what stands there is read by the definition as it is now: new defaults filled in, fields that it has no more left out, under the same version',
+    async run(world) {
+      const group = `${world.name('x')}.example.com`
+      const definitions = '/apis/apiextensions.k8s.io/v1/customresourcedefinitions'
+      const path = world.made(`${definitions}/buoys.${group}`)
+      const definition = buoyDefinition(group)
+      expect(await world.post(definitions, definition), 201)
+      await world.eventually('the kind', async () => (await world.get(`/apis/${group}/v1/buoys`)).status === 200)
+      const own = `/apis/${group}/v1/buoys/b`
+      const made = expect(await world.post(`/apis/${group}/v1/buoys`, { apiVersion: `${group}/v1`, kind: 'Buoy', metadata: { name: 'b' }, spec: { colour: 'red', name: 'lone', depth: 3 } }), 201)
+      const [version] = definition.spec.versions
+      const { name: _, ...fewer } = version?.schema.openAPIV3Schema.properties.spec.properties ?? {}
+      const properties = { spec: { type: 'object', properties: { ...fewer, colour: { type: 'string', enum: ['green'] }, beacon: { type: 'string', default: 'white' } } } }
+      expect(await world.json(path, [{ op: 'replace', path: '/spec/versions/0/schema/openAPIV3Schema/properties', value: properties }]), 200)
+      await world.eventually('the new definition', async () => at((await world.get(own)).body, 'spec.beacon') === 'white')
+      const read = expect(await world.get(own), 200)
+      assert.equal(at(read.body, 'spec'), { colour: 'red', depth: 3, beacon: 'white' })
+      assert.is(textAt(read.body, 'metadata', 'resourceVersion'), textAt(made.body, 'metadata', 'resourceVersion'))
+    },
+  },
 ]

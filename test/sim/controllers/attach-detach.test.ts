@@ -1,12 +1,16 @@
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
 import { attachmentName } from '../../../sim/mounts.ts'
+import type { NodeObject } from '../../../sim/objects.ts'
+import { workloads } from '../../../sim/search/workloads.ts'
 import { minute, settledWorld } from '../settled-world.ts'
 
 const test = suite('attach-detach')
 
 const outOfService = { key: 'node.kubernetes.io/out-of-service', effect: 'NoSchedule' } as const
 const volumeOf = (attachment: { spec: { source: { persistentVolumeName?: string } } }) => attachment.spec.source.persistentVolumeName
+
+const isTold = (node: NodeObject) => node.status?.volumesAttached?.some(({ name }) => name.endsWith('^vol-data-db-0')) === true
 
 async function lostWorld(seed: number) {
   const made = await settledWorld(seed)
@@ -103,13 +107,13 @@ test('controllers that die between an attachment and its word to the node say it
 
 test('controllers that die between a word to the node and the detachment end what they began', async () => {
   const { world, taint, remove, pod, held, victim, node, when } = await lostWorld(11)
-  world.attacher.settings.detachFault = 'error'
+  world.csi.settings.detachFault = 'error'
   void taint(victim, outOfService)
   void remove(pod, 0)
   const told = () => node(victim).status?.volumesAttached?.some(({ name }) => name.endsWith('^vol-data-db-0')) === true
   assert.ok(await when(() => !told(), minute))
   world.restartControllers()
-  world.attacher.settings.detachFault = 'none'
+  world.csi.settings.detachFault = 'none'
   assert.ok(await when(() => !held(), minute))
 })
 
@@ -123,18 +127,64 @@ test('what a node is told of volumes that are not attached is taken back within 
   assert.ok(await when(() => !told(), 90_000))
 })
 
-test('a driver that cannot detach says so on the object, and keeps the volume', async () => {
-  const { world, taint, remove, pod, held, pass, when, victim, attachments } = await lostWorld(9)
-  world.attacher.settings.detachFault = 'error'
+test('a volume whose detach failed is nobody\'s for the controller: what failed stays on the object, and another node gets it', async () => {
+  const { world, taint, remove, pod, held, when, victim, node, attachments, podOf, nodeOf } = await lostWorld(9)
+  world.csi.settings.detachFault = 'error'
   void taint(victim, outOfService)
   void remove(pod, 0)
-  await pass(30_000)
-  assert.ok(held())
-  const stuck = attachments().find((attachment) => volumeOf(attachment) === 'pv-data-db-0')
+  const ofVolume = () => attachments().filter((attachment) => volumeOf(attachment) === 'pv-data-db-0')
+  assert.ok(await when(() => ofVolume().some(({ spec, status }) => spec.nodeName !== victim && status?.attached === true), minute))
+  const stuck = ofVolume().find(({ spec }) => spec.nodeName === victim)
   assert.match(stuck?.status?.detachError?.message ?? '', 'refused')
+  assert.is(stuck?.status?.attached, true)
+  assert.ok(stuck?.metadata.deletionTimestamp)
   assert.ok(stuck?.metadata.finalizers?.includes('external-attacher/csi.holdfast.dev'))
-  world.attacher.settings.detachFault = 'none'
-  assert.ok(await when(() => !held(), minute))
+  assert.not(isTold(node(victim)))
+  assert.ok(await when(() => podOf('db')?.status?.phase === 'Running', minute))
+  assert.ok(held())
+  assert.ok(isTold(node(nodeOf('db'))))
+  world.csi.settings.detachFault = 'none'
+  assert.ok(await when(() => !held(), 3 * minute))
+})
+
+test('a detach without an answer is waited for for two minutes, and then another node gets the volume', async () => {
+  const { world, taint, remove, pod, when, victim, attachments } = await lostWorld(13)
+  world.csi.settings.detachFault = 'stuck'
+  void taint(victim, outOfService)
+  void remove(pod, 0)
+  const began = world.clock.now()
+  assert.ok(await when(() => attachments().some(({ spec }) => spec.nodeName !== victim && spec.source.persistentVolumeName === 'pv-data-db-0'), 4 * minute))
+  const span = world.clock.now() - began
+  assert.ok(span > 2 * minute && span < 2.2 * minute, `${span} ms`)
+})
+
+test('a volume that the node\'s live status still names is not detached, and for all that another node gets it', async () => {
+  const { world, remove, pod, held, when, pass, victim, node, attachments } = await lostWorld(14)
+  const inUse = node(victim).status?.volumesInUse ?? []
+  world.loops()?.caches.nodes.setLag(2_000)
+  void remove(pod, 0)
+  void world.api.patch(`/api/v1/nodes/${victim}/status`, 'merge', { status: { volumesInUse: inUse.filter((name) => !name.endsWith('^vol-data-db-0')) } })
+  await pass(500)
+  void world.api.patch(`/api/v1/nodes/${victim}/status`, 'merge', { status: { volumesInUse: inUse } })
+  const elsewhere = () => attachments().some(({ spec, status }) => spec.nodeName !== victim && spec.source.persistentVolumeName === 'pv-data-db-0' && status?.attached === true)
+  assert.ok(await when(elsewhere, minute))
+  assert.ok(held())
+  assert.not(isTold(node(victim)))
+})
+
+test('what is ReadWriteMany waits for no other node: it is attached to the next one while the lost one has it still', async () => {
+  const { world, node, nodeOf, podOf, remove, when, attachments } = await settledWorld(15, { objects: workloads({ shared: true }) })
+  const holders = () => attachments().filter((attachment) => volumeOf(attachment) === 'pv-many' && attachment.status?.attached === true).map(({ spec }) => spec.nodeName)
+  const pod = podOf('many')
+  const lost = nodeOf('many')
+  assert.ok(pod !== undefined)
+  world.cutPower(lost)
+  void world.api.patch(`/api/v1/nodes/${lost}`, 'merge', { spec: { unschedulable: true } })
+  void remove(pod, 0)
+  assert.ok(await when(() => holders().length === 2, 30_000))
+  assert.ok(holders().includes(lost))
+  assert.ok(await when(() => podOf('many')?.status?.phase === 'Running', minute))
+  assert.ok(node(lost).status?.volumesAttached?.some(({ name }) => name.endsWith('^vol-many')))
 })
 
 test.run()
