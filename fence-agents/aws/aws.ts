@@ -11,7 +11,7 @@ import { elementsAt, parseXml, textAt, type Element } from './xml.ts'
 
 export const agent: AgentDescription = {
   name: 'aws',
-  says: 'Switches an instance of Amazon EC2. It needs ec2:DescribeInstances, ec2:StopInstances and ec2:StartInstances. EC2 tells no UUID of the machine, only its addresses.',
+  says: 'Switches an instance of Amazon EC2. It needs ec2:DescribeInstances, ec2:StopInstances and ec2:StartInstances, and ec2:TerminateInstances where it is to terminate. EC2 tells no UUID of the machine, only its addresses.',
   vendor: 'https://aws.amazon.com/ec2/',
   parameters: [
     { name: 'plug', says: 'The instance: its id, or the whole spec.providerID of its node', type: 'string', required: true, obsoletes: 'port', short: 'n' },
@@ -19,11 +19,12 @@ export const agent: AgentDescription = {
     { name: 'access_key', says: 'Access key; else what AWS gives to this pod or instance', type: 'string', short: 'a' },
     { name: 'secret_key', says: 'Secret key', type: 'string', short: 's' },
     { name: 'session_token', says: 'Session token, where the keys are temporary ones', type: 'string' },
+    { name: 'terminate', says: 'Off is TerminateInstances, and done only when EC2 says terminated: the instance is gone for good, with every volume that goes with it, and no on brings it back', type: 'boolean' },
     { name: 'endpoint', says: 'Address of the EC2 API, where it is not the region\'s own', type: 'string' },
     ...webParameters,
     ...orderParameters,
   ],
-  status: (given) => inRegion(given, (account) => patiently(given, async () => wordOf(await instance(account, given)))),
+  status: (given) => inRegion(given, (account) => patiently(given, async () => wordIn(given, await instance(account, given)))),
   off: (given) => inRegion(given, (account) => order(account, given, 'off')),
   on: (given) => inRegion(given, (account) => order(account, given, 'on')),
   check: (given) => void instanceId(given),
@@ -49,18 +50,33 @@ async function inRegion<T>(given: Given, work: (account: Account) => Promise<T>)
 }
 
 async function order(account: Account, given: Given, want: 'on' | 'off'): Promise<DeviceWord> {
+  const ends = given.yes('terminate')
+  if (ends && want === 'on') throw new Failure('config', 'terminate= ends an instance for good, and nothing is switched on by it')
   return carryOut(want, given, {
     look: () => instance(account, given),
-    word: wordOf,
+    word: (told) => wordIn(given, told),
     async order(before) {
       const [state, word] = [stateOf(before), wordOf(before)]
+      if (ends) {
+        if (state !== 'shutting-down') await patiently(given, () => ec2(account, 'TerminateInstances', { 'InstanceId.1': instanceId(given), ...forced }))
+        return
+      }
       // What hibernated cannot be stopped any more (that is accepted, and does nothing), and to start it is to resume its old boot.
       if ((state === 'stopped' && word.state === 'unknown') || state === 'terminated') throw new Failure('device', word.evidence)
       if (state === 'shutting-down') return
       const parameters = { 'InstanceId.1': instanceId(given) }
-      await patiently(given, () => want === 'off' ? ec2(account, 'StopInstances', { ...parameters, Force: 'true', SkipOsShutdown: 'true' }) : ec2(account, 'StartInstances', parameters))
+      await patiently(given, () => want === 'off' ? ec2(account, 'StopInstances', { ...parameters, ...forced }) : ec2(account, 'StartInstances', parameters))
     },
   })
+}
+
+/** What hangs is not asked to shut down first. */
+const forced = { Force: 'true', SkipOsShutdown: 'true' }
+
+/** Stopped is not what was asked for where the instance is to end: whoever starts it again would find it there. */
+function wordIn(given: Given, told: Element): DeviceWord {
+  const word = wordOf(told)
+  return given.yes('terminate') && word.state === 'off' && stateOf(told) !== 'terminated' ? { ...word, state: 'unknown', evidence: `${word.evidence}, and not terminated`, reason: 'device' } : word
 }
 
 function stateOf(told: Element): string {
@@ -145,8 +161,8 @@ async function ec2({ web, endpoint, region, credentials }: Account, action: stri
 const causes: readonly (readonly [RegExp, Reason, string])[] = [
   [/^(RequestExpired|RequestTimeTooSkewed)/, 'auth', 'is this machine\'s clock right?'],
   [/^(AuthFailure|InvalidClientTokenId|SignatureDoesNotMatch|IncompleteSignature|MissingAuthenticationToken|ExpiredToken|UnrecognizedClient|OptInRequired|Blocked)/, 'auth', 'check access_key=, secret_key= and the clock of this machine'],
-  [/^OperationNotPermitted/, 'privilege', 'is the instance protected against being stopped?'],
-  [/^(UnauthorizedOperation|AccessDenied)/, 'privilege', 'the key needs ec2:DescribeInstances, ec2:StopInstances and ec2:StartInstances'],
+  [/^OperationNotPermitted/, 'privilege', 'is the instance protected against being stopped, or terminated?'],
+  [/^(UnauthorizedOperation|AccessDenied)/, 'privilege', 'the key needs ec2:DescribeInstances, ec2:StopInstances and ec2:StartInstances, and with terminate= ec2:TerminateInstances'],
   [/^InvalidInstanceID/, 'notfound', 'check plug=, region= and the account'],
   [/^(RequestLimitExceeded|Throttl|EC2ThrottledException|IncorrectInstanceState|InsufficientInstanceCapacity|ServiceUnavailable|Unavailable|InternalError|InternalFailure)/, 'busy', 'it is asked again'],
   [/^(UnsupportedOperation|Unsupported)/, 'config', 'an instance without an EBS root volume cannot be stopped'],

@@ -1,10 +1,15 @@
 // Our `aws` and Debian's fence_aws at moto, which is neither's, and boto3 as the judge of both.
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
-import { startEc2Endpoint } from './ec2-endpoint.ts'
-import { inRack } from './rack.ts'
+import { configMap, inCluster, secretOf, type Cluster } from './cluster.ts'
+import { startEc2Endpoint, type Ec2Endpoint, type InstanceBody } from './ec2-endpoint.ts'
+import { inRack, pause, until, type Rack } from './rack.ts'
+import { audited, cordoned, held, nodeOf, patience, uncordon, volumesOn } from './victim.ts'
 
 const test = suite('aws')
+const [victim, others] = ['node-1', ['node-2', 'node-3']]
+/** So long nothing may come of it: in less than that an incident whose device answers is proven. */
+const notFoundFor = 15_000
 
 test('beside fence_aws: both stop the instance and start it, and no other', () => inRack(async (rack) => {
   const { ours, theirs, instances: [plug, other], state } = await startEc2Endpoint(rack)
@@ -37,5 +42,88 @@ test('an unknown instance, a list, a mute endpoint and a dead one: nothing is of
   await moto.crash()
   await fails({}, /^unreachable/)
 }))
+
+test('terminate=1: what boto3 reads as terminated is off, for good; stopped is not, and what EC2 does not tell of is never', () => inRack(async (rack) => {
+  const { ours, instances: [plug, other], state, protect, forget } = await startEc2Endpoint(rack)
+  const says = async (action: 'status' | 'off' | 'on', over: Readonly<Record<string, string>>) => rack.ask('aws', action, { ...ours, plug, ...over })
+  const ends = { terminate: '1' }
+  assert.is((await says('status', ends)).state, 'on')
+  assert.is((await says('off', {})).state, 'off')
+  assert.equal([(await says('status', ends)).state, state(plug)], ['unknown', 'stopped'])
+  for (const time of ['once', 'again']) {
+    const word = await says('off', ends)
+    assert.equal([word.state, word.exitCode, state(plug)], ['off', 0, 'terminated'], `${time}: ${word.text}`)
+  }
+  assert.equal([(await says('status', ends)).state, (await says('status', {})).state], ['off', 'off'])
+  // moto starts what was terminated, where it is asked to: it must not be asked.
+  for (const [over, reason] of [[{}, /^device/], [ends, /^config/]] as const) {
+    const word = await says('on', over)
+    assert.equal([word.state, state(plug)], ['failed', 'terminated'], word.text)
+    assert.match(word.reason, reason)
+  }
+  protect(other)
+  const refused = await says('off', { ...ends, plug: other })
+  assert.equal([refused.state, state(other)], ['failed', 'running'])
+  assert.match(refused.reason, /^privilege \(.*protected against being stopped, or terminated/)
+  const elsewhere = await says('off', { ...ends, plug: other, region: 'us-east-1' })
+  assert.equal([elsewhere.state, state(other)], ['failed', 'running'])
+  assert.match(elsewhere.reason, /^notfound/)
+  forget()
+  for (const over of [{}, ends]) {
+    assert.is((await says('status', over)).state, 'unknown')
+    const word = await says('off', over)
+    assert.is(word.state, 'failed')
+    assert.match(word.reason, /^notfound/)
+  }
+}))
+
+const incidentOf = (cluster: Cluster) => cluster.incidents().find(({ nodeName }) => nodeName === victim)?.status
+
+/** A Node that names its instance, and is to be fenced by ending it; its work on it, and every path audited. */
+async function withNode(rack: Rack, work: (on: { readonly cluster: Cluster; readonly cloud: Ec2Endpoint; readonly body: InstanceBody; readonly instance: string }) => Promise<void>): Promise<void> {
+  const cloud = await startEc2Endpoint(rack)
+  const [instance] = cloud.instances
+  const { providerID, address } = cloud.node(instance)
+  const body = await cloud.body(instance)
+  const { access_key = '', secret_key = '' } = cloud.ours
+  const objects = [
+    secretOf('ec2', { access_key, secret_key }), nodeOf(victim, { providerID }), ...cordoned(others),
+    configMap(`fence-config-${victim}`, { 'config.properties': `node_name=${victim}\npower_management=terminate-instance\n` }),
+  ]
+  const settings = { nodes: [victim, ...others], real: { [victim]: body }, objects, policy: { cloudCredentials: 'ec2' } }
+  await inCluster(rack, { ...settings, nodeAddress: (index) => (index === 0 ? address : `192.168.0.${index}`) }, async (cluster) => {
+    await audited(cluster, [victim])
+    await volumesOn(cluster, victim)
+    await uncordon(cluster, others)
+    await work({ cluster, cloud, body, instance })
+  })
+}
+
+test('a Node that hangs, with the whole product: its own instance is terminated by boto3\'s word, its work goes elsewhere, and nothing is switched on', () => inRack((rack) => withNode(rack, async ({ cluster, cloud, body, instance }) => {
+  const [, other] = cloud.instances
+  body.hang()
+  await until('the Node to be cleared', () => incidentOf(cluster)?.proof !== undefined && held(cluster, victim).length === 0, patience)
+  assert.equal([cloud.state(instance), cloud.state(other)], ['terminated', 'running'])
+  await until('a hold that says why it stays off', () => incidentOf(cluster)?.holds.some(({ because, detail }) => because === 'waiting-for-boot' && detail.includes('has ended the machine for good')) === true, patience)
+  assert.ok((await cluster.world.api.remove(`/api/v1/nodes/${victim}`)).ok)
+  await until('the incident to be over', () => incidentOf(cluster)?.phase === 'Final', patience)
+  const { proof, outcome, attempts } = incidentOf(cluster) ?? {}
+  assert.equal([proof?.kind, proof?.methods, outcome], ['off', ['terminate-instance'], 'NodeDeleted'])
+  assert.equal(attempts?.filter(({ action }) => action === 'on'), [])
+  assert.equal([cloud.state(instance), cloud.state(other)], ['terminated', 'running'])
+  assert.equal([cluster.world.judges.twoWriters(), cluster.world.judges.wroteAfterRelease()], [[], []])
+})))
+
+test('a Node that hangs, whose instance EC2 does not tell of any more: no order, no proof, and it keeps what it has', () => inRack((rack) => withNode(rack, async ({ cluster, cloud, body }) => {
+  const before = held(cluster, victim)
+  cloud.forget()
+  body.hang()
+  await until('a hold of the incident', () => (incidentOf(cluster)?.holds.length ?? 0) > 0, patience)
+  await pause(notFoundFor)
+  const { proof, attempts, holds = [] } = incidentOf(cluster) ?? {}
+  assert.equal([proof, attempts], [undefined, []])
+  assert.ok(holds.some(({ detail }) => detail.includes('terminate-instance')), JSON.stringify(holds))
+  assert.equal(held(cluster, victim), before)
+})))
 
 test.run()

@@ -3,19 +3,17 @@
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
 import type { KubeObject } from '../../coordinator/api.ts'
-import { configMap, inCluster, properties, secretOf, type Cluster } from './cluster.ts'
-import { startFcSwitch } from './fc-switch.ts'
-import { startMachine, type Machine } from './machine.ts'
-import { overhear } from './overheard.ts'
-import { kinds, startPowerStrip } from './power-strip.ts'
 import { fabricLogin } from '../fence-agents/fabric-os.ts'
+import { overhear } from '../fence-agents/overheard.ts'
+import { configMap, inCluster, properties, secretOf } from './cluster.ts'
+import { startFcSwitch } from './fc-switch.ts'
+import { startMachine } from './machine.ts'
+import { placesOf } from './overheard.ts'
+import { kinds, startPowerStrip } from './power-strip.ts'
 import { inRack, secret, until, type Parameters } from './rack.ts'
+import { audited, cordoned, held, patience, uncordon, volumesOn } from './victim.ts'
 
 const test = suite('bare metal')
-const patience = 240_000
-
-interface Pod extends KubeObject { spec: { nodeName?: string } }
-interface Attachment extends KubeObject { spec: { nodeName: string } }
 
 interface Template {
   readonly agent: string
@@ -40,28 +38,6 @@ function proposal(node: string, fc: Template, eaton: Template): KubeObject[] {
   ]
 }
 
-const held = (cluster: Cluster, node: string) => [
-  ...cluster.objects<Attachment>('volumeattachments.storage.k8s.io').filter(({ spec }) => spec.nodeName === node).map(({ metadata }) => metadata.name),
-  ...cluster.objects<Pod>('pods').filter(({ metadata, spec }) => spec.nodeName === node && metadata.namespace === 'work').map(({ metadata }) => metadata.name),
-]
-
-async function audited(cluster: Cluster, nodes: readonly string[]): Promise<void> {
-  await until('every path to be audited', () => nodes.every((node) => {
-    const record = cluster.records().get(node)
-    return record !== undefined && record.paths.length > 0 && record.paths.every(({ state }) => state === 'verified') && record.probe?.answered === true
-  }), patience)
-}
-
-/** With volumes on it, so that there is something to clear. */
-async function victimOf(cluster: Cluster, machines: Readonly<Record<string, Machine>>): Promise<string> {
-  let victim: string | undefined
-  await until('a volume on a real machine', () => {
-    victim = Object.keys(machines).find((node) => cluster.objects<Attachment>('volumeattachments.storage.k8s.io').some(({ spec }) => spec.nodeName === node))
-    return victim !== undefined
-  }, patience)
-  return victim ?? ''
-}
-
 for (const whose of ['our programs', 'those of Debian'] as const) {
   test(`fc-off, eaton-off, clear, eaton-on, fc-on, by ${whose}: a kernel that hangs is switched off, and boots; no secret is shown to anybody`, () => inRack(async (rack) => {
     const node = 'node-1'
@@ -77,13 +53,12 @@ for (const whose of ['our programs', 'those of Debian'] as const) {
       node, { agent: own ? 'fc-switch' : 'fence_brocade', parameters: own ? { ...ours, timeout: '15s', late: '5s' } : theirs },
       { agent: own ? 'pdu-snmp' : 'fence_eaton_snmp', parameters: strip.v2c },
     )
-    // The others are cordoned before their kubelets register them, so that the volumes begin on the real machine.
-    const others = ['node-2', 'node-3'].map((name) => ({ apiVersion: 'v1', kind: 'Node', metadata: { name }, spec: { unschedulable: true } }) as KubeObject)
-    await inCluster(rack, { nodes: [node, 'node-2', 'node-3'], real: { [node]: machine }, objects: [...objects, ...others] }, async (cluster) => {
+    const others = ['node-2', 'node-3']
+    await inCluster(rack, { nodes: [node, ...others], real: { [node]: machine }, objects: [...objects, ...cordoned(others)] }, async (cluster) => {
       await audited(cluster, [node])
-      await victimOf(cluster, { [node]: machine })
+      await volumesOn(cluster, node)
       assert.equal(cluster.records().get(node)?.paths.map(({ method, identity }) => [method, identity]), [['fc-off', 'unproven'], ['eaton-off', 'unproven']])
-      for (const name of ['node-2', 'node-3']) await cluster.world.api.patch(`/api/v1/nodes/${name}`, 'merge', { spec: { unschedulable: null } })
+      await uncordon(cluster, others)
       const overheard = overhear()
       // The first order is refused, so that there is an error to tell as well.
       if (own) fabric.fault = 'not permitted'
@@ -105,7 +80,7 @@ for (const whose of ['our programs', 'those of Debian'] as const) {
       assert.equal([incident?.status.proof?.kind, incident?.status.proof?.methods, incident?.status.outcome], ['off', ['eaton-off'], 'Recovered'])
       // Debian's own program hands its community to the tools of net-snmp as an argument. Nothing of ours does.
       const debians = /^argument list: \/usr\/bin\/snmp(get|set|walk) /
-      assert.equal(overheard.found(cluster, [fabricLogin.password, secret]).filter((place) => own || !debians.test(place)), [])
+      assert.equal(placesOf([fabricLogin.password, secret], overheard, cluster).filter((place) => own || !debians.test(place)), [])
       assert.ok([...overheard.programs].some((name) => (own ? name.startsWith('pdu-snmp') : name === 'fence_eaton_snmp')), [...overheard.programs].join())
       assert.is.not(await machine.beats(), boot)
       assert.equal([cluster.world.judges.twoWriters(), cluster.world.judges.wroteAfterRelease()], [[], []])

@@ -30,10 +30,13 @@ export interface Cluster {
   objects<T extends KubeObject>(resource: string): readonly T[]
 }
 
+/** A machine, so far as one of the simulated world follows it. */
+export type Body = Pick<Machine, 'uuid' | 'boots' | 'state' | 'lastWords'>
+
 export interface ClusterSettings {
   readonly nodes: readonly string[]
   /** Nodes that stand for real machines. */
-  readonly real: Readonly<Record<string, Machine>>
+  readonly real: Readonly<Record<string, Body>>
   /** Those of them that have our agent in them. */
   readonly guests?: Readonly<Record<string, GuestAgent>>
   /** What an operator would write. */
@@ -105,7 +108,7 @@ export async function inCluster(rack: Rack, settings: ClusterSettings, work: (cl
 }
 
 /** The machine of the world does as the real one does, by its process and its beats. */
-function follow(world: World, name: string, real: Machine, hangsAfter: number): () => void {
+function follow(world: World, name: string, real: Body, hangsAfter: number): () => void {
   const machine = world.nodes.get(name)?.machine
   if (machine === undefined) throw new Error(`there is no node ${name}`)
   let boot = real.boots.at(-1)

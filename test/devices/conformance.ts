@@ -1,13 +1,21 @@
-// `node test/devices/conformance.ts`: which clauses of the contract our agents and Debian's keep, each at the same device,
-// by the tool of `npm run agent-test`. The table goes into docs/fence-agents.md, between its two marks.
+// `node test/devices/conformance.ts [DEVICE...]`: which clauses of the contract our agents and Debian's keep, each at the same
+// device, by the tool of `npm run agent-test`. The table goes into docs/fence-agents.md, between its two marks; where devices are
+// named, only their rows are made anew.
 import { execFileSync } from 'node:child_process'
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { testOver } from '../fence-agents/agent-test.ts'
+import { argv, exit } from 'node:process'
+import type { ProgramRun } from '../../coordinator/host.ts'
+import { linesOf, testOver } from '../fence-agents/agent-test.ts'
 import type { Row } from '../fence-agents/clauses.ts'
+import { inStorage } from '../fence-agents/network-fences.ts'
+import { honest, inPods } from '../fence-agents/pods.ts'
+import { relay } from '../fence-agents/relay.ts'
 import { startAzure } from './azure-endpoint.ts'
 import { startEc2Endpoint } from './ec2-endpoint.ts'
+import { startFcSwitch } from './fc-switch.ts'
 import { instanceName, startComputeEngine } from './gce-endpoint.ts'
+import { startHypervisor } from './hypervisor.ts'
 import { startIpmiController } from './ipmi-controller.ts'
 import { serveLines, type LineServer } from './lines.ts'
 import { loose, type Feed } from './machine.ts'
@@ -30,24 +38,42 @@ interface Trial {
   readonly at: string
   /** As the tool reads them: parameters, and what it must know of the device. */
   readonly told: Parameters
+  /** What the coordinator's own environment would bring. */
+  readonly environment?: Readonly<Record<string, string>>
 }
 
-export async function tried(heard: (line: string) => void): Promise<readonly Tried[]> {
+/** Stands while `use` is under way. */
+type Device = (rack: Rack, use: (trials: readonly Trial[]) => Promise<void>) => Promise<void>
+
+const devices = {
+  ipmi: standing(management), redfish: standing(redfish), strips: standing(strips), switch: standing(networkSwitch), ups: standing(ups), ec2: standing(ec2), gce: standing(computeEngine),
+  azure: standing(azure), vcenter: standing(vCenter), openstack: standing(openStack), 'fc-switch': standing(fcSwitch), script: standing(script), storage, pods, hypervisor: standing(hypervisor),
+} as const satisfies Readonly<Record<string, Device>>
+
+export type DeviceName = keyof typeof devices
+export const deviceNames = Object.keys(devices) as readonly DeviceName[] // all of its keys, and no other
+
+/** One that stands until the rack is left. */
+function standing(start: (rack: Rack) => Promise<readonly Trial[]>): Device {
+  return async (rack, use) => use(await start(rack))
+}
+
+export async function tried(names: readonly DeviceName[], heard: (line: string) => void): Promise<readonly Tried[]> {
   const all: Tried[] = []
-  for (const device of [management, redfish, strips, networkSwitch, ups, ec2, computeEngine, azure, vCenter, openStack]) {
-    await inRack(async (rack) => {
-      for (const { program, at, told } of await device(rack)) {
-        const params = Object.entries(told).map(([key, value]) => `${key}=${value}\n`).join('')
-        const rows = await testOver(rack.programs, program, params, ({ clause, verdict }) => heard(`${program.padEnd(18)} ${verdict.padEnd(8)} ${clause}`))
+  for (const name of names) {
+    await inRack((rack) => devices[name](rack, async (trials) => {
+      for (const { program, at, told, environment = {} } of trials) {
+        const programs = { run: (asked: ProgramRun) => rack.programs.run({ ...asked, environment: { ...asked.environment, ...environment } }) }
+        const rows = await testOver(programs, program, linesOf(told), ({ clause, verdict }) => heard(`${program.padEnd(18)} ${verdict.padEnd(8)} ${clause}`))
         all.push({ program, at, rows })
       }
-    })
+    }))
   }
   return all
 }
 
 /** What the tool asks in a shell and the test knows: the truth of an outlet, and a back end that goes and comes. */
-async function shellTo(rack: Rack, feeds: Readonly<Record<string, Feed>>, backEnd?: LineServer): Promise<Parameters> {
+async function shellTo(rack: Rack, feeds: Readonly<Record<string, Pick<Feed, 'on'>>>, backEnd?: LineServer): Promise<Parameters> {
   const name = `truth-${Math.round(performance.now() * 1_000)}`
   const server = rack.keep(await serveLines(join(rack.folder, name), async (lines, say) => {
     for await (const line of lines) {
@@ -144,12 +170,44 @@ async function openStack(rack: Rack): Promise<readonly Trial[]> {
   return ['openstack', 'fence_openstack'].map((program) => ({ program, at: 'a Nova of ours', told }))
 }
 
+async function fcSwitch(rack: Rack): Promise<readonly Trial[]> {
+  const { ours, theirs, about } = await startFcSwitch(rack)
+  const at = 'a Fabric OS of ours'
+  return [{ program: 'fc-switch', at, told: { ...ours, ...about } }, { program: 'fence_brocade', at, told: { ...theirs, ...about } }]
+}
+
+function script(rack: Rack): Promise<readonly Trial[]> {
+  const { params, environment } = relay(rack)
+  return Promise.resolve([{ program: 'exec', at: 'a script in shell', told: params, environment }])
+}
+
+function storage(_rack: Rack, use: (trials: readonly Trial[]) => Promise<void>): Promise<void> {
+  return inStorage(({ params }) => use([{ program: 'storage', at: 'a csi-addons of ours', told: params }]))
+}
+
+function pods(_rack: Rack, use: (trials: readonly Trial[]) => Promise<void>): Promise<void> {
+  return inPods(honest, ({ params }) => use([{ program: 'job', at: 'a Job controller of ours', told: params }]))
+}
+
+async function hypervisor(rack: Rack): Promise<readonly Trial[]> {
+  const { uri, machines: [plug, other], isOn, backEnd } = await startHypervisor(rack)
+  const feeds = Object.fromEntries([plug, other].map((one) => [one, { on: () => isOn(one) }]))
+  return [{ program: 'libvirt', at: 'libvirtd', told: { uri, plug, other, unknown: uuid(9), ...await shellTo(rack, feeds), ...backEnd } }]
+}
+
+const head = ['| program | at | keeps | lies | breaks |', '|---|---|---|---|---|']
+
 export function tableOf(all: readonly Tried[]): string {
-  const of = ({ rows }: Tried, verdict: Row['verdict']) => rows.filter((row) => row.verdict === verdict)
-  return [
-    '| program | at | keeps | lies | breaks |', '|---|---|---|---|---|',
-    ...all.map((one) => `| \`${one.program}\` | ${one.at} | ${of(one, 'kept').length} of ${one.rows.length - of(one, 'not run').length} | ${seen(of(one, 'LIES'))} | ${of(one, 'broken').map(({ clause }) => clause).join('; ')} |`),
-  ].join('\n')
+  return [...head, ...all.map(lineOf)].join('\n')
+}
+
+function lineOf({ program, at, rows }: Tried): string {
+  const of = (verdict: Row['verdict']) => rows.filter((row) => row.verdict === verdict)
+  return `${startOf({ program, at })} ${of('kept').length} of ${rows.length - of('not run').length} | ${seen(of('LIES'))} | ${of('broken').map(({ clause }) => clause).join('; ')} |`
+}
+
+function startOf({ program, at }: Pick<Tried, 'program' | 'at'>): string {
+  return `| \`${program}\` | ${at} |`
 }
 
 function seen(rows: readonly Row[]): string {
@@ -159,18 +217,36 @@ function seen(rows: readonly Row[]): string {
 const document = 'docs/fence-agents.md'
 const [start, end] = ['<!-- made by: node test/devices/conformance.ts -->', '<!-- made so far -->']
 
-function written(table: string): void {
+/** Rows that were not made anew stay as they are, and new ones come last. */
+export function merged(text: string, all: readonly Tried[]): string {
+  const rows = text.split('\n').filter((line) => line.startsWith('| `'))
+  for (const one of all) {
+    const at = rows.findIndex((row) => row.startsWith(startOf(one)))
+    rows.splice(at === -1 ? rows.length : at, at === -1 ? 0 : 1, lineOf(one))
+  }
+  return [...head, ...rows].join('\n')
+}
+
+function written(all: readonly Tried[], whole: boolean): string {
   const version = execFileSync('dpkg-query', ['-W', '-f', '${source:Upstream-Version}', 'fence-agents'], { encoding: 'utf8' })
   const text = readFileSync(document, 'utf8')
   const [from, to] = [text.indexOf(start), text.indexOf(end)]
   if (from === -1 || to < from) throw new Error(`${document} lacks its two marks: ${start} and ${end}`)
+  const table = whole ? tableOf(all) : merged(text.slice(from, to), all)
   writeFileSync(document, `${text.slice(0, from)}${start}\n\n${table}\n\nDebian's programs are fence-agents ${version}.\n${text.slice(to)}`)
+  return table
+}
+
+async function main(words: readonly string[]): Promise<number> {
+  const names = deviceNames.filter((name) => words.length === 0 || words.includes(name))
+  if (names.length < words.length) {
+    console.error(`node test/devices/conformance.ts [DEVICE...]: DEVICE is one of ${deviceNames.join(', ')}`)
+    return 2
+  }
+  execFileSync('bash', ['test/devices/install.sh', 'all'], { stdio: 'inherit' })
+  console.log(written(await tried(names, (line) => console.error(line)), words.length === 0))
+  return 0
 }
 
 // Last, so that every constant above has its value when the program begins.
-if (import.meta.main) {
-  execFileSync('bash', ['test/devices/install.sh', 'all'], { stdio: 'inherit' })
-  const table = tableOf(await tried((line) => console.error(line)))
-  console.log(table)
-  written(table)
-}
+if (import.meta.main) exit(await main(argv.slice(2)))

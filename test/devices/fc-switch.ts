@@ -1,6 +1,7 @@
 // A Fibre Channel switch of Brocade's kind with two doors to one shell: SSH, as our program wants it, and telnet, so that Debian's
 // fence_brocade can say whether the shell is one.
 import { createServer, type AddressInfo, type Socket } from 'node:net'
+import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { fabricLogin, startFabricOs, type FabricOs } from '../fence-agents/fabric-os.ts'
 import type { Parameters, Rack } from './rack.ts'
@@ -10,10 +11,12 @@ export interface FcSwitch {
   /** Parameters of `fc-switch`, and of fence_brocade. */
   readonly ours: Parameters
   readonly theirs: Parameters
+  /** Of both: what agent-test must know of its ports. */
+  readonly about: Parameters
 }
 
 export async function startFcSwitch(rack: Rack): Promise<FcSwitch> {
-  const fabric = await startFabricOs()
+  const fabric = await startFabricOs('fixed', rack.folder)
   const sockets = new Set<Socket>()
   const server = createServer((socket) => {
     sockets.add(socket)
@@ -34,6 +37,10 @@ export async function startFcSwitch(rack: Rack): Promise<FcSwitch> {
     fabric,
     ours: { ...login, ipport: String(fabric.port), hostkey_sha256: fabric.fingerprint },
     theirs: { ...login, ipport: String((server.address() as AddressInfo).port) }, // it listens on a port
+    about: {
+      plug: '1', other: '2', unknown: '99', 'wrong.password': 'wrong', truth: `cat ${join(rack.folder, 'port-$PLUG')}`,
+      gone: `touch ${join(rack.folder, 'gone')}`, back: `rm ${join(rack.folder, 'gone')}`,
+    },
   }
 }
 

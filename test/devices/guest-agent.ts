@@ -1,12 +1,12 @@
 // A machine with our agent in it, as the bundle that a cluster runs, and a watchdog that is hardware; and, where it is asked for, a container runtime, which
 // that agent asks what runs there. Nothing else of Kubernetes is in it.
-import { execFileSync, spawnSync } from 'node:child_process'
-import { copyFileSync, cpSync, existsSync, mkdirSync, writeFileSync } from 'node:fs'
-import { dirname, join } from 'node:path'
+import { cpSync, mkdirSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { execPath } from 'node:process'
 import { bundle } from '../../deploy/build.ts'
 import { makeAuthority, makeServer } from '../../edge/certificate.ts'
 import { replicaName } from '../../edge/tls-link.ts'
+import { pack, place } from './guest-tree.ts'
 import { startMachine, type Machine } from './machine.ts'
 import { installed, type Rack } from './rack.ts'
 
@@ -61,19 +61,8 @@ async function makeGuest(folder: string, runtime: boolean): Promise<string> {
   cpSync(join(installed('watchdog'), 'modules'), join(tree, 'modules'), { recursive: true })
   writeFileSync(join(tree, 'holdfast', 'ca.crt'), believed)
   const initrd = join(folder, 'guest.cpio')
-  const packed = spawnSync('sh', ['-c', `{ zcat ${join(installed('initrd'), 'initrd.gz')}; cd ${tree} && find . | cpio -o -H newc --quiet; } > ${initrd}`], { encoding: 'utf8' })
-  if (packed.status !== 0) throw new Error(packed.stderr)
+  pack(tree, initrd)
   return initrd
-}
-
-/** A program with the libraries that it is linked with. */
-function place(tree: string, program: string, to: string): void {
-  copyFileSync(program, to)
-  for (const [library] of execFileSync('ldd', [program], { encoding: 'utf8' }).matchAll(/\/lib\S+/g)) {
-    if (existsSync(join(tree, library))) continue
-    mkdirSync(dirname(join(tree, library)), { recursive: true })
-    copyFileSync(library, join(tree, library))
-  }
 }
 
 /** It lies in memory, as all of this machine: an overlay could not be mounted there. */

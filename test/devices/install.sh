@@ -18,6 +18,10 @@ packages=(
   qemu-system-x86 busybox-static cpio   # the machine behind them
   socat util-linux iproute2 iputils-ping kmod openssl python3-venv
 )
+# For disks that several machines share: qemu as an initiator of iSCSI, and the tool that reserves them.
+reservation_packages=(qemu-block-extra sg3-utils)
+# Without the packages that would have it run by itself.
+libvirt_packages=(libvirt-daemon libvirt-clients)
 # Unpacked and not installed: as a package it would upgrade the machine's systemd and udev.
 nut_packages=(nut-server nut-client libupsclient6 libnutscan2 libltdl7 libusb-1.0-0)
 redfish_packages=(sushy-tools==2.2.0)
@@ -36,6 +40,7 @@ main() {
   # Two runs would fill the same folders: the second waits, then finds everything done.
   exec 9>"$root/.lock"
   flock 9
+  [ "${1:-}" != all ] || packages+=("${reservation_packages[@]}" "${libvirt_packages[@]}")
   install_packages
   part kernel "$(kernel_package kernel cloud-amd64)" build_kernel
   part watchdog "$(kernel_package watchdog amd64)" build_watchdog
@@ -45,6 +50,7 @@ main() {
   part redfish "${redfish_packages[*]}" make_venv "${redfish_packages[@]}"
   part openstack "${openstack_packages[*]}" make_venv "${openstack_packages[@]}"
   if [ "${1:-}" = all ]; then
+    part reservation "$(kernel_package reservation amd64)" build_reservation
     part ec2 "${ec2_packages[*]}" make_venv "${ec2_packages[@]}"
     part gce "${gce_packages[*]}" make_venv "${gce_packages[@]}"
     part azure "${azure_packages[*]}" make_venv "${azure_packages[@]}"
@@ -113,6 +119,26 @@ build_watchdog() {
   mv boot/vmlinuz-* vmlinuz
   mkdir modules
   find lib -name '*.ko' -exec mv {} modules/ ';'
+  rm -rf boot lib ./*.deb
+}
+
+# Beside the kernel of the watchdog: an initiator's drivers and a target's, named in the order in which they are to be loaded. The target asks for
+# crc32c by that name alone, at each login: nothing tells that it depends on it.
+build_reservation() {
+  local package version module file number=0
+  package=$(kernel_package reservation amd64)
+  version=${package#linux-image-}
+  quietly fetch "$package"
+  dpkg-deb --fsys-tarfile ./*.deb | tar -x --wildcards './boot/vmlinuz-*' "./lib/modules/$version/*"
+  mv boot/vmlinuz-* vmlinuz
+  depmod -b . "$version"
+  mkdir modules
+  for module in virtio_pci virtio_scsi sd_mod sg e1000 target_core_mod target_core_file crc32c_generic iscsi_target_mod; do
+    modprobe -S "$version" -d . --show-depends "$module"
+  done | awk '$1 == "insmod" && !seen[$2]++ { print $2 }' | while read -r file; do
+    number=$((number + 1))
+    cp "$file" "modules/$(printf '%02d' "$number")-${file##*/}"
+  done
   rm -rf boot lib ./*.deb
 }
 

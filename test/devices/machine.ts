@@ -22,6 +22,8 @@ export interface Machine {
   lastWords(): string
   /** Types a line into its second serial port. */
   tell(command: string): void
+  /** Likewise, and waits for its end: how that was, and what was printed. One at a time. */
+  run(command: string): Promise<{ readonly code: number; readonly output: string }>
   /** Waits for three more beats of this boot: one may have been on its way. */
   mustBeatOn(boot: string): Promise<void>
   /** It has power and its process runs, and no beat comes any more. */
@@ -51,6 +53,8 @@ export async function startMachine(rack: Rack, name: string, { feeds = 1, on = t
   const states = Array.from({ length: feeds }, () => on)
   const heard: { readonly boot: string; readonly machine: string }[] = []
   const boots: string[] = []
+  const printed: string[] = []
+  let asked = 0
   let heardAt = 0
   let startedAt = 0
   const beatsAt = rack.keep(await serveLines(join(rack.folder, `${name}.beats`), async (lines) => {
@@ -63,7 +67,7 @@ export async function startMachine(rack: Rack, name: string, { feeds = 1, on = t
     }
   }))
   const shell = rack.keep(await serveLines(join(rack.folder, `${name}.shell`), async (lines) => {
-    for await (const _ of lines) continue
+    for await (const line of lines) printed.push(line)
   }))
   let running: Component | undefined
   let turn: Promise<void> = Promise.resolve()
@@ -95,6 +99,14 @@ export async function startMachine(rack: Rack, name: string, { feeds = 1, on = t
     },
     lastWords: () => running?.lastWords() ?? '',
     tell: (command) => shell.say(`${command}\n`),
+    async run(command) {
+      asked += 1
+      const [from, end] = [printed.length, `ENDED ${asked} `]
+      const at = () => printed.findIndex((line, index) => index >= from && line.startsWith(end))
+      shell.say(`${command}; echo "${end}$?"\n`)
+      await until(`the end of ${command} on ${name}`, () => at() !== -1)
+      return { code: Number(printed[at()]?.slice(end.length)), output: printed.slice(from, at()).join('\n') }
+    },
     async beats(within) {
       const before = heard.length
       await until(`a beat of ${name}`, () => {

@@ -73,6 +73,11 @@ export async function testOver(programs: Programs, program: string, params: stri
   return rows
 }
 
+/** What FILE would hold. */
+export function linesOf(params: Readonly<Record<string, string>>): string {
+  return Object.entries(params).map(([key, value]) => `${key}=${value}\n`).join('')
+}
+
 function folderOf(program: string): string {
   return program.includes('/') ? resolve(dirname(program)) : fileURLToPath(new URL('../../fence-agents', import.meta.url))
 }

@@ -67,6 +67,7 @@ async function inWorld(work: (world: Ec2) => Promise<void>): Promise<void> {
     const wanted = parameters.get('InstanceId.1')
     if (wanted !== null && wanted !== id) return error(400, 'InvalidInstanceID.NotFound', `The instance ID '${wanted}' does not exist`)
     if (action === 'StopInstances') return order(action, instance.state === 'running' ? ['stopping', 'stopped'] : [])
+    if (action === 'TerminateInstances') return order(action, instance.state === 'terminated' ? [] : ['shutting-down', 'terminated'])
     if (action === 'StartInstances') return order(action, instance.state === 'stopped' ? ['pending', 'running'] : [])
     const next = instance.coming.shift()
     if (next !== undefined) Object.assign(instance, { state: next, ...(next === 'stopped' ? { reason: 'Client.UserInitiatedShutdown' } : {}) })
@@ -75,6 +76,7 @@ async function inWorld(work: (world: Ec2) => Promise<void>): Promise<void> {
   await inCloud({ names, answer, complaint: (status) => status === 500 ? error(500, 'InternalError', 'x') : error(503, 'RequestLimitExceeded', 'Request limit exceeded.') }, (cloud) => {
     const login = { stonith_status_sleep: '0.1', plug: id, region: 'eu-west-1', access_key: 'AKIDEXAMPLE', secret_key: hush[0] ?? '', endpoint: cloud.url, ca: cloud.ca }
     return work({
+      secret: { key: 'secret_key', wrong: 'hush-guess' }, forbid: () => { refused.set('StopInstances', error(403, 'UnauthorizedOperation', 'You are not authorized to perform this operation.')) },
       cloud, agent: 'aws', orders, instance, asked, power: () => instance.state, ignore: () => { ignoring = true },
       with: (over = {}) => ({ ...login, ...over }),
       refuse: (action, code, message = 'no', status = 400) => { refused.set(action, error(status, code, message)) },
@@ -162,6 +164,49 @@ test('a terminated instance is off without an order, and nothing switches it on'
   instance.state = 'terminated'
   assert.is((await cloud.place.ask('aws', 'off', at())).state, 'off')
   assert.equal([(await cloud.place.ask('aws', 'on', at())).state, orders], ['failed', []])
+}))
+
+for (const state of ['running', 'stopped', 'stopping', 'pending']) {
+  test(`terminate=1: ${state}, it is terminated, without being asked to shut down, and off when EC2 says so`, () => inWorld(async ({ cloud, instance, asked, orders, with: at }) => {
+    instance.state = state
+    const ends = at({ terminate: '1' })
+    const before = await cloud.place.ask('aws', 'status', ends)
+    assert.equal([before.state, before.addresses], [state === 'running' ? 'on' : 'unknown', ['10.0.0.5', '10.0.1.5']], 'by them the core knows that EC2 has answered')
+    assert.equal([(await cloud.place.ask('aws', 'off', ends)).state, instance.state, orders], ['off', 'terminated', ['TerminateInstances']])
+    const order = asked.find((parameters) => parameters.get('Action') === 'TerminateInstances')
+    assert.equal(['InstanceId.1', 'Force', 'SkipOsShutdown'].map((key) => order?.get(key)), [id, 'true', 'true'])
+    assert.is((await cloud.place.ask('aws', 'status', ends)).state, 'off')
+    assert.equal([(await cloud.place.ask('aws', 'off', ends)).state, orders.length], ['off', 1], 'and no second time')
+  }))
+}
+
+test('terminate=1: shutting down is waited for and not ordered again, what hibernated ends too, and nothing is switched on', () => inWorld(async ({ cloud, instance, orders, with: at }) => {
+  const ends = at({ terminate: 'yes', power_timeout: '1' })
+  instance.state = 'shutting-down'
+  assert.equal([(await cloud.place.ask('aws', 'off', ends)).state, orders], ['failed', []])
+  const word = await cloud.place.ask('aws', 'on', ends)
+  assert.equal([word.state, orders], ['failed', []])
+  assert.match(word.reason, /^config \(terminate= ends an instance for good/)
+  Object.assign(instance, { state: 'stopped', reason: 'Client.UserInitiatedHibernate' })
+  assert.equal([(await cloud.place.ask('aws', 'off', ends)).state, orders], ['off', ['TerminateInstances']])
+}))
+
+test('terminate=1: one that is protected, not permitted or not found is not off', () => inWorld(async ({ cloud, refuse, with: at }) => {
+  assert.match((await cloud.place.ask('aws', 'off', at({ terminate: '1', plug: 'i-00000000000000000' }))).reason, /^notfound/)
+  for (const [code, reason] of [['OperationNotPermitted', /^privilege \(.*or terminated/], ['UnauthorizedOperation', /^privilege \(.*ec2:TerminateInstances/]] as const) {
+    refuse('TerminateInstances', code, 'no', 403)
+    const word = await cloud.place.ask('aws', 'off', at({ terminate: '1' }))
+    assert.is(word.state, 'failed')
+    assert.match(word.reason, reason)
+  }
+}))
+
+test('without terminate= nothing is ever terminated', () => inWorld(async ({ cloud, instance, orders, with: at }) => {
+  for (const over of [{}, { terminate: '0' }, { terminate: 'no' }]) {
+    instance.state = 'running'
+    assert.is((await cloud.place.ask('aws', 'off', at(over))).state, 'off')
+  }
+  assert.equal(orders, ['StopInstances', 'StopInstances', 'StopInstances'])
 }))
 
 for (const [name, code, reason] of [

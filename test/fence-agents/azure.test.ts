@@ -70,6 +70,7 @@ async function inWorld(work: (world: Azure) => Promise<void>): Promise<void> {
       stonith_status_sleep: '0.1', plug: 'node-1', resourceGroup: 'rg', subscriptionId: '0000-1', tenantId: 'tenant', username: 'app', password: hush[0] ?? '', endpoint: cloud.url, authority: cloud.url, ca: cloud.ca,
     }
     return work({
+      secret: { key: 'password', wrong: 'hush-guess' }, forbid: () => { refusal = error(403, 'AuthorizationFailed', 'no') },
       cloud, agent: 'azure', orders, vm, wires, asked, power: () => vm.power, ignore: () => { ignoring = true }, with: (over = {}) => ({ ...given, ...over }),
       ends: (next) => { how = next }, refuse: (status, code) => { refusal = error(status, code, 'no') }, elsewhere: (url) => { stand = url },
     })

@@ -6,7 +6,13 @@ import { createServer, type Server } from 'node:http'
 import { createServer as createTlsServer } from 'node:https'
 import { connect, type AddressInfo, type Socket } from 'node:net'
 import { join } from 'node:path'
+import type { MethodAction } from '../../core/contract.ts'
+import { fenceRunner } from '../../coordinator/fence.ts'
+import type { Programs } from '../../coordinator/host.ts'
+import { redactor } from '../../coordinator/redact.ts'
 import { makeAuthority, makeServer } from '../../edge/certificate.ts'
+import { machineClock } from '../../edge/clock.ts'
+import { overhear } from './overheard.ts'
 import { inPlace, type AgentPlace } from './place.ts'
 
 export interface Call {
@@ -126,6 +132,10 @@ export interface CloudWorld {
   /** The orders that the API took, whatever came of them. */
   readonly orders: readonly string[]
   readonly with: (over?: Readonly<Record<string, string>>) => Record<string, string>
+  /** The parameter of it that stands in a Secret, and a value that the API refuses. */
+  readonly secret: { readonly key: string; readonly wrong: string }
+  /** The API refuses each order of this login, whose questions it answers. */
+  forbid(): void
   /** The API takes each order and does nothing. */
   ignore(): void
   /** What the next question finds. */
@@ -136,6 +146,9 @@ type Test = (name: string, claim: () => Promise<void>) => void
 
 /** None of these may appear in anything that a program says. */
 export const hush = ['hush/hush+', 'hush-token']
+
+/** A key stands in its JSON with its lines in one. */
+const piecesOf = (secret: string) => secret.split('\\n').filter((piece) => piece.length > 3)
 
 const plugs = (world: CloudWorld) => world.with()['plug'] ?? ''
 
@@ -193,6 +206,43 @@ export function sameDemands(test: Test, inWorld: (work: (world: CloudWorld) => P
     assert.equal([word.state, world.orders.length], ['failed', 1])
     assert.match(word.reason, /^timeout/)
     assert.is((await world.cloud.place.ask(world.agent, 'status', world.with())).state, 'on')
+  }))
+
+  test('whatever comes of a run, no secret is an argument, in an environment, in a word or in a log', () => inWorld(async (world) => {
+    const { cloud, agent, secret } = world
+    const { [secret.key]: right = '', ...given } = world.with(quick)
+    const overheard = overhear()
+    const said: string[] = []
+    const note = (...words: readonly unknown[]) => { said.push(JSON.stringify(words)) }
+    const programs: Programs = {
+      async run(run) {
+        const end = await cloud.place.programs.run(run)
+        note(end) // before the coordinator has taken anything out
+        return end
+      },
+    }
+    const runner = fenceRunner({ programs, clock: machineClock, secrets: ({ key }) => (key === 'right' ? right : secret.wrong), log: { debug: note, info: note, warn: note, error: note } })
+    const asked = async (action: MethodAction, key: 'right' | 'wrong' = 'right') => {
+      const parameters = { ...given, [secret.key]: { secret: 'cloud', key } }
+      const method = { name: 'cloud', agent, device: agent, digest: 'd', orderWithin: 20_000, statusWithin: 20_000, late: 60_000, parameters, on: parameters }
+      const end = await runner.runMethod({ node: 'n1', method, action, purpose: 'incident' })
+      note(end)
+      return end.reason === '' ? end.state : end.reason.split(' ')[0]
+    }
+    const faulty = async (fault: Fault) => {
+      cloud.fault(fault)
+      return asked('off').finally(() => cloud.fault('none'))
+    }
+    const came = [await asked('status'), await asked('off'), await asked('on'), await asked('off', 'wrong'), await faulty('mute'), await faulty('drop'), await faulty('broken')]
+    world.forbid()
+    came.push(await asked('off'))
+    await cloud.close()
+    came.push(await asked('off'))
+    assert.equal(came, ['on', 'off', 'on', 'auth', 'timeout', 'unreachable', 'busy', 'privilege', 'unreachable'])
+    const seen = overheard.end()
+    for (const place of ['argument list', 'environment'] as const) assert.ok(seen.some((one) => one.place === place && one.text.includes(place === 'environment' ? 'HOLDFAST_NODE=n1' : `${agent}.ts`)), `no ${place} was seen`)
+    const without = redactor([right, secret.wrong, ...hush].flatMap(piecesOf))
+    for (const text of [...said, ...seen.map(({ place, text: words }) => `${place}: ${words}`)]) assert.is(without(text), text)
   }))
 
   test('two plugs, garbage, no action, two actions: nobody is asked', () => inWorld(async (world) => {

@@ -1,41 +1,13 @@
 // A person's script behind the program: a good one, and such as break in the ways that scripts do.
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
-import { chmodSync, existsSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
+import { chmodSync, existsSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { testOver } from './agent-test.ts'
-import { inPlace, type AgentPlace } from './place.ts'
+import { linesOf, testOver } from './agent-test.ts'
+import { inPlace } from './place.ts'
+import { relay } from './relay.ts'
 
 const test = suite('exec')
-
-interface Relay {
-  readonly at: Readonly<Record<string, string>>
-  readonly environment: Readonly<Record<string, string>>
-  /** What the script was told, run after run. */
-  told(): string
-  power(plug: string): string
-}
-
-/** Two relays in files. `off` and `status` are lines of shell in the place of the honest ones. */
-function relay({ folder }: AgentPlace, { off = 'echo off > "$outlet"', status = 'case $(cat "$outlet") in on) exit 0 ;; off) exit 2 ;; *) exit 1 ;; esac' } = {}): Relay {
-  const scripts = join(folder, 'scripts')
-  mkdirSync(scripts, { mode: 0o755 })
-  const program = join(scripts, 'relay')
-  writeFileSync(program, [
-    '#!/bin/sh', `folder=${folder}`, 'action= plug= password=', '[ $# -eq 0 ] || exit 1', `[ -e ${folder}/gone ] && { echo "no board" >&2; exit 1; }`,
-    `while IFS= read -r line; do echo "$line" >> ${folder}/told; case $line in action=*) action=\${line#*=} ;; plug=*) plug=\${line#*=} ;; password=*) password=\${line#*=} ;; esac; done`,
-    'outlet=$folder/outlet-$plug', '[ "$password" = "hush hush" ] || { echo "wrong password: $password" >&2; exit 1; }', '[ -e "$outlet" ] || { echo "no such relay" >&2; exit 1; }',
-    'case $action in', 'on) echo on > "$outlet" ;;', `off) ${off} ;;`, `status) ${status} ;;`, '*) exit 1 ;;', 'esac', '',
-  ].join('\n'), { mode: 0o755 })
-  for (const plug of ['1', '2']) writeFileSync(join(folder, `outlet-${plug}`), 'on\n')
-  const allowed = join(folder, 'allowed')
-  writeFileSync(allowed, `# what may be run\n${program}\n`, { mode: 0o644 })
-  return {
-    at: { program, plug: '1', password: 'hush hush', parameters: 'board=2 invert=0' }, environment: { HOLDFAST_EXEC_ALLOWED: allowed },
-    told: () => readFileSync(join(folder, 'told'), 'utf8'),
-    power: (plug) => readFileSync(join(folder, `outlet-${plug}`), 'utf8').trim(),
-  }
-}
 
 test('off, off, status, on: each by the script, and read back in a run of its own', () => inPlace(async (place) => {
   const { at, environment, told, power } = relay(place)
@@ -52,11 +24,8 @@ test('off, off, status, on: each by the script, and read back in a run of its ow
 }))
 
 test('every clause of the contract is kept', () => inPlace(async (place) => {
-  const { at, environment } = relay(place)
-  const { folder } = place
-  const rows = await testOver({ run: (asked) => place.raw(asked.agent, asked.stdin, asked.within, { ...asked.environment, ...environment }) }, 'exec', [
-    ...Object.entries(at).map(([key, value]) => `${key}=${value}`), 'other=2', 'unknown=9', 'wrong.password=guess', `truth=cat ${folder}/outlet-$PLUG`, `gone=touch ${folder}/gone`, `back=rm ${folder}/gone`,
-  ].join('\n'), () => undefined)
+  const { params, environment } = relay(place)
+  const rows = await testOver({ run: (asked) => place.raw(asked.agent, asked.stdin, asked.within, { ...asked.environment, ...environment }) }, 'exec', linesOf(params), () => undefined)
   assert.equal(rows.filter(({ verdict }) => verdict !== 'kept').map(({ clause, verdict }) => [clause, verdict]), [
     ['off at a device that never answers: exit 1, by itself, within 30 s', 'not run'], ['status where nobody listens: exit 1', 'not run'],
   ], 'the address is the script\'s own affair')

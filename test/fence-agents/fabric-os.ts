@@ -81,13 +81,13 @@ function answer(channel: ServerChannel, command: string, fabric: FabricOs, conne
   const { fault } = fabric
   if (fault === 'hangs up') return connection.end()
   if (fault === 'mute') return
-  const gone = folder !== undefined && existsSync(join(folder, 'gone'))
-  const prints = gone ? 'switchd: not running\n' : typeof fault === 'object' && 'prints' in fault ? fault.prints : said(command, fabric, folder)
+  const prints = typeof fault === 'object' && 'prints' in fault ? fault.prints : said(command, fabric, folder)
   channel.end(prints.replaceAll('\n', '\r\n'))
   channel.exit(0)
 }
 
 function said(command: string, fabric: FabricOs, folder: string | undefined): string {
+  if (folder !== undefined && existsSync(join(folder, 'gone'))) return 'switchd: not running\n'
   if (command === 'switchshow') return tableOf(fabric)
   const [, persistent = '', verb = '', name = ''] = /^port(cfgpersistent)?(disable|enable) (\S+)$/i.exec(command) ?? []
   const port = fabric.ports.get(name)

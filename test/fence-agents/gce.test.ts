@@ -68,6 +68,7 @@ async function inWorld(work: (world: Gce) => Promise<void>): Promise<void> {
     })
     const login = { stonith_status_sleep: '0.1', plug: 'node-1', zone: 'europe-west1-b', serviceaccount: key(), endpoint: `${cloud.url}/compute/v1`, ca: cloud.ca }
     return work({
+      secret: { key: 'serviceaccount', wrong: key({ private_key: pem(other.privateKey) }) }, forbid: () => { refusal = error(403, 'forbidden', 'Required permission') },
       cloud, agent: 'gce', orders, instance, queries, key, power: () => instance.status, ignore: () => { ignoring = true },
       with: (over = {}) => ({ ...login, ...over }), ends: (next) => { how = next },
       refuse: (status, reason, message = 'no') => { refusal = error(status, reason, message) },

@@ -68,6 +68,7 @@ async function inWorld(work: (world: OpenStack) => Promise<void>): Promise<void>
   await inCloud({ names: [], answer, complaint }, (cloud) => {
     const given = { stonith_status_sleep: '0.1', plug: id, auth_url: `${cloud.url}/v3`, application_credential_id: 'cred', application_credential_secret: hush[0] ?? '', ca: cloud.ca }
     return work({
+      secret: { key: 'application_credential_secret', wrong: 'hush-guess' }, forbid: () => { refusal = fault(403, 'forbidden', 'Policy does not allow it') },
       cloud, agent: 'openstack', orders, server, logins, versions, regions, power: () => server.status, ignore: () => { ignoring = true }, with: (over = {}) => ({ ...given, ...over }),
       overtake: () => { race = true },
       refuse: (status, message) => { refusal = fault(status, 'conflictingRequest', message) },

@@ -14,6 +14,8 @@ export interface AgentPlace extends Asking {
   readonly folder: string
   /** The same, each time of a program that is started for it. What is no program of ours is always started. */
   readonly started: Asking
+  /** The same, as the coordinator has them. */
+  readonly programs: Programs
 }
 
 export interface Asking {
@@ -44,7 +46,7 @@ export async function inPlace(work: (place: AgentPlace) => Promise<void>): Promi
     },
   }
   try {
-    await work({ folder, ...askingOf(here), started: askingOf(started) })
+    await work({ folder, ...askingOf(here), started: askingOf(started), programs: started })
   } finally {
     await started.close()
     rmSync(folder, { recursive: true, force: true })

@@ -1,76 +1,15 @@
-// The program against an API server with a controller of csi-addons behind it, whose storage refuses whom it was told to refuse:
-// what is refused there is the truth, whatever stands in the objects.
+// What the program makes of a storage that obeys, fails, lags or is not asked at all.
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
-import { existsSync, writeFileSync } from 'node:fs'
+import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import type { Ms } from '../../core/model.ts'
-import { testOver } from './agent-test.ts'
-import { inCluster, type Cluster, type ClusterObject } from './cluster.ts'
+import { linesOf, testOver } from './agent-test.ts'
+import { inStorage, type Driver } from './network-fences.ts'
 import { programsHere } from './place.ts'
 
 const test = suite('storage')
 
-const group = '/apis/csiaddons.openshift.io/v1alpha1'
-const [fences, classes, nodes] = [`${group}/networkfences`, `${group}/networkfenceclasses`, '/api/v1/nodes']
-const finalizer = 'csiaddons.openshift.io/network-fence'
-
-interface World {
-  readonly cluster: Cluster
-  readonly at: Readonly<Record<string, string>>
-  /** Whom the storage refuses. */
-  readonly refused: Set<string>
-  fences(): readonly ClusterObject[]
-}
-
-/** `away`: the controller does not run. `fails`: its driver refuses so many orders. */
-interface Driver { lag: Ms; away: boolean; fails: number }
-
-const named = (kind: string, name: string): ClusterObject => ({ kind, metadata: { name } })
-
-async function inWorld(work: (world: World) => Promise<void>, driver: Driver = { lag: 0, away: false, fails: 0 }): Promise<void> {
-  const refused = new Set<string>()
-  let folder = ''
-  let over = false
-  const carryOut = (path: string, { objects, touch }: Pick<Cluster, 'objects' | 'touch'>) => {
-    const object = objects.get(path)
-    if (object === undefined || over) return
-    if (driver.away) return void setTimeout(() => carryOut(path, { objects, touch }), 50)
-    if (object.metadata.deletionTimestamp !== undefined) {
-      // As the real one: only its finalizer goes, and the storage goes on refusing.
-      objects.delete(path)
-      return
-    }
-    object.metadata.finalizers = [finalizer]
-    if (driver.fails > 0) {
-      driver.fails -= 1
-      object.status = { result: 'Failed', message: 'rpc error: code = Unavailable desc = no monitor answers' }
-      touch(object)
-      setTimeout(() => carryOut(path, { objects, touch }), 100)
-      return
-    }
-    const fenced = object.spec?.['fenceState'] === 'Fenced'
-    for (const cidr of (object.spec?.['cidrs'] ?? []) as string[]) { // as the program wrote them
-      if (fenced) refused.add(cidr)
-      else refused.delete(cidr)
-      writeFileSync(join(folder, 'truth'), refused.size > 0 ? 'off' : 'on')
-    }
-    object.status = { result: 'Succeeded', message: fenced ? 'fencing operation successful' : 'unfencing operation successful' }
-    touch(object)
-  }
-  await inCluster({
-    serves: [fences, classes, nodes], gone: () => existsSync(join(folder, 'gone')),
-    objects: { [`${classes}/rbd`]: named('NetworkFenceClass', 'rbd'), [`${classes}/cephfs`]: named('NetworkFenceClass', 'cephfs'), [`${nodes}/n1`]: named('Node', 'n1'), [`${nodes}/n2`]: named('Node', 'n2') },
-    written: (path, _object, cluster) => void setTimeout(() => carryOut(path, cluster), driver.lag),
-  }, async (cluster) => {
-    folder = cluster.place.folder
-    writeFileSync(join(folder, 'truth'), 'on')
-    const all = () => [...cluster.objects].filter(([path]) => path.startsWith(`${fences}/`)).map(([, object]) => object)
-    await work({ cluster, refused, fences: all, at: { ...cluster.login, plug: 'n1', cidrs: '10.0.0.7 fd00::7/128', class: 'rbd', stonith_status_sleep: '0.1' } }).finally(() => { over = true })
-  })
-}
-
-test('off, off, status, on, each read back; lifted before it is deleted', () => inWorld(async ({ cluster, at, refused, fences: all }) => {
+test('off, off, status, on, each read back; lifted before it is deleted', () => inStorage(async ({ cluster, at, refused, fences: all }) => {
   const { ask } = cluster.place
   assert.is((await ask('storage', 'status', at)).state, 'on')
   assert.is((await cluster.place.started.ask('storage', 'off', at)).state, 'off')
@@ -84,42 +23,39 @@ test('off, off, status, on, each read back; lifted before it is deleted', () => 
   assert.is((await ask('storage', 'status', at)).state, 'on')
 }))
 
-test('every clause of the contract is kept', () => inWorld(async ({ cluster, at }) => {
-  const { folder } = cluster.place
-  const rows = await testOver(programsHere, 'storage', [
-    ...Object.entries(at).map(([key, value]) => `${key}=${value}`), 'other=n2', 'unknown=n9', `wrong.token_file=${folder}/wrong-token`, `truth=cat ${folder}/truth`, `gone=touch ${folder}/gone`, `back=rm ${folder}/gone`,
-  ].join('\n'), () => undefined)
+test('every clause of the contract is kept', () => inStorage(async ({ params }) => {
+  const rows = await testOver(programsHere, 'storage', linesOf(params), () => undefined)
   assert.equal(rows.filter(({ verdict }) => verdict !== 'kept').map(({ clause, verdict }) => [clause, verdict]), [
     ['off at a device that never answers: exit 1, by itself, within 30 s', 'not run'], ['status where nobody listens: exit 1', 'not run'],
   ], 'the address is in server=')
 }))
 
 test('a driver that is slow is waited for; one that fails at first is too', async () => {
-  await inWorld(async ({ cluster, at, refused }) => {
+  await inStorage(async ({ cluster, at, refused }) => {
     assert.is((await cluster.place.ask('storage', 'off', at)).state, 'off')
     assert.is(refused.size, 2)
   }, { lag: 700, away: false, fails: 0 })
-  await inWorld(async ({ cluster, at, refused }) => {
+  await inStorage(async ({ cluster, at, refused }) => {
     assert.is((await cluster.place.ask('storage', 'off', at)).state, 'off')
     assert.is(refused.size, 2)
   }, { lag: 0, away: false, fails: 3 })
 })
 
 test('a controller that does not run, or a driver that goes on failing, is not off', async () => {
-  await inWorld(async ({ cluster, at }) => {
+  await inStorage(async ({ cluster, at }) => {
     const word = await cluster.place.ask('storage', 'off', { ...at, power_timeout: '0.5' })
     assert.is(word.state, 'failed')
     assert.match(word.reason, /^timeout \(ordered off, and still: .*no result yet/)
     assert.is((await cluster.place.ask('storage', 'status', at)).state, 'unknown')
   }, { lag: 0, away: true, fails: 0 })
-  await inWorld(async ({ cluster, at }) => {
+  await inStorage(async ({ cluster, at }) => {
     assert.match((await cluster.place.ask('storage', 'off', { ...at, power_timeout: '0.5' })).reason, /no monitor answers/)
   }, { lag: 0, away: false, fails: 99 })
 })
 
 test('what stands for a wish that was turned back is never taken for the new one', async () => {
   const driver: Driver = { lag: 0, away: false, fails: 0 }
-  await inWorld(async ({ cluster, at, refused, fences: all }) => {
+  await inStorage(async ({ cluster, at, refused, fences: all }) => {
     const { ask } = cluster.place
     assert.is((await ask('storage', 'off', at)).state, 'off')
     driver.away = true
@@ -135,7 +71,7 @@ test('what stands for a wish that was turned back is never taken for the new one
   }, driver)
 })
 
-test('a fence of other addresses, or one that somebody deletes, is neither on nor off, and is lifted with the others', () => inWorld(async ({ cluster, at, refused, fences: all }) => {
+test('a fence of other addresses, or one that somebody deletes, is neither on nor off, and is lifted with the others', () => inStorage(async ({ cluster, at, refused, fences: all }) => {
   const { ask } = cluster.place
   assert.is((await ask('storage', 'off', { ...at, cidrs: '10.0.0.8' })).state, 'off')
   assert.match((await ask('storage', 'status', at)).reason, /^config \(a NetworkFence stands for other addresses/)
@@ -148,7 +84,7 @@ test('a fence of other addresses, or one that somebody deletes, is neither on no
   assert.equal([[...refused], all()], [[], []])
 }))
 
-test('of two classes each is its own', () => inWorld(async ({ cluster, at, fences: all }) => {
+test('of two classes each is its own', () => inStorage(async ({ cluster, at, fences: all }) => {
   const { ask } = cluster.place
   for (const name of ['rbd', 'cephfs']) assert.is((await ask('storage', 'off', { ...at, class: name })).state, 'off')
   assert.is((await ask('storage', 'on', { ...at, class: 'cephfs' })).state, 'on')
@@ -166,7 +102,7 @@ for (const [name, over, reason] of [
   ['nobody there', { server: 'https://127.0.0.1:1' }, /^unreachable/],
   ['no token', { token_file: '/nonexistent' }, /^config \(token_file=/],
 ] as const) {
-  test(`${name}: refused with the reason, and nobody is cut off`, () => inWorld(async ({ cluster, at, refused, fences: all }) => {
+  test(`${name}: refused with the reason, and nobody is cut off`, () => inStorage(async ({ cluster, at, refused, fences: all }) => {
     const word = await cluster.place.ask('storage', 'off', { ...at, ...over, power_timeout: '1' })
     assert.is(word.state, 'failed')
     assert.match(word.reason, reason)
@@ -175,7 +111,7 @@ for (const [name, over, reason] of [
   }))
 }
 
-test('an account that may not, a cluster without csi-addons, and one that is mute: neither on nor off', () => inWorld(async ({ cluster, at }) => {
+test('an account that may not, a cluster without csi-addons, and one that is mute: neither on nor off', () => inStorage(async ({ cluster, at }) => {
   const { ask, folder } = cluster.place
   assert.match((await ask('storage', 'status', { ...at, token_file: join(folder, 'wrong-token') })).reason, /^auth/)
   writeFileSync(join(folder, 'gone'), '')

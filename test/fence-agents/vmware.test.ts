@@ -12,6 +12,9 @@ interface VCenter extends CloudWorld {
   /** Hosts that do not answer, and whether the machine is on one of them. */
   readonly hosts: { lost: string[]; here: boolean }
   readonly names: string[]
+  /** What vCenter tells of each: its UUID, and what its VMware Tools tell, if they run. */
+  readonly uuids: string[]
+  readonly told: { addresses: string[] | undefined }
   readonly sessions: Set<string>
   refuse(status: number, kind: string): void
 }
@@ -23,6 +26,8 @@ async function inWorld(work: (world: VCenter) => Promise<void>): Promise<void> {
   const vm = { power: 'POWERED_ON', coming: [] as string[] }
   const hosts = { lost: [] as string[], here: false }
   const names = ['node 1']
+  const uuids = [uuid]
+  const told: VCenter['told'] = { addresses: ['10.0.0.7', 'fe80::1'] }
   const orders: string[] = []
   const sessions = new Set<string>()
   let refusal: Reply | undefined
@@ -41,10 +46,17 @@ async function inWorld(work: (world: VCenter) => Promise<void>): Promise<void> {
       const fits = summaries.filter((one) => (wanted.length === 0 || wanted.some((name) => one.name.startsWith(name))) && (which.length === 0 || which.includes(one.vm)))
       return { status: 200, body: where.length > 0 && !(hosts.here && where.some((host) => hosts.lost.includes(host))) ? [] : fits }
     }
+    const [, nth, rest] = /^\/api\/vcenter\/vm\/vm-1(\d{3})(\/guest\/networking\/interfaces)?$/.exec(call.path) ?? []
+    const other = nth === undefined ? undefined : uuids[Number(nth) - 1]
+    if (rest !== undefined && other !== undefined) {
+      if (told.addresses === undefined) return fault(503, 'SERVICE_UNAVAILABLE', 'VMware Tools is not running.')
+      return { status: 200, body: [{ nic: '4000', ip: { ip_addresses: told.addresses.map((address) => ({ ip_address: address, prefix_length: 24, state: 'PREFERRED' })) } }, { nic: '4001' }] }
+    }
+    if (call.method === 'GET' && other !== undefined && nth !== '001') return { status: 200, body: { name: 'x', power_state: 'POWERED_ON', identity: { bios_uuid: other, instance_uuid: uuid } } }
     if (!call.path.startsWith(`/api/vcenter/vm/${id}`)) return fault(404, 'NOT_FOUND', `The object '${call.path}' has been deleted or is not known.`)
     if (call.method === 'GET') {
       vm.power = vm.coming.shift() ?? vm.power
-      return { status: 200, body: { name: 'node 1', power_state: vm.power, identity: { bios_uuid: uuid, instance_uuid: uuid, name: 'node 1' }, hardware: { version: 'VMX_19' } } }
+      return { status: 200, body: { name: 'node 1', power_state: vm.power, identity: { bios_uuid: uuids[0], instance_uuid: uuid, name: 'node 1' }, hardware: { version: 'VMX_19' } } }
     }
     if (refusal !== undefined) return refusal
     const action = call.query.get('action') ?? ''
@@ -55,7 +67,8 @@ async function inWorld(work: (world: VCenter) => Promise<void>): Promise<void> {
   await inCloud({ names: [], answer, complaint }, (cloud) => {
     const given = { stonith_status_sleep: '0.1', ip: '127.0.0.1', ipport: new URL(cloud.url).port, username: 'fence@vsphere.local', password: hush[0] ?? '', plug: id, ca: cloud.ca }
     return work({
-      cloud, agent: 'vmware', orders, vm, hosts, names, sessions, power: () => vm.power, ignore: () => { ignoring = true }, with: (over = {}) => ({ ...given, ...over }),
+      secret: { key: 'password', wrong: 'hush-guess' }, forbid: () => { refusal = fault(403, 'UNAUTHORIZED', 'no') },
+      cloud, agent: 'vmware', orders, vm, hosts, names, uuids, told, sessions, power: () => vm.power, ignore: () => { ignoring = true }, with: (over = {}) => ({ ...given, ...over }),
       refuse: (status, kind) => { refusal = fault(status, kind, 'no') },
     })
   })
@@ -115,6 +128,62 @@ test('by name, if it is the name of one machine alone', () => inWorld(async ({ c
   names.push('node 1')
   assert.match((await cloud.place.ask('vmware', 'off', at({ plug: 'node 1' }))).reason, /^config \(2 machines are named node 1/)
   assert.equal(orders, [])
+}))
+
+/** As its own firmware reads it, since hardware version 13. */
+const turned = '2f940342-98ce-273f-455c-463d34b8af41'
+
+for (const written of [uuid, uuid.toUpperCase(), turned, turned.toUpperCase()]) {
+  test(`the machine of vsphere://${written}`, () => inWorld(async ({ cloud, orders, with: at }) => {
+    const word = await cloud.place.ask('vmware', 'status', at({ plug: `vsphere://${written}` }))
+    assert.equal([word.state, word.machine, word.addresses], ['on', uuid, ['10.0.0.7', 'fe80::1']])
+    assert.equal([(await cloud.place.ask('vmware', 'off', at({ plug: `vsphere://${written}` }))).state, orders], ['off', ['stop']])
+  }))
+}
+
+test('by its UUID the machine is found whatever it is named, at once where it is named as the node is', () => inWorld(async ({ cloud, names, uuids, with: at }) => {
+  const others = Array.from({ length: 99 }, (_, nth) => `${String(nth).padStart(8, '0')}-0000-0000-0000-000000000000`)
+  names.push(...others)
+  uuids.push(...others)
+  const asked = () => cloud.calls.filter((call) => /GET .*\/vcenter\/vm\/vm-1\d+$/.test(call)).length
+  assert.is((await cloud.place.ask('vmware', 'status', at({ plug: `vsphere://${uuid}` }))).state, 'on')
+  assert.ok(asked() >= 100, `${asked()} machines were asked`)
+  const before = asked()
+  names[0] = 'node-1'
+  assert.is((await cloud.place.ask('vmware', 'status', at({ plug: `vsphere://${uuid}` }), 20_000, { HOLDFAST_NODE: 'node-1.example.com' })).state, 'on')
+  assert.is(asked() - before, 2, 'whether it bears it, and how it stands')
+  names.push('one', 'too many')
+  const word = await cloud.place.ask('vmware', 'status', at({ plug: `vsphere://${uuid}` }))
+  assert.match(word.reason, /^config \(.*102 are too many to look through/)
+}))
+
+test('a machine of the node\'s name with another UUID is not the one; nor is one of two that bear it', () => inWorld(async ({ cloud, names, uuids, orders, with: at }) => {
+  names[0] = 'node-1'
+  uuids[0] = '11111111-2222-3333-4444-555555555555'
+  const plug = { plug: `vsphere://${uuid}` }
+  assert.match((await cloud.place.ask('vmware', 'off', at(plug), 20_000, { HOLDFAST_NODE: 'node-1' })).reason, /^notfound \(.*no machine with this UUID/)
+  names.push('a', 'b')
+  uuids.push(uuid, turned)
+  assert.match((await cloud.place.ask('vmware', 'off', at(plug), 20_000, { HOLDFAST_NODE: 'node-1' })).reason, /^config \(2 machines bear this UUID/)
+  for (const wrong of ['vsphere://x', `vsphere://${uuid}/1`, `vsphere://${uuid},${uuid}`]) assert.match((await cloud.place.ask('vmware', 'off', at({ plug: wrong }))).reason, /config/, wrong)
+  assert.equal(orders, [])
+}))
+
+test('nor is one of two that bear it in two folders, under the node\'s own name', () => inWorld(async ({ cloud, names, uuids, orders, with: at }) => {
+  names.splice(0, 1, 'node-1', 'node-1.example.com', 'node-1')
+  uuids.push('11111111-2222-3333-4444-555555555555', turned)
+  for (const action of ['status', 'off'] as const) {
+    const word = await cloud.place.ask('vmware', action, at({ plug: `vsphere://${uuid}` }), 20_000, { HOLDFAST_NODE: 'node-1.example.com' })
+    assert.match(word.reason, /^config \(2 machines bear this UUID/, action)
+  }
+  assert.equal(orders, [])
+}))
+
+test('where no VMware Tools run no address is told, and none of a machine that a person names', () => inWorld(async ({ cloud, told, with: at }) => {
+  assert.is((await cloud.place.ask('vmware', 'status', at())).addresses, undefined)
+  told.addresses = undefined
+  const word = await cloud.place.ask('vmware', 'status', at({ plug: `vsphere://${uuid}` }))
+  assert.equal([word.state, word.addresses], ['on', undefined])
 }))
 
 test('the machine\'s UUID is told as vCenter has it, whatever its power', () => inWorld(async ({ cloud, vm, with: at }) => {
