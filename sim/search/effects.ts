@@ -6,7 +6,7 @@ import type { Stage } from '../stage.ts'
 import type { TruthEntry } from '../truth.ts'
 import { drillPassed } from './troubles-drill.ts'
 
-interface Fence extends KubeObject { readonly status?: { readonly pods?: readonly { readonly name: string; readonly fate: string }[] } }
+interface Fence extends KubeObject { readonly spec: { readonly cause?: string }; readonly status?: { readonly pods?: readonly { readonly name: string; readonly fate: string }[] } }
 
 type Shows = (on: Stage) => boolean
 
@@ -27,9 +27,14 @@ const shows: Readonly<Record<string, Shows>> = {
   'a watchdog proves': proven('self-fenced'),
   'a driver proves': proven('safe-detach'),
   'a pod with volumes of two drivers is freed': fenced(({ status }) => status?.pods?.some(({ name, fate }) => fate === 'freed' && name.includes('both-')) === true),
+  'a pod with a shared volume is freed': fenced(({ status }) => status?.pods?.some(({ name, fate }) => fate === 'freed' && name.includes('many-')) === true),
   'evictions begin': held('evicting'),
   'a budget says no': held('disruption-budget'),
   'a drill passes': noted(drillPassed),
+  'a remedy is told': held('ailing'),
+  'a remedy fences': fenced(({ spec }) => spec.cause === 'remedy'),
+  'a dump is waited for': held('dumping'),
+  'a crash kernel proves': proven('kdump'),
   'a turn of the audit ends': ({ world }) => (world.server?.peek('leases.coordination.k8s.io') ?? []).some(({ metadata }) => metadata.annotations?.[auditTurnKey] !== undefined),
 }
 

@@ -1,7 +1,7 @@
 // Four judges of a run, outside of what they judge: they ask the storage, the machines, the devices and the API server's store,
 // never the product. *Safety*: did two write one volume, or two copies of one pod run, or was anything cut loose while they
 // could, or a node let back on which something was left over, or did a workload start in a boot that nobody accepted, or run on where nobody permitted it? *Restraint*: was a node that was well ordered off, or a pod deleted
-// from it, or did one give up that was permitted to run, or was one touched that a person had in hand? *Liveness*: once nothing goes wrong any more, does everything end, or hold for a reason that is true in the world?
+// from it, or did one give up that was permitted to run, or was one touched that a person had in hand, or whose crash kernel wrote its dump, or fenced as a remedy for nothing? *Liveness*: once nothing goes wrong any more, does everything end, or hold for a reason that is true in the world?
 // *Progress*: where one machine died and nothing else went wrong, were its volumes free in seconds? The court lets them listen
 // from the beginning and look every few seconds.
 import type { Ms } from '../../core/model.ts'
@@ -10,10 +10,12 @@ import type { Stage } from '../stage.ts'
 import { listen } from './judges/ears.ts'
 import { excuses, type Struck } from './judges/excuses.ts'
 import { judgeClean } from './judges/clean.ts'
+import { judgeDumps } from './judges/dumps.ts'
 import { judgeGate } from './judges/gate.ts'
 import { judgeHands } from './judges/hands.ts'
 import { judgeHolds } from './judges/holds.ts'
 import { halfFed, leftInTheDark } from './judges/liveness.ts'
+import { judgeRemedies } from './judges/remedies.ts'
 import { judgeRestraint } from './judges/restraint.ts'
 import { judgeSafety } from './judges/safety.ts'
 import { judgeSelfStop } from './judges/self-stop.ts'
@@ -73,6 +75,8 @@ export function convene(on: Stage): Court {
   const gate = judgeGate(world, ears)
   const selfStop = judgeSelfStop(history)
   const hands = judgeHands(history)
+  const dumps = judgeDumps(history)
+  const remedies = judgeRemedies(history)
   let cancel = world.clock.after(looksEvery, turn)
 
   function turn(): void {
@@ -83,6 +87,8 @@ export function convene(on: Stage): Court {
     clean.look(sight)
     restraint.look(sight)
     hands.look(sight)
+    dumps.look(sight)
+    remedies.look(sight)
     if (relieved) holds.look(sight)
     cancel = world.clock.after(looksEvery, turn)
   }
@@ -93,8 +99,8 @@ export function convene(on: Stage): Court {
     quarantined: () => restraint.quarantined(),
     close() {
       cancel()
-      for (const one of [safety, restraint, clean, gate, selfStop, hands, ears, wellness]) one.stop()
-      return [...safety.found(), ...clean.found(), ...gate.found(), ...selfStop.found(), ...restraint.found(), ...hands.found(), ...holds.found(), ...taints.found(), ...halfFed(history)]
+      for (const one of [safety, restraint, clean, gate, selfStop, hands, dumps, remedies, ears, wellness]) one.stop()
+      return [...safety.found(), ...clean.found(), ...gate.found(), ...selfStop.found(), ...restraint.found(), ...hands.found(), ...dumps.found(), ...remedies.found(), ...holds.found(), ...taints.found(), ...halfFed(history)]
     },
     excuses: (violations, struck) => excuses(violations, history, struck),
   }

@@ -141,6 +141,39 @@ export const planted: readonly Plant[] = [
     // Two feeds take two orders, and each leader thinks that the other one's is over, and has failed.
     schedule: { ...schedule(2, 60, trouble('the kernel freezes for good', 1, 1)), scene: { ...scene, nodes: 3, power: 'two feeds on two strips' } },
   },
+  {
+    name: 'a dump cut short', judge: 'restraint',
+    cuts: [{ file: 'core/pursue.ts', take: 'const dump = powerOrdered(incident, node) ? undefined :', put: 'const dump = powerOrdered(incident, node) || on.now > 0 ? undefined :' }],
+    schedule: { ...schedule(1, 60, trouble('the kernel panics, and dumps', 8, 1, { how: '4000 50 40000' })), scene: { ...scene, nodes: 3, dumps: 'refused' } },
+  },
+  {
+    name: "a crash kernel's word taken as it comes", judge: 'safety',
+    cuts: [{ file: 'core/dump.ts', take: 'const doubt = isTold(node, incident) ? undefined : doubtOfSilence(node)', put: 'const doubt = isTold(node, incident) || self.awakeSince >= 0 ? undefined : doubtOfSilence(node)' }],
+    // Both of its programs are dead, and its containers write on.
+    schedule: {
+      ...schedule(1, 180, trouble('the kubelet is dead', 25, 150), trouble('the agent is dead', 25, 150), trouble("a crash kernel's word is forged", 28, 140)),
+      scene: { ...scene, nodes: 3, dumps: 'accepted' },
+    },
+  },
+  {
+    name: 'a remedy for many that ail alike', judge: 'restraint',
+    cuts: [{ file: 'core/remedy.ts', take: 'if (alike < 2 || alike * 100 <= brakes.stormPercent * all) return undefined', put: 'if (alike < 2 || alike * 100 <= brakes.stormPercent * all || all > 0) return undefined' }],
+    schedule: { ...schedule(1, 500, trouble('disks fill up', 1, 490, { how: '7 for good' })), scene: { ...scene, remedy: 'fence' } },
+  },
+  {
+    name: 'a remedy for a node in a person\'s hands', judge: 'restraint',
+    cuts: [{ file: 'core/remedy.ts', take: 'const brake = ownHands(on, node, chosen.policy) ??', put: 'const brake =' }],
+    schedule: { ...schedule(1, 500, trouble('a person keeps us off the node', 60, 430, { how: 'exclude' }), trouble('disks fill up', 1, 490, { how: '1 for good' })), scene: { ...scene, remedy: 'fence' } },
+  },
+  {
+    name: 'a volume that many may have taken for one that its driver keeps', judge: 'safety',
+    cuts: [{ file: 'core/choice.ts', take: "return is === 'bound' && !shared && drivers.includes(driver)", put: "return is === 'bound' && (shared || !shared) && drivers.includes(driver)" }],
+    // It runs, nobody hears it, and no device tells of it.
+    schedule: {
+      ...schedule(1, 150, trouble('a device does not answer', 0.5, 145, { how: '0 device bmc' }), trouble('a node is cut off', 1, 140)),
+      scene: { ...scene, nodes: 3, apart: true, shared: true },
+    },
+  },
 ]
 
 /** A node that was well all the time, whose port nobody who leads ever heard in its boot, and of which at last its Lease alone

@@ -2,6 +2,7 @@
 import type { KubeObject } from '../../coordinator/api.ts'
 import type { Ms } from '../../core/model.ts'
 import { settled, stage, type Stage } from '../stage.ts'
+import type { World } from '../world.ts'
 import { markOf } from './coverage.ts'
 import { onCue } from './cue.ts'
 import { effectsOf } from './effects.ts'
@@ -133,18 +134,25 @@ async function quiet(on: Stage, court: Court, patience: Ms): Promise<readonly Vi
   return [...ours ?? [], ...left.map((what): Violation => ({ judge: 'liveness', what }))]
 }
 
-/** Somebody comes and switches on what is off, and resets what is frozen and nobody had a word about. Whether there was any. */
+/** Somebody comes and switches on what is off, resets what is frozen and nobody had a word about, and lets in to its storage what an incident has
+ *  left to them by its last word. Whether there was any. */
 function person({ world }: Stage): boolean {
+  const theirs = leftToAPerson(world)
   const still = [...world.nodes].filter(([, { machine }]) => machine.state() === 'off' || machine.frozen())
   for (const { plugs, turn, kind } of new Set(world.devices.values())) {
-    if (kind === 'port') continue
-    for (const [plug, { machine, switched }] of plugs) if (switched === 'off' && machine?.state() === 'off') turn(plug, 'on')
+    for (const [plug, { machine, switched }] of plugs) if (switched === 'off' && machine !== undefined && (kind === 'port' ? theirs.has(machine.name) : machine.state() === 'off')) turn(plug, 'on')
   }
   for (const [name, { machine }] of still) {
     if (machine.state() === 'off') world.powerOn(name)
     if (machine.frozen()) world.reboot(name, 1_000)
   }
   return still.length > 0
+}
+
+/** Nodes under whose name another machine came, where the one before was cut off. */
+function leftToAPerson({ server }: World): ReadonlySet<string> {
+  const over = (server?.peek('nodefences.holdfast.dev') ?? []) as readonly (KubeObject & { spec: { nodeName: string }; status?: { timeline?: readonly { detail: string }[] } })[] // a NodeFence
+  return new Set(over.filter(({ status }) => status?.timeline?.at(-1)?.detail.endsWith('until a person knows what is behind it') === true).map(({ spec }) => spec.nodeName))
 }
 
 /** Which of its own words the product has said: coverage is read off what it writes and logs, not built into it. */

@@ -4,8 +4,10 @@ import type { ProfileName } from '../../core/policy.ts'
 import type { Chance } from '../chance.ts'
 import type { StageSettings } from '../stage.ts'
 import type { Power } from '../world/power.ts'
+import { crashKernels, drawCrashKernels } from './crash-kernels.ts'
+import { drawRemedy, remedyOf } from './remedies.ts'
 import { drawWatchdog, watchdogs, type WatchdogKind } from './watchdogs.ts'
-import { drawWorkload, driverApart, workloads, type evictions } from './workloads.ts'
+import { drawShared, drawWorkload, driverApart, workloads, type evictions } from './workloads.ts'
 
 export interface Scene {
   readonly nodes: number
@@ -38,6 +40,12 @@ export interface Scene {
   readonly evicts?: (typeof evictions)[number]
   /** Each minute a turn of the audit begins. */
   readonly audited?: true
+  /** Machines have crash kernels, whose dumps are waited for; the policy takes their word, or it does not. */
+  readonly dumps?: 'accepted' | 'refused'
+  /** StatefulSets have volumes that several nodes may have at once: of the usual driver, and of the other one where there is one. */
+  readonly shared?: true
+  /** What a NodeRemedy has done about nodes that run, and are not well. */
+  readonly remedy?: 'tell' | 'fence'
 }
 
 const wanted = {
@@ -79,7 +87,9 @@ export function drawScene(chance: Chance, size: Pick<Scene, 'nodes' | 'zones' | 
   // Where a runtime asks its gate no pod starts without an agent.
   const manned = plain || scene.gate === true || !none.yes(0.1) ? scene : { ...scene, bare: `node-${1 + none.below(size.nodes)}` }
   const guarded = drawWorkload(chance.fork('workload'), drawWatchdog(chance.fork('watchdog'), manned, plain))
-  return chance.fork('audit').yes(0.3) ? { ...guarded, audited: true } : guarded
+  const audited: Scene = chance.fork('audit').yes(0.3) ? { ...guarded, audited: true } : guarded
+  const dumping = drawCrashKernels(chance.fork('crash kernels'), audited, plain)
+  return drawShared(chance.fork('shared'), drawRemedy(chance.fork('remedy'), dumping, plain))
 }
 
 const levelled: readonly Power[] = ['bmc, then outlet', 'bmc, then two feeds']
@@ -87,30 +97,32 @@ const strips: readonly Power[] = ['outlet', 'two feeds on one strip', 'two feeds
 
 /** Some device that is trusted answers when a machine has lost its power, nobody waits for longer than seconds, and no volume is left
  *  to Kubernetes, or out of the reach of what isolates. */
-export function isClearedInSeconds({ profile, second, feed, power = 'bmc', wants, apart }: Scene): boolean {
-  if (wants === 'only stateful sets' || (apart === true && wants === 'power after a while')) return false
+export function isClearedInSeconds({ profile, second, feed, power = 'bmc', wants, apart, dumps }: Scene): boolean {
+  if (dumps !== undefined || wants === 'only stateful sets' || (apart === true && wants === 'power after a while')) return false
   const trusted = wants !== 'identity required' || (feed === 'own' && !strips.includes(power))
   return trusted && (feed === 'own' || levelled.includes(power) || (power === 'fabric, then bmc' && wants !== 'identity required')) && profile !== 'conservative' && second !== 'conservative'
 }
 
 export function stageOf(scene: Scene, seed: number): StageSettings {
-  const { nodes, zones, replicas, profile, feed, power = 'bmc', wants, second, gate, frees, bare, watchdog, apart, evicts, audited } = scene
+  const { nodes, zones, replicas, profile, feed, power = 'bmc', wants, second, gate, frees, bare, watchdog, apart, evicts, audited, dumps, remedy } = scene
   const asked = askedOf(scene)
   return {
     ...(bare === undefined ? {} : { before: (world) => world.killAgent(bare) }),
     seed, nodes, zones, replicas, logFrom: 'info', power, gate: gate === true, policy: { profile, ...asked, ...(wants === undefined ? {} : wanted[wants]), ...(frees === undefined ? {} : { nodeDownPodDeletionPolicy: 'DeleteDeploymentPod' }) },
     device: { kind: 'chassis', feed, timing: { off: 2_000, on: 1_000, status: 200 } },
-    objects: [...workloads(scene), ...(second === undefined ? [] : [secondPolicy(second, asked)])],
+    objects: [...workloads(scene), ...(second === undefined ? [] : [secondPolicy(second, asked)]), ...(remedy === undefined ? [] : [remedyOf(remedy)])],
     ...(watchdog === undefined ? {} : { watchdog: watchdogs[watchdog] }), ...(apart === undefined ? {} : { driverApart }),
     ...(evicts === undefined ? {} : { controlLoops: { disruption: true } }), ...(audited === undefined ? {} : { auditEvery: 60_000 }),
+    ...(dumps === undefined ? {} : { kdump: crashKernels.lines }),
   }
 }
 
 /** What every policy of the scene says. */
-function askedOf({ givesUp, cleansUp, watchdog, apart, evicts }: Scene): object {
+function askedOf({ givesUp, cleansUp, watchdog, apart, evicts, dumps }: Scene): object {
   return {
     ...(givesUp === undefined ? {} : { giveUp: 'stop' }), ...(watchdog === undefined ? {} : { giveUp: 'watchdog', selfFenced: 'accept' }),
     ...(cleansUp === undefined ? {} : { cleanUp: 'agent' }), ...(apart === undefined ? {} : { safeDetach: [driverApart] }), ...(evicts === undefined ? {} : { evictWithin: evicts }),
+    ...(dumps === 'accepted' ? { kdump: 'accept' } : {}),
   }
 }
 

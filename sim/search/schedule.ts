@@ -4,7 +4,9 @@ import type { Ms } from '../../core/model.ts'
 import { seededChance, type Chance } from '../chance.ts'
 import { drawnCue } from './cue.ts'
 import { drawScene, isClearedInSeconds, type Scene } from './scene.ts'
+import { ailingTroubles } from './troubles-ailing.ts'
 import { apiTroubles } from './troubles-api.ts'
+import { crashTroubles } from './troubles-crash.ts'
 import { deviceTroubles } from './troubles-device.ts'
 import { drillTroubles } from './troubles-drill.ts'
 import { handTroubles } from './troubles-hands.ts'
@@ -33,14 +35,17 @@ export interface Schedule {
 
 export const kinds: Readonly<Record<string, TroubleKind>> = {
   ...nodeTroubles, ...networkTroubles, ...apiTroubles, ...replicaTroubles, ...deviceTroubles, ...peopleTroubles, ...handTroubles,
-  ...storageTroubles, ...remediatorTroubles, ...wordTroubles, ...drillTroubles,
+  ...storageTroubles, ...remediatorTroubles, ...wordTroubles, ...drillTroubles, ...crashTroubles, ...ailingTroubles,
 }
 
 /** Agents are heard and paths are audited before the first trouble. */
 export const calm: Ms = 30_000
-/** Troubles begin within this span after the calm. */
-const beginWithin: Ms = 180_000
-const usualSpan = { reliefAt: 240_000, shortest: 600_000 } as const
+/** Troubles begin within these spans after the calm: deaths, most of the others, and the rest. */
+interface Pace { readonly deaths: Ms; readonly most: Ms; readonly rest: Ms; readonly over: Pick<Schedule, 'reliefAt' | 'shortest'> }
+
+const usualPace: Pace = { deaths: 20_000, most: 45_000, rest: 180_000, over: { reliefAt: 240_000, shortest: 600_000 } }
+/** A remedy begins after five minutes and more, and what goes wrong is to meet it. */
+const slowPace: Pace = { deaths: 500_000, most: 500_000, rest: 500_000, over: { reliefAt: 720_000, shortest: 900_000 } }
 
 const classes: readonly TroubleClass[] = ['network', 'api', 'replica', 'node', 'device', 'storage', 'people', 'remediator']
 const spans: readonly (readonly [Ms, Ms])[] = [[500, 5_000], [5_000, 30_000], [30_000, 90_000]]
@@ -51,15 +56,21 @@ export function draw(seed: number): Schedule {
   // One in six is plain: a machine dies for good, and nothing else goes wrong.
   const plain = chance.yes(1 / 6)
   const scene = drawScene(seededChance(seed).fork('scene'), size, plain)
+  const pace = scene.remedy === undefined ? usualPace : slowPace
   const swarm = plain ? [] : classes.filter(() => chance.yes(0.4))
-  const death = plain ? [drawn(chance, scene, ['death for good'], 20_000, 'victim')]
-    : chance.yes(0.85) ? [drawn(chance, scene, ['death', 'death for good'], 20_000, 'victim')] : []
+  const death = plain ? [drawn(chance, scene, ['death for good'], pace.deaths, 'victim')]
+    : chance.yes(0.85) ? [drawn(chance, scene, ['death', 'death for good'], pace.deaths, 'victim')] : []
   const count = swarm.length === 0 ? 0 : 1 + chance.below(6)
   const others = Array.from({ length: count }, (): Trouble => ({
-    ...drawn(chance, scene, chance.yes(0.1) ? ['death', 'death for good'] : swarm, chance.yes(0.7) ? 45_000 : beginWithin),
+    ...drawn(chance, scene, chance.yes(0.1) ? ['death', 'death for good'] : swarm, chance.yes(0.7) ? pace.most : pace.rest),
     ...(chance.yes(0.3) ? drawnCue(chance) : {}),
   }))
-  return { seed, scene, ...usualSpan, troubles: [...death, ...others].toSorted((one, other) => one.at - other.at) }
+  return { seed, scene, ...pace.over, troubles: [...death, ...others, ...ailments(seededChance(seed).fork('ailments'), scene)].toSorted((one, other) => one.at - other.at) }
+}
+
+/** One, or two: each of its own time. */
+function ailments(chance: Chance, scene: Scene): readonly Trouble[] {
+  return scene.remedy === undefined ? [] : Array.from({ length: 1 + chance.below(2) }, () => drawn(chance, scene, ['ailment'], 20_000))
 }
 
 function drawn(chance: Chance, scene: Scene, among: readonly TroubleClass[], latest: Ms, on?: string): Trouble {

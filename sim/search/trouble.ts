@@ -22,7 +22,7 @@ export interface Trouble {
 }
 
 /** Kinds are switched off class by class: a run without any trouble of the network searches elsewhere. */
-export type TroubleClass = 'death' | 'death for good' | 'network' | 'api' | 'replica' | 'node' | 'device' | 'storage' | 'people' | 'remediator'
+export type TroubleClass = 'death' | 'death for good' | 'ailment' | 'network' | 'api' | 'replica' | 'node' | 'device' | 'storage' | 'people' | 'remediator'
 
 export interface TroubleKind {
   readonly class: TroubleClass

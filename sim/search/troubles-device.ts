@@ -185,7 +185,7 @@ function attacher(fault: 'attachFault' | 'detachFault', how: 'stuck' | 'error'):
   return {
     class: 'storage',
     draw: () => ({ on: '' }),
-    begin({ on: { world: { attacher: { settings } } } }) {
+    begin({ on: { world: { csi: { settings } } } }) {
       settings[fault] = how
       return () => { settings[fault] = 'none' }
     },

@@ -4,6 +4,7 @@
 import type { Ms } from '../../core/model.ts'
 import type { Host } from '../network.ts'
 import type { World } from '../world.ts'
+import { watchAilments, type Ailment } from './remedies.ts'
 
 export interface Wellness {
   /** How long the node has been so without a break; 0: it is not. */
@@ -13,6 +14,9 @@ export interface Wellness {
   deadFor(node: string): Ms
   /** How long ago it was last silent; Infinity: it has spoken ever since somebody looked. */
   silentAgo(node: string): Ms
+  /** What a remedy would be for, oldest first. */
+  ailments(node: string): readonly Ailment[]
+  ailsNow(node: string, of: Ailment['of']): boolean
   stop(): void
 }
 
@@ -22,6 +26,7 @@ const lookEvery: Ms = 250
 export function watchWellness(world: World): Wellness {
   const [well, speaking, lost, dead] = [spans(world), spans(world), spans(world), spans(world)]
   const silentAt = new Map<string, Ms>()
+  const ailments = watchAilments(world)
   let cancel: (() => void) | undefined
   const look = (): void => {
     const replicas = runningReplicas(world)
@@ -43,7 +48,12 @@ export function watchWellness(world: World): Wellness {
     lostFor: (node) => (runs(world, node) && !isWell(world, node) ? lost.span(node) : 0),
     deadFor: (node) => (isDead(world, node) ? dead.span(node) : 0),
     silentAgo: (node) => world.clock.now() - (silentAt.get(node) ?? -Infinity),
-    stop: () => cancel?.(),
+    ailments: ailments.of,
+    ailsNow: ailments.now,
+    stop() {
+      cancel?.()
+      ailments.stop()
+    },
   }
 }
 

@@ -1,5 +1,6 @@
-// What else runs in the cluster of a searched schedule: pods with volumes of another driver, alone and beside one of the usual, and
-// a disruption budget that never lets the StatefulSet's one pod go.
+// What else runs in the cluster of a searched schedule: pods with volumes of another driver, alone and beside one of the usual; StatefulSets whose
+// volumes several nodes may have at once, so that nothing but the product keeps a second writer from them; and a disruption budget that never
+// lets the first StatefulSet's one pod go.
 import type { KubeObject } from '../../coordinator/api.ts'
 import type { Chance } from '../chance.ts'
 import { volume, workImage } from '../world/objects.ts'
@@ -21,21 +22,38 @@ export function drawWorkload(chance: Chance, scene: Scene): Scene {
   return { ...scene, ...(apart ? { apart } : {}), ...(evicts === undefined ? {} : { evicts }) }
 }
 
-export function workloads({ apart, evicts }: Scene): readonly KubeObject[] {
+/** A share of the clusters, whatever else they are. */
+export function drawShared(chance: Chance, scene: Scene): Scene {
+  return chance.yes(scene.apart === undefined ? 0.1 : 0.5) ? { ...scene, shared: true } : scene
+}
+
+export function workloads({ apart, evicts, shared }: Pick<Scene, 'apart' | 'evicts' | 'shared'>): readonly KubeObject[] {
   const named = Object.keys(apps) as readonly (keyof typeof apps)[] // its own keys
   return [
     ...(apart === undefined ? [] : named.flatMap((name) => [...apps[name].flatMap(([claim, of]) => volume(claim, namespace, of)), app(name)])),
+    ...(shared === undefined ? [] : sharedSet('many', driver)), ...(shared === undefined || apart === undefined ? [] : sharedSet('many-far', driverApart)),
     ...(evicts === undefined ? [] : [budget]),
   ]
 }
 
 function app(name: keyof typeof apps): KubeObject {
   const labels = { app: name }
-  const volumes = apps[name].map(([claimName]) => ({ name: claimName, persistentVolumeClaim: { claimName } }))
   return { apiVersion: 'apps/v1', kind: 'Deployment', metadata: { name, namespace, labels }, spec: {
-    replicas: 1, selector: { matchLabels: labels }, strategy: { type: 'Recreate' },
-    template: { metadata: { labels }, spec: { terminationGracePeriodSeconds: 30, automountServiceAccountToken: false, containers: [{ name: 'main', image: workImage }], volumes } },
+    replicas: 1, selector: { matchLabels: labels }, strategy: { type: 'Recreate' }, template: template(name, apps[name].map(([claim]) => claim)),
   } } as KubeObject // a Deployment is more than the fields that KubeObject names
+}
+
+/** Its one pod has a name of its own, so nothing of Kubernetes starts a second one beside it. */
+function sharedSet(name: string, of: string): readonly KubeObject[] {
+  const labels = { app: name }
+  return [...volume(name, namespace, of, 'ReadWriteMany'), { apiVersion: 'apps/v1', kind: 'StatefulSet', metadata: { name, namespace, labels }, spec: {
+    replicas: 1, serviceName: name, selector: { matchLabels: labels }, template: template(name, [name]),
+  } } as KubeObject] // likewise
+}
+
+function template(name: string, claims: readonly string[]): object {
+  const volumes = claims.map((claimName) => ({ name: claimName, persistentVolumeClaim: { claimName } }))
+  return { metadata: { labels: { app: name } }, spec: { terminationGracePeriodSeconds: 30, automountServiceAccountToken: false, containers: [{ name: 'main', image: workImage }], volumes } }
 }
 
 const budget = {

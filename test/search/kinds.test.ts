@@ -9,6 +9,8 @@ const test = suite('search: kinds of trouble')
 
 const usual: Schedule['scene'] = { nodes: 5, zones: 3, replicas: 2, profile: 'fast', feed: 'own' }
 const racked: Schedule['scene'] = { ...usual, power: 'two feeds on two strips' }
+const dumping: Schedule['scene'] = { ...usual, dumps: 'accepted' }
+const ailing: Schedule['scene'] = { ...usual, remedy: 'fence' }
 /** Each trouble alone is over in a minute. */
 const brief = { reliefAt: 60_000, shortest: 60_000 }
 const trouble = (does: string, wanted: Partial<Trouble> = {}): Trouble => ({ does, at: 1_000, span: 20_000, on: 'victim', ...wanted })
@@ -26,7 +28,7 @@ test('every kind of trouble takes effect beside a death, and a few of them at on
   const groups = Array.from({ length: runs }, (_, first) => others.filter((_does, index) => index % runs === first))
   groups.push(...names.filter((does) => !others.includes(does)).map((does) => [does]))
   for (const group of groups) {
-    const scene = group.every((does) => fits(does, usual)) ? usual : racked
+    const scene = [usual, racked, dumping].find((one) => group.every((does) => fits(does, one))) ?? ailing
     const { struck, violations, excused } = await run({ ...brief, seed: 7, scene, troubles: [trouble('the kernel freezes for good', { at: 500 }), ...group.map((does, index) => strike(does, index, scene))] })
     assert.equal(violations, [], group.join(', '))
     const missed = group.filter((does) => !struck.includes(does))

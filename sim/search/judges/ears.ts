@@ -37,8 +37,10 @@ export interface Act {
   readonly boot: string | undefined
   readonly hibernated: boolean
   readonly wellFor: Ms
-  /** A person had asked for the node to be fenced, and that was not over. */
+  /** A person had asked for the node to be fenced, or a remedy had begun on it, and that was not over. */
   readonly asked: boolean
+  /** The kind of the proof that stood then on the node's incident. */
+  readonly proof: string | undefined
   /** The pod, whether a container of it was there on the machine still, and could write what is not its own alone, and whether its status called it over. */
   readonly pod?: { readonly name: string; readonly uid: string; readonly runs: boolean; readonly over: boolean }
 }
@@ -48,6 +50,14 @@ export interface Oath {
   readonly at: Ms
   readonly node: string
   readonly boot: string
+}
+
+/** An incident that the product opens for a remedy. */
+export interface Opening {
+  readonly at: Ms
+  readonly node: string
+  readonly name: string
+  readonly policy: Fence['spec']['policy'] | undefined
 }
 
 /** An incident of the node that the product wrote down as over. */
@@ -63,8 +73,10 @@ export interface Ears {
   readonly acts: readonly Act[]
   readonly oaths: readonly Oath[]
   readonly ends: readonly End[]
-  /** Whether a person wants the node fenced, and that is not over. */
+  /** Whether a person wants the node fenced, or a remedy began on it, and that is not over. */
   asked(node: string): boolean
+  /** Calls whenever the product opens an incident for a remedy, before it stands. */
+  onRemedy(told: (opening: Opening) => void): void
   /** Calls whenever a write of the product's takes its quarantine off a node. */
   onReturn(told: (node: string) => void): void
   /** Whether somebody was met with a fault at the API server lately, or would be. */
@@ -83,8 +95,9 @@ export function listen(world: World, wellness: Wellness): Ears {
   const acts: Act[] = []
   const oaths: Oath[] = []
   const ends: End[] = []
-  const byHand = new Set<string>()
-  const asked = (node: string): boolean => find<Fence>(world, 'nodefences.holdfast.dev', ({ metadata, spec, status }) => spec.nodeName === node && byHand.has(metadata.name) && status?.phase !== 'Final') !== undefined
+  const wished = new Set<string>()
+  const asked = (node: string): boolean => find<Fence>(world, 'nodefences.holdfast.dev', ({ metadata, spec, status }) => spec.nodeName === node && wished.has(metadata.name) && status?.phase !== 'Final') !== undefined
+  const remedied: ((opening: Opening) => void)[] = []
   const returns: ((node: string) => void)[] = []
   const running = new Map<string, number>()
   const ordered = new Map<string, Ms>()
@@ -121,17 +134,23 @@ export function listen(world: World, wellness: Wellness): Ears {
     if (byProduct) {
       acts.push(...actsOf(world, wellness, asked, request))
       ends.push(...endsOf(world, request))
+      const opening = openedBy(world, request)
+      if (opening !== undefined) {
+        for (const told of remedied) told(opening)
+        wished.add(opening.name)
+      }
       const back = letBack(world, request)
       if (back !== undefined) for (const told of returns) told(back)
     } else {
       oaths.push(...oathsOf(world, request))
       const asks = askedBy(request)
-      if (asks !== undefined) byHand.add(asks)
+      if (asks !== undefined) wished.add(asks)
     }
   }, (so) => { faulty = so }))
 
   return {
     since: world.clock.now(), words, acts, oaths, ends, asked,
+    onRemedy: (told) => void remedied.push(told),
     onReturn: (told) => void returns.push(told),
     apiFaulty: () => faulty,
     orders: () => [...running.values()].reduce((sum, count) => sum + count, 0),
@@ -257,13 +276,22 @@ function isHarmless({ storage }: World, { spec }: PodObject, node: string): bool
 
 function actOn(world: World, wellness: Wellness, asked: Asked, does: Act['does'], node: string): Act {
   const machine = world.nodes.get(node)?.machine
-  return { at: world.clock.now(), does, node, boot: machine?.boot()?.id, hibernated: machine?.hibernated() === true, wellFor: wellness.wellFor(node), asked: asked(node) }
+  const proof = find<Fence>(world, 'nodefences.holdfast.dev', ({ spec, status }) => spec.nodeName === node && status?.phase !== 'Final' && status?.proof !== undefined)?.status?.proof?.kind
+  return { at: world.clock.now(), does, node, boot: machine?.boot()?.id, hibernated: machine?.hibernated() === true, wellFor: wellness.wellFor(node), asked: asked(node), proof }
 }
 
 /** The NodeFence by which a person wants a node fenced. */
 function askedBy({ method, path, body }: ApiRequest): string | undefined {
   if (method !== 'POST' || path.split('?')[0] !== fencesPath || body === undefined) return undefined
   return (JSON.parse(body) as Body).metadata?.name // the world's own JSON
+}
+
+/** Whether it is one that should have been begun another judge asks. */
+function openedBy(world: World, { method, path, body }: ApiRequest): Opening | undefined {
+  if (method !== 'POST' || path.split('?')[0] !== fencesPath || body === undefined) return undefined
+  const { metadata: { name }, spec: { nodeName: node, cause, policy } } = JSON.parse(body) as Fence // the product's own JSON
+  const stands = find<Fence>(world, 'nodefences.holdfast.dev', ({ metadata }) => metadata.name === name) !== undefined
+  return cause !== 'remedy' || stands ? undefined : { at: world.clock.now(), node, name, policy }
 }
 
 function find<T>(world: World, collection: string, is: (one: T) => boolean): T | undefined {

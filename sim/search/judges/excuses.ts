@@ -61,13 +61,15 @@ function excusedHarm({ parties = [], from = -Infinity }: Violation, { ears, on: 
     const until = writesFrom(party.node, from, world)
     const acts = ears.acts.filter((act) => (act.does === 'free a pod' || act.does === 'out-of-service') && act.node === party.node && act.boot === party.boot && act.at <= until)
     if (acts.some((act) => act.hibernated)) return `${party.node} had written its image to disk, reads off and resumed the fenced boot`
-    if (acts.some((act) => believedALie(act, ears, world))) return `all that was last read of ${party.node} was off, and some of it was a lie, told twice`
+    const moments = [...acts, ...letIn(party.node, from, until, world)]
+    if (moments.some((moment) => believedALie(moment, ears, world))) return `all that was last read of ${party.node} was off, and some of it was a lie, told twice`
     const other = freedByAnother(party, from, world)
     if (other !== undefined && acts.every(({ at }) => at >= other)) return `somebody else freed what ran on ${party.node}, without a proof and before anything of ours did`
     if (acts.some((act) => neverFired(act, world))) return `the watchdog of ${party.node} had run down, and did not fire`
     if (acts.some((act) => oneFeedAstray(act, world))) return `one of the two feeds of ${party.node} was wired to another machine, and the policy trusts paths of unproven identity`
     if (acts.some((act) => drilledAstray(act, world))) return `somebody changed the cable of ${party.node} after a drill had shown where it leads`
     if (acts.some((act) => portAstray(act, world))) return `the port of ${party.node} to its storage was wired to another machine, and the policy trusts paths of unproven identity`
+    if (acts.some((act) => forgedFor(act, world))) return `somebody sent the word of a crash kernel from the address of ${party.node}, which nobody heard, and the policy takes such words`
     if (acts.some((act) => swornTo(act, ears, world))) return `a person swore that ${party.node} was off, it was on, and nothing that was asked said so`
     const deleted = struck.find(({ does, node, at }) => does === 'the Node object is deleted' && node === party.node && at <= from && aliveAt(party, at, world))
     if (deleted !== undefined && acts.every(({ at }) => at < deleted.at)) return `a person deleted the Node ${party.node} while it ran: Kubernetes itself swept its pods`
@@ -80,6 +82,13 @@ function writesFrom(node: string, from: Ms, { truth: { entries } }: World): Ms {
   const switched = entries.filter(({ what, facts }) => what === 'port switched' && facts['machine'] === node)
   if (switched.findLast(({ at }) => at <= from)?.facts['to'] !== 'off') return from
   return switched.find(({ at, facts }) => at > from && facts['to'] === 'on')?.at ?? from
+}
+
+/** When it was decided to let in again who was shut out at `from`: with the first order on to anything of it. */
+function letIn(node: string, from: Ms, until: Ms, { truth: { entries }, switches }: World): readonly Pick<Act, 'at' | 'node'>[] {
+  const own = switches(node).flat()
+  const ordered = entries.find(({ at, what, facts }) => at > from && at <= until && what === 'program runs' && facts['action'] === 'on' && own.some(({ address, plug }) => facts['ip'] === address && facts['plug'] === plug))
+  return ordered === undefined ? [] : [{ at: ordered.at, node }]
 }
 
 /** Nothing tells of one that is wrongly wired but the reset that does not come. */
@@ -115,6 +124,13 @@ function isAstray(device: string, plug: string, at: Ms, { truth: { entries } }: 
   return entries.filter((entry) => entry.at <= at && entry.what === 'cables changed' && [entry.facts['one'], entry.facts['other']].includes(`${device}/${plug}`)).length % 2 === 1
 }
 
+/** What docs/safety.md assumes of where crash kernels' words are accepted: nobody else sends them. Nothing is left to it while the node is well. */
+function forgedFor({ at, node, boot, wellFor, proof }: Act, world: World): boolean {
+  const accepts = (world.server?.peek('holdfastpolicies.holdfast.dev') ?? []).some((policy) => (policy as KubeObject & { spec?: { kdump?: string } }).spec?.kdump === 'accept') // that collection's kind
+  const booted = world.truth.entries.findLast(({ what, facts }) => what === 'machine booted' && facts['node'] === node && facts['boot'] === boot)?.at ?? Infinity
+  return accepts && proof === 'kdump' && wellFor === 0 && world.truth.entries.some((entry) => entry.what === "crash kernel's word forged" && entry.facts['node'] === node && entry.at >= booted && entry.at <= at)
+}
+
 /** Nobody can see through a false oath about a node that nobody hears and no device calls on. */
 function swornTo({ at, node, boot, wellFor }: Act, { oaths, words }: Ears, world: World): boolean {
   const said = wordsOn(node, words, world, at).filter((own) => !isPort(own.at(-1), node, world))
@@ -128,7 +144,7 @@ const readWithin: Ms = 20_000
 
 /** What was read last of every outlet of the node before the act was off, and one of them had said so falsely for a second.
  *  An honest device beside it that says on leaves no excuse, and neither does a liar that never said on of this boot. */
-function believedALie({ at, node }: Act, { words, since }: Ears, world: World): boolean {
+function believedALie({ at, node }: Pick<Act, 'at' | 'node'>, { words, since }: Ears, world: World): boolean {
   const byOutlet = wordsOn(node, words, world, at)
   const bootedAt = world.truth.entries.findLast((entry) => entry.at <= at && entry.what === 'machine booted' && entry.facts['node'] === node)?.at ?? since
   const saidOn = ({ device, plug }: Word): boolean => bootedAt <= since || words.some((word) => word.device === device && word.plug === plug && word.says === 'on' && word.at >= bootedAt && word.at <= at)
@@ -176,12 +192,14 @@ const underWay: Ms = 120_000
 function excusedDark({ what, node = '', from = Infinity }: Violation, history: History, struck: readonly Struck[]): string | undefined {
   if (![darkByUs, feedCutByUs, portCutByUs].some((cut) => what.endsWith(cut))) return undefined
   const { world } = history.on
+  // A feed's sentence, and a port's, end as a machine's does.
+  const dark = what === `${node} ${darkByUs}`
   const cut = world.truth.entries.findLast(({ at, what: happened, facts }) => happened === (what.endsWith(portCutByUs) ? 'port switched' : 'device switched') && facts['to'] === 'off' && facts['machine'] === node && at <= from)
   const since = (does: string) => struck.some((one) => one.does === does && one.at >= (cut?.at ?? Infinity))
-  const exchanged = what.endsWith(portCutByUs) && struck.some((one) => one.does === 'another machine comes under the name' && one.node === node && one.at <= from)
-  if (exchanged) return 'the machine was exchanged: what the one before was cut off from is a person\'s to give back'
+  const exchanged = struck.findLast((one) => one.does === 'another machine comes under the name' && one.node === node && one.at <= from)
+  if (exchanged !== undefined && (!dark || withoutFeed(node, exchanged.at, from, world))) return 'the machine was exchanged: what the one before was cut off from is a person\'s to give back'
   if (since('every NodeFence is deleted')) return 'a person deleted the NodeFence that knew of the order'
-  if (cut !== undefined && what.endsWith(darkByUs) && struckInPassing(cut, history)) return `somebody changed the cable of ${node} behind the last reading before an order to another machine, and changed it back`
+  if (cut !== undefined && dark && struckInPassing(cut, history)) return `somebody changed the cable of ${node} behind the last reading before an order to another machine, and changed it back`
   if (calledOn(node, what, history)) return `it was ordered on and called itself on while ${node} ran: for all that anybody can tell, somebody else has switched it off since`
   // With two cables changed the order was another node's.
   const meant = [...world.nodes.keys()].filter((name) => name === node || world.switches(name).flat().some((one) => one.device === cut?.facts['device'] && one.plug === cut.facts['plug']))
@@ -189,8 +207,20 @@ function excusedDark({ what, node = '', from = Infinity }: Violation, history: H
   const booted = world.truth.entries.some(({ at, what: happened, facts }) => happened === 'machine booted' && facts['node'] === node && at > (deleted?.at ?? Infinity) && at <= from)
   if (deleted === undefined) return undefined
   // On one feed it may have booted by itself.
-  const forgotten = !what.endsWith(darkByUs) ? (cut?.at ?? Infinity) - deleted.at <= underWay : !booted
+  const forgotten = !dark ? (cut?.at ?? Infinity) - deleted.at <= underWay : !booted
   return forgotten ? `the Node ${deleted.node} was deleted: its machine is nobody's to switch on` : undefined
+}
+
+/** Every feed of it was ordered off before the machine that came first booted: that was meant for the one before. */
+function withoutFeed(node: string, since: Ms, until: Ms, { truth, switches }: World): boolean {
+  const entries = truth.entries.filter(({ at }) => at < until)
+  const booted = entries.find(({ at, what, facts }) => at >= since && what === 'machine booted' && facts['node'] === node)?.at ?? Infinity
+  const last = (what: string, { device, plug }: Switch) => entries.findLast(({ what: happened, facts }) => happened === what && facts['device'] === device && facts['plug'] === plug)
+  const isCut = (one: Switch): boolean => {
+    const [ordered, switched] = [last('device ordered', one), last('device switched', one)]
+    return one.kind === 'outlet' && ordered?.facts['to'] === 'off' && ordered.at <= booted && switched?.facts['to'] === 'off'
+  }
+  return switches(node).some((level) => level.length > 0 && level.every(isCut))
 }
 
 /** What fed it for a moment is another machine's again: nothing that could be asked tells that it was struck. */

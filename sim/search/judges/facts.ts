@@ -85,3 +85,16 @@ const uidOf = (path: string): string | undefined => /\/pods\/([^/]+)\//.exec(pat
 export function seconds(span: Ms): string {
   return `${(span / 1_000).toFixed(1)} s`
 }
+
+/** From the last beat to the second question that meets silence, by profile. */
+const silenceSeenAfter: Readonly<Record<string, Ms>> = { fast: 5_000, balanced: 7_000, conservative: 14_000 }
+
+/** Its crash kernel was up, and refused, before anybody who leads could have seen a silence: so does a kernel whose agent and kubelet have
+ *  died, and nothing tells the two apart. One that hangs is for a person. What an earlier leader saw counts where it stands on record. */
+export function refusesTooSoon(node: string, sight: Sight): boolean {
+  const { world: { nodes, truth: { entries } } } = sight
+  if (nodes.get(node)?.machine.host.kernel !== 'crash' || sight.openOf(node).some(({ status }) => status?.dump?.afterSilence === true)) return false
+  const last = (happened: string): Ms => entries.findLast(({ what, facts }) => what === happened && facts['node'] === node)?.at ?? -Infinity
+  const slowest = Math.max(...sight.policies().map(({ spec }) => silenceSeenAfter[spec?.profile ?? ''] ?? 0))
+  return last('crash kernel has an address') - Math.max(last('kernel panics'), sight.ledSince()) < slowest
+}

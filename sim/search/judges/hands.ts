@@ -28,6 +28,9 @@ export function judgeHands(history: History): HandsJudge {
   const since = new Map<string, Ms>()
   const violations: Violation[] = []
   let freed = 0
+  history.ears.onRemedy(({ at, node }) => {
+    for (const { says } of kept(node, look(history))) violations.push({ judge: 'restraint', what: `a remedy began on ${node}, and ${says} stood there`, node, from: at })
+  })
   const stop = world.truth.listen(({ at, what, facts: { action, ip, plug } }) => {
     if (what !== 'program runs' || (action !== 'off' && action !== 'on')) return
     const sight = look(history)
@@ -47,8 +50,8 @@ export function judgeHands(history: History): HandsJudge {
       for (const key of since.keys()) if (!standing.has(key)) since.delete(key)
       for (const key of standing) if (!since.has(key)) since.set(key, sight.now)
       for (const { at, does, node, pod } of history.ears.acts.slice(freed)) {
-        const word = does === 'free a pod' ? words(node, sight).find((one) => one.on === undefined && at - stoodSince(node, one, at) >= newsTakes) : undefined
-        if (word !== undefined) violations.push({ judge: 'restraint', what: `${pod?.name} was freed from ${node}, and ${word.says} stood there`, node, from: at })
+        const word = does === 'free a pod' || does === 'evict a pod' ? words(node, sight).find((one) => one.on === undefined && at - stoodSince(node, one, at) >= newsTakes) : undefined
+        if (word !== undefined) violations.push({ judge: 'restraint', what: `${pod?.name} was ${does === 'free a pod' ? 'freed' : 'evicted'} from ${node}, and ${word.says} stood there`, node, from: at })
       }
       freed = history.ears.acts.length
     },

@@ -3,7 +3,7 @@
 import type { KubeObject } from '../../../coordinator/api.ts'
 import type { Stage } from '../../stage.ts'
 import type { Violation } from '../judgement.ts'
-import { switchedOffByUs } from './facts.ts'
+import { refusesTooSoon, switchedOffByUs } from './facts.ts'
 import { heldIn } from './holds.ts'
 import { namesForgottenCut } from './reasons.ts'
 import { look, type Fence, type History } from './sight.ts'
@@ -18,7 +18,7 @@ const usualPods = 3
 export function unfinished({ world }: Stage): readonly string[] {
   const peek = <T extends KubeObject>(collection: string) => (world.server?.peek(collection) ?? []) as readonly T[] // each collection holds its kind
   const pods = peek<Bound>('pods').filter((pod) => pod.metadata.namespace === 'work')
-  const wanted = usualPods + world.settings.objects.filter(({ kind }) => kind === 'Deployment').length
+  const wanted = usualPods + world.settings.objects.filter(({ kind }) => kind === 'Deployment' || kind === 'StatefulSet').length
   const idle = pods.filter((pod) => pod.status?.phase !== 'Running' || pod.metadata.deletionTimestamp !== undefined)
   return [
     ...peek<Fence>('nodefences.holdfast.dev').filter((fence) => fence.status?.phase !== 'Final').map(openSentence),
@@ -40,9 +40,11 @@ export function leftInTheDark(history: History): readonly Violation[] {
   // Another configuration of a method may be another outlet: nothing is switched on by it, and a person is told so.
   const named = new Set(holds.filter((one) => namesForgottenCut(one, sight)).map(({ node }) => node))
   return [...sight.world.nodes].flatMap(([node, { machine }]): readonly Violation[] => {
-    if (machine.state() === 'off' && switchedOffByUs(node, sight)) return named.has(node) ? [] : [{ judge: 'liveness', what: `${node} ${darkByUs}`, node, from: sight.now }]
+    // After a person's word nobody switches the machine on, whoever has cut it off: there may be hands in it (`hands.ts` forbids it).
+    const vouched = sight.openOf(node).some(({ status }) => status?.proof?.kind === 'vouched')
+    if (machine.state() === 'off' && switchedOffByUs(node, sight)) return named.has(node) || vouched ? [] : [{ judge: 'liveness', what: `${node} ${darkByUs}`, node, from: sight.now }]
     const dead = machine.state() === 'off' || machine.frozen()
-    if (!dead || sight.attachments(node).length === 0 || sight.openOf(node).length > 0 || held.has(node)) return []
+    if (!dead || sight.attachments(node).length === 0 || sight.openOf(node).length > 0 || held.has(node) || refusesTooSoon(node, sight)) return []
     return [{ judge: 'liveness', what: `${node} is ${machine.frozen() ? 'frozen' : 'off'} with volumes attached, and nobody has a word about it`, node, from: sight.now }]
   })
 }

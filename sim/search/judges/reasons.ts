@@ -1,7 +1,9 @@
 // What must be so in the world for each reason of a hold to be true. The product's word is held against machines, network,
 // devices and the API server's store; where a reason speaks of what the product knows, against what it must know by now.
 import type { Ms } from '../../../core/model.ts'
-import { bootAt, bootId, cutOtherwise, deceived, inBoot, isOff, leftovers, machineOf, provenOff, runsFor, saidGoodbye, sameBoot, seconds, switchedOffByUs } from './facts.ts'
+import { crashKernels } from '../crash-kernels.ts'
+import { toldLate } from '../remedies.ts'
+import { bootAt, bootId, cutOtherwise, deceived, inBoot, isOff, leftovers, machineOf, provenOff, refusesTooSoon, runsFor, saidGoodbye, sameBoot, seconds, switchedOffByUs } from './facts.ts'
 import type { Fence, Sight } from './sight.ts'
 
 export interface Held {
@@ -17,7 +19,10 @@ export type Lie = string | undefined
 
 export function lie(held: Held, sight: Sight): Lie {
   const truth = truths[held.because]
-  return truth === undefined ? `no judge knows a reason ${held.because}` : truth(held, sight)
+  if (truth === undefined) return `no judge knows a reason ${held.because}`
+  // What a remedy would have done, and what keeps it from that.
+  const detail = held.because === 'ailing' ? held.detail : held.detail.replace(/^.* would have it fenced; /s, '')
+  return truth({ ...held, detail }, sight)
 }
 
 type Truth = (held: Held, sight: Sight) => Lie
@@ -35,6 +40,7 @@ const askedWithin: Ms = 30_000
 
 export const truths: Readonly<Record<string, Truth>> = {
   storm({ detail, node }, sight) {
+    if (detail.includes('ail alike')) return ailsOrDid([...sight.world.nodes.keys()], sight) >= 2 ? undefined : 'no two nodes ail'
     const zone = / in zone (\S+) fell/.exec(detail)?.[1]
     const among = [...sight.world.nodes.values()].map(({ machine }) => machine).filter(({ settings }) => zone === undefined || settings.zone === zone)
     const silent = among.filter(({ name }) => sight.wellness.silentAgo(name) <= stormFor && !provenOff(name, sight))
@@ -45,6 +51,8 @@ export const truths: Readonly<Record<string, Truth>> = {
     if (detail.includes('of the same node is open')) return sight.openOf(node).length > 1 ? undefined : `no other incident of ${node} is open`
     const struck = / was ordered off by /.test(detail) ? detail.split(' was ordered off by ')[0] : undefined
     if (struck !== undefined) return sight.now - Math.max(lastOrder(struck, 'off', sight), lastOrder(struck, 'on', sight)) <= spanOf(fence?.spec.policy.bootWithin ?? '600s') + longestOrder(fence) ? undefined : `nothing was ordered of ${struck} for long`
+    const [, remedied] = /^(\S+) is fenced by a remedy/.exec(detail) ?? []
+    if (remedied !== undefined) return sight.openOf(remedied).length > 0 || ailsOrDid([remedied], sight) > 0 ? undefined : `no incident of ${remedied} is open, and nothing ails it`
     const named = (detail.split(/ (?:is|are) being fenced/)[0] ?? '').split(', ')
     const idle = named.find((name) => !sight.openOf(name).some(({ metadata, status }) => metadata.name !== fence?.metadata.name && status?.phase !== 'Done' && status?.step !== 'recovery'))
     return idle === undefined ? undefined : `nothing is being done about ${idle}`
@@ -74,7 +82,7 @@ export const truths: Readonly<Record<string, Truth>> = {
     const { speaksFor, deadFor } = sight.wellness
     if (speaksFor(node) > 0) return `${node} has been well and speaking for ${seconds(speaksFor(node))}`
     const stranger = sight.now - sight.leaderSince() < strangerFor
-    if (deadFor(node) < deadToAll || stranger || saidGoodbye(node, sight)) return undefined
+    if (deadFor(node) < deadToAll || stranger || saidGoodbye(node, sight) || refusesTooSoon(node, sight)) return undefined
     return `${node} has been dead for ${seconds(deadFor(node))}: ${detail}`
   },
   blind({ node, detail }, sight) {
@@ -110,10 +118,12 @@ export const truths: Readonly<Record<string, Truth>> = {
   exclude: annotated, maintenance: annotated, 'kept-off': annotated,
   remediator: ({ node, detail }, sight) => (sight.node(node)?.spec?.taints?.some(({ key }) => detail.includes(key)) === true ? undefined : `no other remediator's mark is on ${node}`),
   'repeat-limit': ({ node, detail }, sight) => {
+    if (detail.startsWith('a remedy began on it')) return sight.fences().some(({ spec }) => spec.nodeName === node && spec.cause === 'remedy') ? undefined : `no remedy ever began on ${node}`
     const times = Number(/fenced (\d+) times/.exec(detail)?.[1])
     return sight.fences().filter(({ spec }) => spec.nodeName === node).length >= times ? undefined : `${node} has not had ${times} incidents`
   },
   ailing({ node, detail }, sight) {
+    if (ailsOrDid([node], sight) > 0) return undefined
     const condition = /^(\S+) is True/.exec(detail)?.[1]
     if (condition !== undefined) return sight.node(node)?.status?.conditions?.some(({ type, status }) => type === condition && status === 'True') === true ? undefined : `${node} does not say ${condition}`
     const [, vital = '', above = ''] = /^(\S+) .*, above ([\d.]+)/.exec(detail) ?? []
@@ -121,7 +131,17 @@ export const truths: Readonly<Record<string, Truth>> = {
     const value = vitals === undefined || vitals === 'untold' ? undefined : vitals[vital as keyof typeof vitals] // a word of the product, which may be none of them
     return value !== undefined && value > Number(above) ? undefined : `the ${vital} of ${node} is not above ${above}`
   },
-  dumping: () => 'no machine of this world has a crash kernel',
+  dumping({ node, detail }, sight) {
+    const { speaksFor, deadFor } = sight.wellness
+    if (speaksFor(node) > 0) return `${node} has been well and speaking for ${seconds(speaksFor(node))}`
+    const { dumpsWithin, announcesWithin } = crashKernels
+    const silent = Math.min(deadFor(node), sight.now - sight.leaderSince())
+    if (detail.includes('to announce itself')) return silent <= announcesWithin ? undefined : `${node} has been dead for ${seconds(deadFor(node))}`
+    const heard = sight.world.truth.entries.find(({ at, what, facts }) => what === 'crash kernel heard' && facts['node'] === node && at >= bootAt(node, sight))
+    if (heard === undefined) return `no crash kernel of ${node} was heard in its boot`
+    const since = Math.max(heard.at, sight.leaderSince())
+    return sight.now - since <= dumpsWithin ? undefined : `its crash kernel was heard ${seconds(sight.now - since)} ago`
+  },
   'order-may-land': mayLand,
   resting({ node, fence }, sight) {
     const rest = spanOf(fence?.spec.policy.restAfter ?? '1m')
@@ -129,6 +149,7 @@ export const truths: Readonly<Record<string, Truth>> = {
     return sight.now - begun <= rest + longestOrder(fence) ? undefined : `the last order was begun ${seconds(sight.now - begun)} ago, and a rest is ${seconds(rest)}`
   },
   'waiting-for-boot'({ node, detail, fence }, sight) {
+    if (detail === 'it shuts down by itself') return saidGoodbye(node, sight) ? undefined : `${node} never said that it would`
     if (sight.wellness.speaksFor(node) > 0) return `${node} runs and speaks, for ${seconds(sight.wellness.speaksFor(node))}`
     if (detail.includes('nobody here switched it off')) return switchedOffByUs(node, sight) ? 'an order of ours switched it off' : undefined
     const ordered = fence === undefined || !detail.startsWith('ordered on') ? undefined : lastOrder(node, 'on', sight)
@@ -189,6 +210,7 @@ export function namesForgottenCut(held: Held, sight: Sight): boolean {
 }
 
 function unclean({ node, detail }: Held, sight: Sight): Lie {
+  if (detail === 'it is under quarantine as it is') return sight.ours(node).length > 0 ? undefined : `no taint of ours is on ${node}`
   if (detail.includes('cannot tell yet')) return sight.wellness.speaksFor(node) > 0 ? `${node} has been well and speaking for ${seconds(sight.wellness.speaksFor(node))}` : undefined
   return leftovers(node, sight).length > 0 ? undefined : `nothing is left over on ${node}`
 }
@@ -201,6 +223,11 @@ function evicts({ fence }: Held): Lie {
 function annotated({ node, because }: Held, sight: Sight): Lie {
   const key = `holdfast.dev/${because === 'kept-off' ? 'keep-off' : because}`
   return (sight.node(node)?.metadata.annotations ?? {})[key] === undefined ? `nobody put ${key} on ${node}` : undefined
+}
+
+/** How many of them ail, or did until lately: what an agent told stands until it looks again. */
+function ailsOrDid(nodes: readonly string[], { wellness, now }: Sight): number {
+  return nodes.filter((node) => wellness.ailments(node).some(({ until }) => now - until <= toldLate)).length
 }
 
 const phases = ['New', 'Running', 'Done', 'Final', 'Error']

@@ -15,9 +15,10 @@ export interface Fence extends KubeObject {
   readonly spec: {
     readonly nodeName: string
     readonly boot: string
+    readonly cause?: string
     readonly abort?: boolean
     readonly acknowledge?: object
-    readonly policy: { readonly mode?: string; readonly nodeDownPodDeletionPolicy?: string; readonly onlyTerminating?: boolean; readonly volumeAttachmentRecovery?: string; readonly pause?: object; readonly restAfter?: string; readonly powerAfter?: string; readonly restarts?: number; readonly waitForPermit?: boolean; readonly selfFenced?: string; readonly evictWithin?: string; readonly bootWithin?: string; readonly powerOnFoundOff?: boolean }
+    readonly policy: { readonly mode?: string; readonly nodeDownPodDeletionPolicy?: string; readonly onlyTerminating?: boolean; readonly volumeAttachmentRecovery?: string; readonly pause?: object; readonly restAfter?: string; readonly powerAfter?: string; readonly restarts?: number; readonly waitForPermit?: boolean; readonly selfFenced?: string; readonly evictWithin?: string; readonly bootWithin?: string; readonly powerOnFoundOff?: boolean; readonly brakes?: { readonly stormPercent?: number } }
   }
   readonly status?: {
     readonly taken?: Pick<Fence['spec'], 'policy'>
@@ -25,6 +26,7 @@ export interface Fence extends KubeObject {
     readonly step?: string
     readonly round?: number
     readonly eviction?: { readonly over?: object }
+    readonly dump?: { readonly afterSilence: boolean }
     readonly holds?: readonly { readonly because: string; readonly detail: string }[]
     readonly attempts?: readonly { readonly method: string; readonly action: string; readonly result: string; readonly replica: string; readonly within: string; readonly late: string }[]
     readonly proof?: { readonly kind?: string; readonly boot: string; readonly methods: readonly string[] }
@@ -32,7 +34,7 @@ export interface Fence extends KubeObject {
   }
 }
 
-interface Policy extends KubeObject { readonly spec?: { readonly mode?: string; readonly pause?: object; readonly powerOnFoundOff?: boolean; readonly nodeDownPodDeletionPolicy?: string; readonly onlyTerminating?: boolean; readonly volumeAttachmentRecovery?: string } }
+interface Policy extends KubeObject { readonly spec?: { readonly profile?: string; readonly mode?: string; readonly pause?: object; readonly powerOnFoundOff?: boolean; readonly nodeDownPodDeletionPolicy?: string; readonly onlyTerminating?: boolean; readonly volumeAttachmentRecovery?: string } }
 interface Config extends KubeObject { readonly data?: Readonly<Record<string, string>> }
 interface NodeRecord extends KubeObject { readonly spec?: { readonly paths?: readonly PathWord[] } }
 interface PathWord { readonly method: string; readonly boot: string; readonly state: string }
@@ -69,6 +71,8 @@ export interface Sight extends History {
   leads(): boolean
   /** When the process of the leader started. */
   leaderSince(): Ms
+  /** When it began to lead, by its own log. */
+  ledSince(): Ms
 }
 
 export function look(history: History): Sight {
@@ -105,12 +109,20 @@ export function look(history: History): Sight {
       if (host === undefined || api === undefined || ears.apiFaulty()) return false
       return (['api', 'watch'] as const).every((plane) => world.network.reach(host, api, plane) === 'open' && world.network.reach(api, host, plane) === 'open')
     },
+    ledSince() {
+      const identity = leaderOf(on)
+      return world.truth.entries.findLast(({ what, facts }) => what === 'log' && facts['who'] === identity && facts['message'] === 'this replica leads')?.at ?? -Infinity
+    },
     leaderSince() {
-      const leader = on.leader()
-      const identity = leader === undefined ? undefined : world.replicas.running.get(leader)?.identity
+      const identity = leaderOf(on)
       return world.truth.entries.findLast(({ what, facts }) => what === 'replica starts' && facts['replica'] === identity)?.at ?? now
     },
   }
+}
+
+function leaderOf(on: Stage): string | undefined {
+  const leader = on.leader()
+  return leader === undefined ? undefined : on.world.replicas.running.get(leader)?.identity
 }
 
 function leaderHost({ world, leader }: Stage) {

@@ -20,7 +20,7 @@ async function plays(scene: Scene, span: number, ...troubles: readonly Trouble[]
 }
 
 test('each part is drawn by a share of the seeds, and left out by most', () => {
-  for (const part of ['watchdog', 'apart', 'evicts', 'audited', 'gate', 'givesUp', 'cleansUp', 'bare'] as const) {
+  for (const part of ['watchdog', 'apart', 'evicts', 'audited', 'gate', 'givesUp', 'cleansUp', 'bare', 'dumps', 'remedy', 'shared'] as const) {
     const share = drawn.filter(({ scene }) => scene[part] !== undefined).length / drawn.length
     assert.ok(share > 0.02 && share < 0.6, `${part}: ${share}`)
   }
@@ -64,6 +64,34 @@ test('where the machine\'s own device does not answer, what is of two drivers is
   const { effects, violations } = await plays(scene, 180_000, trouble('a device does not answer', { at: 500, span: 175_000, how: '0 device bmc' }), trouble('the kernel freezes for good'))
   assert.equal(['a driver proves', 'a pod with volumes of two drivers is freed', 'a turn of the audit ends'].filter((name) => !effects.includes(name)), [])
   assert.equal(violations, [])
+})
+
+test('a machine whose crash kernel dumps: its word proves where it is taken, its power waits in either case, and one that hangs is ordered off', async () => {
+  for (const dumps of ['accepted', 'refused'] as const) {
+    for (const [does, how] of [['the kernel panics, and dumps', '4000 2000 80000'], ['the kernel panics, and its crash kernel hangs', '4000 2000']] as const) {
+      const { effects, violations, marks } = await plays({ ...usual, dumps }, 130_000, trouble(does, { how }))
+      assert.equal([violations, effects.includes('a dump is waited for'), effects.includes('a crash kernel proves')], [[], true, dumps === 'accepted'], `${does}, ${dumps}`)
+      assert.is(marks.includes('proof off'), does !== 'the kernel panics, and dumps', `${does}, ${dumps}`)
+    }
+  }
+})
+
+test('a node whose disk is full is fenced by a remedy, or it is told; where many ail alike nobody is fenced', async () => {
+  for (const [remedy, how, effect, incidents] of [['fence', '1 until they boot', 'a remedy fences', 1], ['tell', '1 for good', 'a remedy is told', 0], ['fence', '7 for good', undefined, 0]] as const) {
+    const said = await plays({ ...usual, remedy }, 560_000, trouble('disks fill up', { how, span: 550_000 }))
+    assert.equal([said.violations, said.incidents, effect === undefined || said.effects.includes(effect), said.marks.includes('hold storm')], [[], incidents, true, effect === undefined], `${remedy}, ${how}`)
+  }
+})
+
+test('a node problem is fenced as long as somebody posts it in the boot that it is about', async () => {
+  const said = await plays({ ...usual, remedy: 'fence' }, 560_000, trouble('a node problem is posted', { how: 'again and again', span: 550_000 }))
+  assert.equal([said.violations, said.effects.includes('a remedy fences')], [[], true])
+})
+
+test('where a remedy stands what goes wrong is given the time to meet it', () => {
+  for (const { scene, troubles, reliefAt } of drawn.filter(({ scene: { remedy } }) => remedy !== undefined)) {
+    assert.ok(troubles.some(({ does }) => kinds[does]?.class === 'ailment') && reliefAt > 600_000, JSON.stringify(scene))
+  }
 })
 
 test('a drill shows where a cable leads, and that is believed when the node freezes with the workload on it', async () => {

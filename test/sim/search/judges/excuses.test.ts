@@ -192,6 +192,27 @@ test('a false oath excuses what it was given for: before the deed, of that boot,
   }
 })
 
+test('the word of a crash kernel that somebody forged, of a node that nobody hears, where the policy takes such words; after the deed, of another boot, or beside another proof it is no excuse', async () => {
+  for (const [name, kdump, excused] of [['accepted', 'accept', 1], ['refused', 'refuse', 0], ['of a node that is well', 'accept', 0], ['afterwards', 'accept', 0], ['of the boot before', 'accept', 0], ['beside another proof', 'accept', 0]] as const) {
+    const quiet = await quietWorld({ policy: { kdump } })
+    const { world, victim, run } = quiet
+    if (name === 'of the boot before') {
+      world.forgeDumpWord(victim)
+      world.reboot(victim, 1_000)
+      await run(60_000)
+    }
+    if (name !== 'of a node that is well') world.isolate(victim)
+    if (name !== 'afterwards' && name !== 'of the boot before') world.forgeDumpWord(victim)
+    await run(1_000)
+    quiet.plantFence('a-1', victim, { phase: 'Running', proof: { kind: name === 'beside another proof' ? 'off' : 'kdump' } })
+    await free(quiet)
+    await run(10)
+    if (name === 'afterwards') world.forgeDumpWord(victim)
+    const { found, because } = judged(quiet)
+    assert.equal([found, because.length], [1, excused], name)
+  }
+})
+
 async function swear({ world, victim, done }: Quiet): Promise<void> {
   const boot = `${world.nodes.get(victim)?.machine.boot()?.id}/1`
   await done(world.api.patch('/apis/holdfast.dev/v1alpha1/nodefences/a-1', 'merge', { spec: { acknowledge: { boot, by: 'on call', until: '2026-01-02T00:00:00.000Z' } } }))
@@ -329,6 +350,31 @@ test('a machine left on one feed: its Node was deleted while it was being cut; d
   assert.equal([because(before), because(before - 200_000), because(before, 'node-9')], [1, 0, 0])
 })
 
+test('a machine left on one feed that came in the place of another one: what that was cut off from is a person\'s to give back; one that came later, or elsewhere, is no excuse', async () => {
+  const { world, victim, history, run } = await quietWorld({ power: 'two feeds on two strips' })
+  void world.devices.get('pdu-b-1')?.order(victim, 'off')
+  await run(2_000)
+  const from = world.clock.now()
+  const found = [{ judge: 'liveness', what: `${victim} runs, and pdu-b-1/${victim} ${feedCutByUs}`, node: victim, from }] as const
+  const because = (at: number, node = victim) => excuses(found, history, [{ at, does: 'another machine comes under the name', node }]).length
+  assert.equal([because(from - 1_000), because(from + 1), because(from - 1_000, 'node-9')], [1, 0, 0])
+})
+
+test('a machine left dark that came in the place of another one: every feed was ordered off for that, before it had booted; one that was ordered off later, or only one of two, is no excuse', async () => {
+  for (const [orders, excused] of [[['a', 'b', 'boots'], 1], [['a', 'boots', 'b'], 0], [['a', 'boots'], 0]] as const) {
+    const { world, victim, history, run } = await quietWorld({ power: 'two feeds on two strips' })
+    const at = world.clock.now()
+    for (const one of orders) {
+      await run(10)
+      if (one === 'boots') world.truth.note('machine booted', { node: victim, boot: 'another' })
+      else void world.devices.get(`pdu-${one}-1`)?.order(victim, 'off')
+    }
+    await run(2_000)
+    const dark: Violation = { judge: 'liveness', what: `${victim} ${darkByUs}`, node: victim, from: world.clock.now() }
+    assert.is(excuses([dark], history, [{ at, does: 'another machine comes under the name', node: victim }]).length, excused, orders.join())
+  }
+})
+
 test('a machine left on one feed: the other called itself on while it ran, and nothing truer was heard before the end of the incident', async () => {
   const cases = [['told no more', 1], ['true after the end', 1], ['true before the end', 0], ['never asked', 0], ['asked of a machine that was off', 0], ['ordered off again', 0]] as const
   for (const [how, excused] of cases) {
@@ -371,10 +417,12 @@ test('one of two feeds wired to another machine: excused while the policy trusts
 })
 
 test('of who was shut out of its storage what was believed before it was let in again counts, and nothing after that', async () => {
-  for (const [lies, because] of [['before it is let in', /was a lie, told twice/], ['after that', /^$/]] as const) {
+  const lied = /was a lie, told twice/
+  for (const [frees, lies, because] of [['after the lie', 'before it is let in', lied], ['before the lie', 'before it is let in', lied], ['after the lie', 'after that', /^$/], ['before the lie', 'after that', /^$/]] as const) {
     const quiet = await quietWorld({ power: 'fabric, then bmc' })
     const { world, victim } = quiet
     const port = async (to: 'on' | 'off'): Promise<void> => {
+      world.truth.note('program runs', { replica: 'replica-0-1', action: to, ip: world.switches(victim).flat().find(({ kind }) => kind === 'port')?.address, plug: victim })
       void world.devices.get('fabric')?.order(victim, to)
       await quiet.run(2_000)
     }
@@ -383,16 +431,17 @@ test('of who was shut out of its storage what was believed before it was let in 
       if (device !== undefined) device.fault = { does: 'lie' }
       void device?.order('1', 'off')
       await ask(quiet, `bmc-${victim}`, '1', 2)
-      await free(quiet)
+      if (frees === 'after the lie') await free(quiet)
     }
     await port('off')
+    if (frees === 'before the lie') await free(quiet)
     const from = world.clock.now()
     if (lies === 'before it is let in') await lie()
     await port('on')
     if (lies === 'after that') await lie()
     const boot = world.nodes.get(victim)?.machine.boot()?.id ?? ''
     const found = excuses([{ judge: 'safety', what: 'two writers', from, parties: [{ node: victim, boot }] }], quiet.history, [])
-    assert.match(found.map((one) => one.because).join(), because, lies)
+    assert.match(found.map((one) => one.because).join(), because, `${frees}, ${lies}`)
   }
 })
 

@@ -74,6 +74,16 @@ test('a pod that is freed under it is named; and what was said while the leader 
   assert.equal(said(judge), [`restraint: work/db-0 was freed from ${quiet.victim}, and maintenance stood there`])
 })
 
+test('so is one that is asked to go', async () => {
+  const quiet = await quietWorld()
+  const judge = judgeHands(quiet.history)
+  await annotate(quiet, 'exclude')
+  await stand(quiet, judge, 20)
+  await quiet.done(quiet.product.create('/api/v1/namespaces/work/pods/db-0/eviction', { apiVersion: 'policy/v1', kind: 'Eviction', metadata: { name: 'db-0', namespace: 'work' } } as never))
+  judge.look(quiet.sight())
+  assert.equal(said(judge), [`restraint: work/db-0 was evicted from ${quiet.victim}, and exclude stood there`])
+})
+
 test('what nobody here switched off is not switched on, unless the policy has it so', async () => {
   for (const [what, found] of [['never ordered off', 1], ['ordered off before', 0], ['wanted', 0]] as const) {
     const quiet = await quietWorld(what === 'wanted' ? { policy: { powerOnFoundOff: true } } : {})

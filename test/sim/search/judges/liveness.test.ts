@@ -30,16 +30,30 @@ test('everything has ended where nothing happened, and each thing that has not i
 })
 
 test('a machine that an order switched off is dark, one that lost its power otherwise is not ours', async () => {
-  const { world, history, victim, run, plantFence } = await quietWorld()
+  const { world, history, victim, run, plantFence, done } = await quietWorld()
   const [other = ''] = [...world.nodes.keys()].filter((name) => name !== victim)
   void world.devices.get(`bmc-${victim}`)?.order('1', 'off')
   world.cutPower(other)
   plantFence('a-1', victim, { phase: 'Running' })
   await run(10_000)
   assert.equal(leftInTheDark(history).map(({ what }) => what), [`${victim} was switched off by us and is off still`])
+  for (const [kind, phase, dark] of [['vouched', 'Running', 0], ['off', 'Running', 1], ['vouched', 'Final', 1]] as const) {
+    await done(world.api.remove('/apis/holdfast.dev/v1alpha1/nodefences/a-1'))
+    plantFence('a-1', victim, { phase, proof: { kind, boot: 'b', methods: [] } })
+    assert.is(leftInTheDark(history).length, dark, `by a person's word it stays off: ${kind}, ${phase}`)
+  }
   world.powerOn(victim)
   await run(1_000)
   assert.equal(leftInTheDark(history), [])
+})
+
+test('a crash kernel that hangs is to have a word about it, but where it refused before a silence could be seen', async () => {
+  for (const [profile, after, dark] of [['fast', 8_000, 1], ['fast', 1_500, 0], ['balanced', 6_000, 0], ['conservative', 13_000, 0], ['conservative', 20_000, 1]] as const) {
+    const { world, history, victim, run } = await quietWorld({ policy: { profile } })
+    world.panic(victim, { after, speaksAfter: 50 })
+    await run(30_000)
+    assert.is(leftInTheDark(history).length, dark, `${profile}, ${after}`)
+  }
 })
 
 const forgotten = 'bmc-off was ordered off, and is not configured any more as it was then: nothing here can switch it on'
