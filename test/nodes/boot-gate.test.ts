@@ -9,21 +9,21 @@ import { yamlOf } from '../../deploy/manifest.ts'
 import { manifests } from '../../deploy/manifests.ts'
 import { names, usualValues, type Values } from '../../deploy/values.ts'
 import { until } from './cluster.ts'
+import { bootGateOf } from './guarded-node.ts'
 import { labImage } from './lab-image.ts'
 import { say, theRoom } from './room.ts'
 import { startStage, type Stage } from './stage.ts'
 
 const test = suite('boot gate')
 const guarded = 'node-2'
-const values: Values = { ...usualValues, gate: 'on', gateFromBoot: 'on' }
+const values: Values = { ...usualValues, gateFromBoot: 'on' }
 /** A pod of a DaemonSet stays bound to its node, whatever becomes of that; none in this namespace is counted by anybody. */
 const residents = 'residents'
 let stage: Stage
 
 const machine = () => stage.cluster.machine(guarded)
 const onDisk = (...path: readonly string[]): string => join(machine().disk, ...path)
-/** The brackets keep the one that asks from finding itself. */
-const running = (): Promise<string> => machine().run(['sh', '-c', 'for one in /proc/[0-9]*; do tr "\\0" " " < $one/cmdline | grep -q "[b]oot-gate/boot-gate.mjs /var" && echo ${one#/proc/}; done; true'])
+const running = (): Promise<string> => bootGateOf(machine())
 
 async function resident(): Promise<{ readonly name: string; readonly uid: string; readonly startedAt: number } | undefined> {
   const pod = (await stage.pods(residents)).find(({ spec }) => spec.nodeName === guarded)
@@ -65,7 +65,7 @@ test('a machine that died comes up with it: what is bound there waits for the ag
     return said.includes('its agent has not opened the gate of this boot')
   }, 120_000).catch((error: unknown) => { throw new Error(`${String(error)}: ${said}`, { cause: error }) })
   say(`boot gate: ${/holdfast: [^"]*this boot/.exec(said)?.[0] ?? said}`)
-  assert.match(await running(), /^\d+\n$/)
+  assert.match(await running(), /^\d+$/)
   await until('it runs again', async () => (await resident())?.startedAt !== before?.startedAt && ((await resident())?.startedAt ?? 0) > offAt, 240_000)
   const gate = JSON.parse(readFileSync(onDisk('var/lib/holdfast/gate.json'), 'utf8')) as { boot: string; gate: string }
   assert.equal([gate.boot.split('/')[0], gate.gate], [machine().bootId(), 'open'])

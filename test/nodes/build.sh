@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Builds what a real node runs (kubelet, containerd with its shim and ctr, runc, CNI plugins, busybox) and the lab's own CSI
-# node plugin, from the Go module proxy and Debian packages, so that a machine with Go but no container engine, no registry and
+# Builds what a real node runs (kubelet, containerd of two generations with shim and ctr, runc, CNI plugins, busybox, systemd) and the lab's own CSI
+# driver, from the Go module proxy and Debian packages, so that a machine with Go but no container engine, no registry and
 # no release downloads can still be several nodes.
 #
 #   build.sh [VERSION]      of Kubernetes; defaults to $HOLDFAST_KUBERNETES, then to 1.36.4
@@ -19,6 +19,8 @@ minor="${BASH_REMATCH[1]}"
 staging="v0.$minor.${BASH_REMATCH[2]}"
 
 containerd_version=v2.3.7
+# The oldest that kubelet 1.36 takes, and no newer kubelet does: its NRI asks in the older way.
+older_containerd_version=v1.7.35
 runc_version=v1.5.2
 cni_version=v1.9.1
 csi_version=v1.11.0
@@ -32,7 +34,7 @@ work="$root/.building-$version"
 main() {
   if complete; then echo "$bin"; return; fi
   require_tools
-  mkdir -p "$bin/cni"
+  mkdir -p "$bin/cni" "$bin/containerd-1.7"
   # Two runs would fill the same work folder: the second waits, then finds everything done.
   exec 9>"$root/.lock-$version"
   flock 9
@@ -41,9 +43,11 @@ main() {
   there busybox || build_busybox
   there cni || build_cni
   there runc || build_runc
-  there containerd || build_containerd
+  there containerd || build_containerd github.com/containerd/containerd/v2 "$containerd_version"
+  there containerd-1.7 || build_containerd github.com/containerd/containerd "$older_containerd_version" containerd-1.7/
   there kubelet || build_kubelet
-  there csi-node || build_csi
+  there csi-driver || build_csi
+  there systemd || build_systemd
   rm -rf "$work"
   complete || { echo "build.sh: built, but something in $bin does not answer with its version" >&2; exit 1; }
   echo "$bin"
@@ -51,7 +55,7 @@ main() {
 
 complete() {
   local program
-  for program in busybox cni runc containerd kubelet csi-node; do there "$program" || return 1; done
+  for program in busybox cni runc containerd containerd-1.7 kubelet csi-driver systemd; do there "$program" || return 1; done
 }
 
 # Being there is not enough: a binary from a full disk, of another version or another machine is there too.
@@ -60,9 +64,11 @@ there() {
     busybox) "$bin/busybox" true 2>/dev/null ;;
     cni) says "$cni_version" "$bin/cni/ptp" --version && says "$cni_version" "$bin/cni/loopback" --version && says "$cni_version" "$bin/cni/host-local" --version ;;
     runc) says "${runc_version#v}" "$bin/runc" --version && says libseccomp "$bin/runc" --version ;;
-    containerd) says "$containerd_version" "$bin/containerd" --version && says "$containerd_version" "$bin/ctr" --version && says "$containerd_version" "$bin/containerd-shim-runc-v2" -v ;;
+    containerd) is_containerd "$containerd_version" "$bin" ;;
+    containerd-1.7) is_containerd "$older_containerd_version" "$bin/containerd-1.7" ;;
     kubelet) says "$version" "$bin/kubelet" --version ;;
-    csi-node) says "$(csi_source)" "$bin/csi-node" version ;;
+    csi-driver) says "$(csi_source)" "$bin/csi-driver" version ;;
+    systemd) [[ "$(cat "$bin/systemd/of" 2>/dev/null)" == "$(systemd_source)" ]] ;;
   esac
 }
 
@@ -70,6 +76,10 @@ says() {
   local wanted=$1 said
   shift
   [[ -x "$1" ]] && said=$("$@" 2>&1) && [[ "$said" == *"$wanted"* ]]
+}
+
+is_containerd() {
+  says "$1" "$2/containerd" --version && says "$1" "$2/ctr" --version && says "$1" "$2/containerd-shim-runc-v2" -v
 }
 
 require_tools() {
@@ -127,14 +137,15 @@ build_runc() {
   publish "$work/out/runc" runc
 }
 
+# MODULE VERSION [FOLDER/]: where it is to lie, unless with the others.
 build_containerd() {
-  local program module=github.com/containerd/containerd/v2
-  wrapper containerd
-  golang get "$module/cmd/containerd@$containerd_version" "$module/cmd/containerd-shim-runc-v2@$containerd_version" "$module/cmd/ctr@$containerd_version"
+  local program module=$1 of=$2
+  wrapper "containerd-$of"
+  golang get "$module/cmd/containerd@$of" "$module/cmd/containerd-shim-runc-v2@$of" "$module/cmd/ctr@$of"
   for program in containerd containerd-shim-runc-v2 ctr; do
     golang build -trimpath -tags "no_btrfs no_devmapper no_zfs no_aufs netgo osusergo static_build" \
-      -ldflags "-s -w -X $module/version.Version=$containerd_version" -o "$work/out/$program" "$module/cmd/$program"
-    publish "$work/out/$program" "$program"
+      -ldflags "-s -w -X $module/version.Version=$of" -o "$work/out/$program" "$module/cmd/$program"
+    publish "$work/out/$program" "${3:-}$program"
   done
 }
 
@@ -166,15 +177,47 @@ version_flags() {
 }
 
 # Its source is its version, so that a change of it is a new build.
-csi_source() { sha256sum <"$here/csi/main.go" | cut -c1-16; }
+csi_source() { cat "$here"/csi/*.go | sha256sum | cut -c1-16; }
 
 build_csi() {
   wrapper csi
-  cp "$here/csi/main.go" .
+  cp "$here"/csi/*.go .
   golang get "github.com/container-storage-interface/spec@$csi_version" "k8s.io/kubelet@$staging"
   golang mod tidy
-  golang build -trimpath -ldflags "-s -w -X main.source=$(csi_source)" -o "$work/out/csi-node" .
-  publish "$work/out/csi-node" csi-node
+  golang build -trimpath -ldflags "-s -w -X main.source=$(csi_source)" -o "$work/out/csi-driver" .
+  publish "$work/out/csi-driver" csi-driver
+}
+
+# How it is built is its version.
+systemd_source() { declare -f build_systemd systemd_packages | sha256sum | cut -c1-16; }
+
+# What becomes /usr of a machine: systemd with its bus, all that they are linked with, and a shell. No program of packages that only install packages.
+build_systemd() {
+  local folder package
+  mkdir -p "$work/systemd/packages" "$work/systemd/root/usr"
+  for folder in bin sbin lib lib64; do
+    mkdir "$work/systemd/root/usr/$folder"
+    ln -s "usr/$folder" "$work/systemd/root/$folder"
+  done
+  cd "$work/systemd/packages"
+  # shellcheck disable=SC2046 # one word a package
+  apt-get download $(systemd_packages) || { apt-get update && apt-get download $(systemd_packages); }
+  for package in *.deb; do
+    dpkg-deb --fsys-tarfile "$package" | tar -x --keep-directory-symlink -C "$work/systemd/root"
+  done
+  cd "$work/systemd/root/usr"
+  rm -rf share/doc share/man share/locale share/info share/perl5
+  cp "$bin/busybox" bin/busybox
+  for folder in sh env cat sleep; do ln -sf busybox "bin/$folder"; done
+  chroot "$work/systemd/root" /usr/bin/systemctl --version >&2
+  systemd_source > of
+  rm -rf "$bin/systemd"
+  mv "$work/systemd/root/usr" "$bin/systemd"
+}
+
+# As if nothing were installed here: what is on this machine already is needed there too.
+systemd_packages() {
+  apt-get -o Dir::State::status=/dev/null --no-install-recommends --print-uris --yes install systemd-sysv dbus | sed -n "s/^'.*' \([^_]*\)_.*$/\1/p" | grep -v perl
 }
 
 # A rename is whole or not at all, so nobody ever runs half a binary.

@@ -2,6 +2,7 @@
 // not fight over /kubepods. They say what belongs to a machine, and the freezer among them stops it.
 import { existsSync, mkdirSync, readFileSync, readdirSync, rmdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { kill } from 'node:process'
 
 const hierarchies = '/sys/fs/cgroup'
 /** What containerd, runc and kubelet ask for on v1. */
@@ -13,7 +14,10 @@ export interface Groups {
   /** Of every process of the machine, those in its containers too. */
   pids(): readonly number[]
   freeze(): void
+  /** Not what was frozen within. */
   thaw(): void
+  /** Kills whatever stands still, the whole machine or what its own agent has frozen on it. Nothing frozen dies, and what thaws first would run on until it is killed. */
+  killFrozen(): void
   remove(): void
 }
 
@@ -35,11 +39,41 @@ export function createGroups(lab: string, machine: string): Groups {
   const freezer = join(hierarchies, 'freezer', lab, machine)
   return {
     doors: folders.map((folder) => join(folder, 'cgroup.procs')),
-    pids: () => within(freezer).flatMap((folder) => readFileSync(join(folder, 'cgroup.procs'), 'utf8').split('\n').filter((line) => line !== '').map(Number)),
+    pids: () => within(freezer).flatMap(pidsIn),
     freeze: () => writeFileSync(join(freezer, 'freezer.state'), 'FROZEN'),
     thaw: () => writeFileSync(join(freezer, 'freezer.state'), 'THAWED'),
+    killFrozen: () => killFrozenIn(freezer),
     // Deepest first: only empty groups can be removed, and a leftover costs the next boot's kubelet three seconds each.
     remove: () => folders.forEach((folder) => within(folder).toReversed().forEach((one) => rmdirSync(one))),
+  }
+}
+
+/** Of every machine that a test has left behind: the end of the room would wait for them for ever. */
+export function killAllFrozen(lab: string): void {
+  killFrozenIn(join(hierarchies, 'freezer', lab))
+}
+
+function killFrozenIn(freezer: string): void {
+  const still = within(freezer).filter((folder) => textOf(folder, 'freezer.state').startsWith('FR'))
+  for (const pid of still.flatMap(pidsIn)) {
+    try {
+      kill(pid, 'SIGKILL')
+    } catch {
+      // It has just ended: not all of a group that is still freezing stands still.
+    }
+  }
+  for (const folder of still) if (existsSync(folder)) writeFileSync(join(folder, 'freezer.state'), 'THAWED')
+}
+
+function pidsIn(folder: string): readonly number[] {
+  return textOf(folder, 'cgroup.procs').split('\n').map(Number).filter((pid) => pid > 0)
+}
+
+function textOf(folder: string, file: string): string {
+  try {
+    return readFileSync(join(folder, file), 'utf8')
+  } catch {
+    return '' // whoever made the group has just removed it
   }
 }
 

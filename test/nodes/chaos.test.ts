@@ -3,7 +3,6 @@
 import { env } from 'node:process'
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
-import { usualValues } from '../../deploy/values.ts'
 import { runChaos, written, type Run } from './chaos.ts'
 import { say } from './room.ts'
 import { chaosVariable, type ChaosAsked } from './share.ts'
@@ -17,7 +16,7 @@ let stage: Stage
 let run: Run
 
 test('the stage is set', async () => {
-  stage = await startStage(say, { values: { ...usualValues, gate: 'on' } })
+  stage = await startStage(say)
 })
 
 test('the trouble comes and goes, and everything ends', async () => {

@@ -19,7 +19,7 @@ const within = 120_000
 const watchedFor = 20_000
 
 test('the stage is set', async () => {
-  stage = await startStage(say, { values: { ...usualValues, gate: 'on', cleanUp: 'on' } })
+  stage = await startStage(say, { values: { ...usualValues, cleanUp: 'on' } })
 })
 
 const mount = `/var/lib/kubelet/plugins/kubernetes.io/csi/${driver}/${'ab'.repeat(32)}/globalmount`

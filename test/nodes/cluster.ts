@@ -16,7 +16,7 @@ import { startControlPlane, type ControlPlane } from '../control-plane/control-p
 import { kubeconfigText } from '../control-plane/kubeconfig.ts'
 import { transportTo } from '../control-plane/transport.ts'
 import { command } from './command.ts'
-import { makeDisk } from './disk.ts'
+import { makeDisk, type Runtime } from './disk.ts'
 import { writeLabImage } from './lab-image.ts'
 import { createMachine, type Machine } from './machine.ts'
 import { gateway, serviceAddress } from './network.ts'
@@ -50,14 +50,21 @@ export interface ClusterSettings {
   readonly nodes: number
   /** Archives that every machine imports at its first boot, beside the lab's own. */
   readonly images: readonly string[]
+  /** Of machines by name, where it is not today's. */
+  readonly runtimes?: Readonly<Record<string, Runtime>>
 }
 
-export async function startCluster({ nodes, images }: ClusterSettings): Promise<Cluster> {
+/** What build.sh has made. */
+export function binaries(): string {
+  return join(env['HOLDFAST_CACHE'] || join(homedir(), '.cache', 'holdfast'), 'nodes', `v${(env['HOLDFAST_KUBERNETES'] ?? '1.36.4').replace(/^v/, '')}`)
+}
+
+export async function startCluster({ nodes, images, runtimes = {} }: ClusterSettings): Promise<Cluster> {
   const { folder: roomFolder, lab } = theRoom()
   const folder = mkdtempSync(join(roomFolder, 'cluster-'))
   const [shelf, storage, logs] = ['images', 'storage', 'logs'].map((name) => join(folder, name)) as [string, string, string] // as many as named
   for (const one of [shelf, storage, logs]) mkdirSync(one)
-  const binaries = join(env['HOLDFAST_CACHE'] || join(homedir(), '.cache', 'holdfast'), 'nodes', `v${(env['HOLDFAST_KUBERNETES'] ?? '1.36.4').replace(/^v/, '')}`)
+  const programs = binaries()
   const visitors = createCertificates(join(folder, 'visitors'))
   visitors.credentials('admin')
   const plane = await startPlane(folder)
@@ -65,7 +72,7 @@ export async function startCluster({ nodes, images }: ClusterSettings): Promise<
     name: 'service address', file: execPath, args: [fileURLToPath(new URL('service-address.ts', import.meta.url)), serviceAddress, String(plane.port)],
     logFile: join(logs, 'service-address.log'),
   })
-  await writeLabImage(binaries, folder, join(shelf, 'lab.tar'))
+  await writeLabImage(programs, folder, join(shelf, 'lab.tar'))
   images.forEach((archive, index) => place(archive, join(shelf, `${index}.tar`)))
 
   const machines = new Map<string, Machine>()
@@ -74,8 +81,8 @@ export async function startCluster({ nodes, images }: ClusterSettings): Promise<
     const disk = join(folder, 'disks', name)
     const [machineId, user] = [randomUUID(), `system:node:${name}` as const]
     const kubeconfig = kubeconfigText(user, `https://${serviceAddress}:${plane.port}`, plane.credentials(user))
-    makeDisk(disk, { name, index, machineId, kubeconfig, clientAuthority: visitors.ca, binaries })
-    machines.set(name, createMachine({ name, index, machineId, lab, disk, binaries, images: shelf, storage, logFile: join(logs, `${name}.log`) }))
+    makeDisk(disk, { name, index, machineId, kubeconfig, clientAuthority: visitors.ca, binaries: programs, runtime: runtimes[name] ?? 'containerd-2.3' })
+    machines.set(name, createMachine({ name, index, machineId, lab, disk, binaries: programs, images: shelf, storage, logFile: join(logs, `${name}.log`) }))
   }
   const transport = transportTo(plane, 'admin')
   const api = createApi({ transport, clock, userAgent: 'lab', rate: { perSecond: 10_000, burst: 20_000 } })

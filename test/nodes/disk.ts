@@ -7,6 +7,9 @@ import { podRangeOf } from './network.ts'
 /** Where a machine's boot id stands, for containers, whose own /proc would show them that of the kernel all machines share. */
 export const bootIdFile = '/run/kernel/_proc_sys_kernel_random_boot_id'
 
+/** Of what build.sh makes: today's, or one whose NRI asks in the older way. */
+export type Runtime = 'containerd-2.3' | 'containerd-1.7'
+
 export interface DiskSettings {
   readonly name: string
   readonly index: number
@@ -16,12 +19,15 @@ export interface DiskSettings {
   /** Whose certificates kubelet's own port believes. */
   readonly clientAuthority: string
   readonly binaries: string
+  readonly runtime: Runtime
 }
 
 export function makeDisk(disk: string, settings: DiskSettings): void {
   for (const folder of folders) mkdirSync(join(disk, folder), { recursive: true })
   for (const link of ['bin', 'sbin', 'lib', 'lib64']) symlinkSync(`usr/${link}`, join(disk, link))
   symlinkSync('/run', join(disk, 'var/run'))
+  // Found before the other one, by the machine's init and by whoever runs something there.
+  if (settings.runtime === 'containerd-1.7') symlinkSync('lab/containerd-1.7', join(disk, 'opt/runtime'))
   for (const file of ['passwd', 'group', 'nsswitch.conf', 'ld.so.cache']) if (existsSync(`/etc/${file}`)) cpSync(`/etc/${file}`, join(disk, 'etc', file))
   for (const plugin of readdirSync(join(settings.binaries, 'cni'))) cpSync(join(settings.binaries, 'cni', plugin), join(disk, 'opt/cni/bin', plugin))
   for (const [file, text] of Object.entries(texts(settings))) {
@@ -43,7 +49,7 @@ function texts(settings: DiskSettings): Readonly<Record<string, string>> {
     'etc/resolv.conf': 'nameserver 10.0.0.10\n',
     'etc/machine-id': `${settings.machineId}\n`,
     'etc/cni/net.d/10-lab.conflist': JSON.stringify(podNetwork(settings.index)),
-    'etc/containerd/config.toml': containerd,
+    'etc/containerd/config.toml': runtimes[settings.runtime],
     'etc/kubernetes/kubelet.yaml': JSON.stringify(kubelet),
     'etc/kubernetes/kubeconfig': settings.kubeconfig,
     'etc/kubernetes/clients.crt': settings.clientAuthority,
@@ -56,7 +62,15 @@ function podNetwork(index: number): object {
   return { cniVersion: '1.0.0', name: 'lab', plugins: [{ type: 'ptp', ipMasq: false, ipam }] }
 }
 
-const containerd = `version = 3
+const nri = `[plugins.'io.containerd.nri.v1.nri']
+  disable = false
+  socket_path = "/var/run/nri/nri.sock"
+  plugin_path = "/opt/nri/plugins"
+  plugin_config_path = "/etc/nri/conf.d"
+`
+
+const runtimes: Readonly<Record<Runtime, string>> = {
+  'containerd-2.3': `version = 3
 [grpc]
   address = "/run/containerd/containerd.sock"
 [plugins.'io.containerd.cri.v1.images']
@@ -76,12 +90,27 @@ const containerd = `version = 3
       [plugins.'io.containerd.cri.v1.runtime'.containerd.runtimes.runc.options]
         BinaryName = "/opt/lab/runc"
         SystemdCgroup = false
-[plugins.'io.containerd.nri.v1.nri']
-  disable = false
-  socket_path = "/var/run/nri/nri.sock"
-  plugin_path = "/opt/nri/plugins"
-  plugin_config_path = "/etc/nri/conf.d"
-`
+${nri}`,
+  // The same in its words; of NRI it offers nothing unless it is told to.
+  'containerd-1.7': `version = 2
+[grpc]
+  address = "/run/containerd/containerd.sock"
+[plugins.'io.containerd.grpc.v1.cri']
+  sandbox_image = "${labImage}"
+  restrict_oom_score_adj = true
+  [plugins.'io.containerd.grpc.v1.cri'.cni]
+    bin_dir = "/opt/cni/bin"
+    conf_dir = "/etc/cni/net.d"
+  [plugins.'io.containerd.grpc.v1.cri'.containerd]
+    snapshotter = "overlayfs"
+    default_runtime_name = "runc"
+    [plugins.'io.containerd.grpc.v1.cri'.containerd.runtimes.runc]
+      runtime_type = "io.containerd.runc.v2"
+      [plugins.'io.containerd.grpc.v1.cri'.containerd.runtimes.runc.options]
+        BinaryName = "/opt/lab/runc"
+        SystemdCgroup = false
+${nri}`,
+}
 
 const kubelet = {
   apiVersion: 'kubelet.config.k8s.io/v1beta1', kind: 'KubeletConfiguration',

@@ -3,7 +3,7 @@ import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
-import { buildFenceImage, fenceArchive, fenceImage } from '../../deploy/fence-image.ts'
+import { fenceArchive, fenceImage } from '../../deploy/fence-image.ts'
 import { names, usualValues } from '../../deploy/values.ts'
 import { until } from './cluster.ts'
 import { say } from './room.ts'
@@ -29,7 +29,6 @@ async function unpinned(node: string): Promise<void> {
 }
 
 test('the stage is set, and the coordinator has the second image', async () => {
-  await buildFenceImage(dist, say)
   stage = await startStage(say, { images: [fenceArchive(dist)] })
   await kubectl('--namespace', namespace, 'set', 'image', `deployment/${names.coordinator}`, `coordinator=${fenceImage}`)
   await kubectl('--namespace', namespace, 'rollout', 'status', `deployment/${names.coordinator}`, '--timeout=240s')

@@ -17,7 +17,7 @@ const guarded = 'node-2'
 let stage: Stage
 
 test('installed with the gates on, the workload runs, and every runtime asks the gate of its node', async () => {
-  stage = await startStage(say, { values: { ...usualValues, gate: 'on' } })
+  stage = await startStage(say)
   const gates = async (): Promise<readonly string[]> => {
     const answer = await stage.cluster.api.get<{ items: readonly { spec: { gate?: string } }[] }>(recordsPath)
     return answer.ok ? answer.value.items.map(({ spec }) => spec.gate ?? 'nothing') : [answer.error.message]

@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
 import type { ProofRecord } from '../../core/incident.ts'
+import type { Ms } from '../../core/model.ts'
 import { gaveUpWithin } from '../../core/self-stop.ts'
 import { endedWithin } from '../../core/watchdog.ts'
 import { usualValues } from '../../deploy/values.ts'
@@ -23,6 +24,8 @@ let stage: Stage
 const askedWithin = 60_000
 /** Several times as long as a kubelet takes to start again what it finds ended. */
 const watchedFor = 30_000
+/** Longer than from one look of an agent at what runs to the next: what has begun since is not known to it. */
+const known = 12_000
 const provenWithin = 2 * endedWithin(labWatchdog)
 
 const machines = () => [...stage.cluster.machines.values()]
@@ -40,8 +43,10 @@ function wasAsked(name: string): boolean {
   }
 }
 
-async function lost(): Promise<{ readonly story: Story; readonly cutAt: number; mend(): Promise<void> }> {
+/** Once what runs there has run for so long. */
+async function lost(age: Ms = 0): Promise<{ readonly story: Story; readonly cutAt: number; mend(): Promise<void> }> {
   const story = await begin(stage)
+  await clock.wait(age)
   const controller = stage.management.of.get(story.machine.name)
   controller?.fault('refuse')
   await story.machine.cutCable()
@@ -55,7 +60,7 @@ async function lost(): Promise<{ readonly story: Story; readonly cutAt: number; 
 }
 
 test('the stage is set, and while no policy asks for it nobody arms a watchdog', async () => {
-  stage = await startStage(say, { values: { ...usualValues, gate: 'on', freezer: 'on', watchdog: 'on' }, watchdogs })
+  stage = await startStage(say, { values: { ...usualValues, freezer: 'on', watchdog: 'on' }, watchdogs })
   say('each machine has a lab watchdog: a pipe to the outside, where its power is cut when it is not fed')
 })
 
@@ -76,6 +81,38 @@ test('self-stop: what it runs is gone in time, and nothing is moved; withdrawn o
   assert.equal([incident.status.proof, incident.status.outcome], [undefined, 'Withdrawn'])
   await untouched(story, incident)
   assert.equal(machines().map(({ name }) => watchdogs.of(name).armed()), machines().map(() => false), 'nobody asked for watchdogs')
+})
+
+/** Of the workload's containers that are not over, by its runtime's word. */
+async function writers({ machine, pods }: Story): Promise<number> {
+  const ids = pods.map(({ status }) => status.containerStatuses?.[0]?.containerID.replace('containerd://', '') ?? '')
+  const tasks = await machine.run(['ctr', 'tasks', 'list'])
+  return tasks.split('\n').filter((line) => ids.some((id) => id !== '' && line.startsWith(id)) && !line.includes('STOPPED')).length
+}
+
+test('self-stop with a runtime that hangs: what nobody can stop stands still in time, and is ended without another line once the runtime goes on', async () => {
+  const { story, cutAt, mend } = await lost(known)
+  const { machine } = story
+  const runtime = async (signal: 'STOP' | 'CONT'): Promise<void> => void await machine.run(['sh', '-c', `kill -${signal} $(cat /run/containerd.pid)`])
+  try {
+    await runtime('STOP')
+    await clock.wait(gaveUpWithin + watchedFor)
+    const stopped = lastLine(story) - cutAt
+    say(`self-stop, and its runtime hangs: the last line ${stopped.toFixed(1)} s after the cut, announced ${gaveUpWithin / 1_000}`)
+    assert.ok(stopped <= gaveUpWithin / 1_000, `the last line came ${stopped} s after the cut`)
+    await runtime('CONT')
+    await until('what was frozen is ended', async () => await writers(story) === 0, askedWithin)
+    await clock.wait(watchedFor)
+    assert.is(lastLine(story) - cutAt, stopped, 'it wrote again while nobody permitted it')
+    for (const volume of volumes) assert.is(stage.turns(volume).at(-1)?.boot, story.bootId)
+  } finally {
+    await runtime('CONT')
+    await mend()
+  }
+  const incident = await ended(story)
+  tell('cut off, self-stop, a runtime that hangs', story, incident)
+  assert.equal([incident.status.proof, incident.status.outcome], [undefined, 'Withdrawn'])
+  await untouched(story, incident)
 })
 
 test('self-fence: its lab watchdog resets it, the sum is waited out, and then its work is moved', async () => {

@@ -94,7 +94,7 @@ import_images() {
   for image in /opt/images/*.tar; do
     mark="/var/lib/containerd/imported-$(basename "$image")"
     [ "$mark" -nt "$image" ] && continue
-    ctr -n k8s.io images import --label io.cri-containerd.image=managed "$image"
+    ctr -n k8s.io images import "$image"
     touch "$mark"
   done
 }
@@ -105,7 +105,7 @@ kernel_file_systems
 cd "$disk"
 pivot_root . .old
 exec </dev/null
-export PATH=/opt/lab:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin HOME=/root
+export PATH=/opt/runtime:/opt/lab:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin HOME=/root
 shadows
 network
 umount -l "$old"

@@ -53,9 +53,10 @@ export interface MachineSettings {
   readonly images: string
   readonly storage: string
   readonly logFile: string
+  /** Its process 1, where it is another than machine-init.sh: a script beside this file that is told the same. */
+  readonly init?: string
 }
 
-const init = fileURLToPath(new URL('machine-init.sh', import.meta.url))
 /** Joins the machine's groups and becomes what is named after `--`. */
 const enterGroups = 'while [ "$1" != -- ]; do echo $$ > "$1"; shift; done; shift; exec "$@"'
 /** Its child is the machine's process 1 and dies with it. */
@@ -71,6 +72,7 @@ interface Running {
 
 export function createMachine(settings: MachineSettings): Machine {
   const { name, index, disk } = settings
+  const init = fileURLToPath(new URL(settings.init ?? 'machine-init.sh', import.meta.url))
   const address = addressOf(index)
   let bootId = ''
   let running: Running | undefined
@@ -82,7 +84,7 @@ export function createMachine(settings: MachineSettings): Machine {
     return running
   }
   const run = (words: readonly string[], deadline?: Ms): Promise<string> => {
-    const path = 'PATH=/opt/lab:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin'
+    const path = 'PATH=/opt/runtime:/opt/lab:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin'
     const enter = ['nsenter', '--target', String(now().pid), '--all', 'env', '-i', path, 'HOME=/root', 'CONTAINERD_NAMESPACE=k8s.io', ...words]
     return command('sh', ['-c', enterGroups, 'sh', ...now().groups.doors, '--', ...enter], deadline)
   }
@@ -90,14 +92,9 @@ export function createMachine(settings: MachineSettings): Machine {
     if (running === undefined) return
     const { component, groups, pid } = running
     if (component.end() === undefined) kill(pid, 'SIGKILL')
-    if (frozen) {
-      // Nothing frozen dies, and what thaws first would run on until init is dead: each gets its own death before.
-      for (const other of groups.pids()) kill(other, 'SIGKILL')
-      groups.thaw()
-      frozen = false
-    }
-    await component.ended
-    await emptied(name, groups)
+    // Its process 1 is not buried before everything in it is dead.
+    await Promise.all([component.ended, emptied(name, groups)])
+    frozen = false
     groups.remove()
     running = undefined
   }
@@ -173,6 +170,7 @@ async function childOf(component: Component): Promise<number> {
 async function emptied(name: string, groups: Groups): Promise<void> {
   const limit = clock.now() + goneWithin
   while (groups.pids().length > 0) {
+    groups.killFrozen()
     if (clock.now() > limit) throw new Error(`${name} has no power, and still runs ${groups.pids().join(', ')}`)
     await clock.wait(10)
   }

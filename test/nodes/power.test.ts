@@ -41,6 +41,7 @@ test('kernel freeze: ordered off, moved, switched on, back', async () => {
   await movedAway(story)
   const incident = await ended(story)
   tell('kernel freeze', story, incident)
+  assert.match(incident.status.timeline[0]?.detail ?? '', /probe silent; witness .* deaf/, 'its peers tell of it, long before the Lease does')
   assert.is(incident.status.proof?.kind, 'off')
   await comesBack(story, incident)
 })

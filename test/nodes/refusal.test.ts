@@ -1,4 +1,4 @@
-// A storage that refuses to detach what is being written, and a policy that takes its word: the one place where it is not the product alone that keeps two writers apart.
+// A storage that refuses to detach what is being written, by its own controller's check, and a policy that takes its word: the one place where it is not the product alone that keeps two writers apart.
 // The node is cut off from everybody, its management controller too, and writes on.
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
@@ -16,7 +16,7 @@ const watchedFor = 30_000
 let stage: Stage
 
 test('the stage is set', async () => {
-  stage = await startStage(say, { refusesInUse: true })
+  stage = await startStage(say, { exclusive: true })
 })
 
 test('what it writes is not taken from it, though its pods are freed; heard again it lets go, and then its work moves', async () => {

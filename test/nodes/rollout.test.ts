@@ -19,7 +19,7 @@ import { driver, volumes } from './workload.ts'
 const test = suite('rollout')
 const { namespace, agentNamespace } = usualValues
 /** With all that may be left on a node. */
-const values: Values = { ...usualValues, gate: 'on', gateFromBoot: 'on' }
+const values: Values = { ...usualValues, gateFromBoot: 'on' }
 /** There is one release yet: the same files under another name roll as another one would. */
 const next = 'holdfast:0.1.0-next'
 const rolledWithin = '240s'

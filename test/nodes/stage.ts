@@ -17,9 +17,11 @@ import { machineClock as clock } from '../../edge/clock.ts'
 import { silentLog } from '../../edge/log.ts'
 import { startAttacher } from '../../sim/attacher.ts'
 import { seededChance } from '../../sim/chance.ts'
+import type { CsiController } from '../../sim/csi-controller.ts'
 import { startProcess } from '../../sim/process.ts'
-import { createStorage } from '../../sim/storage.ts'
 import { ready, startCluster, until, type Cluster, type Node } from './cluster.ts'
+import { startDriver } from './csi-driver.ts'
+import type { Runtime } from './disk.ts'
 import { turnsOf, type Turn } from './judge.ts'
 import type { LabWatchdogs } from './lab-watchdog.ts'
 import { openManagement, type Management } from './management.ts'
@@ -58,12 +60,14 @@ const writesWithin = 3
 export interface StageSettings {
   /** Archives beside the product's own. */
   readonly images: readonly string[]
+  /** Of machines by name, where it is not today's. */
+  readonly runtimes: Readonly<Record<string, Runtime>>
   /** What the manifests are rendered with, where they are not as they come. */
   readonly values: Values
   /** Of every machine; with values of one's own. */
   readonly watchdogs: LabWatchdogs
-  /** It detaches nothing that is being written. Else it refuses nobody, so that what keeps two nodes from one volume is the product and not the storage. */
-  readonly refusesInUse: boolean
+  /** A storage that looks before it gives and takes. Else it refuses nobody, so that what keeps two nodes from one volume is the product and not the storage. */
+  readonly exclusive: boolean
 }
 
 export async function startStage(say: (line: string) => void, settings: Partial<StageSettings> = {}): Promise<Stage> {
@@ -77,11 +81,11 @@ export async function startStage(say: (line: string) => void, settings: Partial<
   }
 }
 
-async function setStage(say: (line: string) => void, { images = [], values, watchdogs, refusesInUse = false }: Partial<StageSettings>, ends: (() => unknown)[]): Promise<Stage> {
+async function setStage(say: (line: string) => void, { images = [], runtimes = {}, values, watchdogs, exclusive = false }: Partial<StageSettings>, ends: (() => unknown)[]): Promise<Stage> {
   const began = clock.now()
   const told = (what: string): void => say(`${what} after ${((clock.now() - began) / 1_000).toFixed(1)} s`)
   await mendCuts()
-  const cluster = await startCluster({ nodes, images: [imageArchive(dist), ...images] })
+  const cluster = await startCluster({ nodes, images: [imageArchive(dist), ...images], runtimes })
   ends.push(() => cluster.stop())
   told('control plane')
   const management = await openManagement(cluster.machines.values())
@@ -89,12 +93,16 @@ async function setStage(say: (line: string) => void, { images = [], values, watc
   for (const volume of volumes) mkdirSync(join(cluster.storage, volume), { mode: 0o777 })
   ends.unshift(() => watchdogs?.close())
   await watchdogs?.wire(cluster.machines.values())
-  const attacher = attach(cluster, refusesInUse)
+  const controller = await startDriver(cluster, exclusive)
+  ends.unshift(() => controller.stop())
+  const attacher = attach(cluster, controller)
   ends.unshift(() => attacher.kill())
   await Promise.all([...cluster.machines.values()].map((machine) => machine.powerOn()))
   await cluster.kubectl('apply', '--server-side', '--filename', values === undefined ? join(dist, 'holdfast.yaml') : rendered(cluster, values, watchdogs))
   await apply(cluster, 'lab', [policy, ...management.objects(namespace)])
-  // The workload goes where no replica is, and a scheduler can heed only what has a place already.
+  // The workload goes where no replica is: a scheduler heeds only what has a place already, and chooses among nodes that are open to everybody.
+  await until('three nodes are open', async () => (await nodesOf({ cluster })).filter((node) => ready(node) && (node.spec?.taints ?? []).length === 0).length === nodes, peaceWithin)
+  told('three nodes open')
   await until('every replica has a node', async () => (await podsOf(cluster, namespace)).filter(({ spec }) => spec.nodeName !== undefined).length === usualValues.replicas, peaceWithin)
   await apply(cluster, 'work', workObjects())
   const stage: Stage = {
@@ -115,8 +123,6 @@ async function setStage(say: (line: string) => void, { images = [], values, watc
       for (const end of ends) await end()
     },
   }
-  await until('three nodes are Ready', async () => (await nodesOf(stage)).filter(ready).length === nodes, peaceWithin)
-  told('three nodes Ready')
   await stage.peace()
   told('installed, and the workload writes')
   return stage
@@ -137,17 +143,10 @@ const policy = {
   },
 } as KubeObject // a kind of ours, written as a person would
 
-/** The CSI external-attacher is not to be had from the module proxy: the simulated world's, which attaches whatever it is asked to, works on
- *  this API server too. Who writes is told by the volume's own file. */
-function attach({ transport, storage: folder }: Cluster, refusesInUse: boolean): { kill(): void } {
+/** The CSI external-attacher is not to be had from the module proxy: the simulated world's works on this API server too. */
+function attach({ transport }: Cluster, controller: CsiController): { kill(): void } {
   const process = startProcess(clock, 'external-attacher')
-  const storage = createStorage(clock, () => undefined)
-  for (const volume of volumes) storage.addVolume(volume)
-  const writersOf = (volume: string, within: Ms): readonly { readonly node: string; readonly pod: string }[] => {
-    const last = turnsOf(folder, volume).at(-1)
-    return last === undefined || uptime() - last.last > within / 1_000 ? [] : [{ node: last.node, pod: 'its writer' }]
-  }
-  startAttacher({ process, transport, storage: { ...storage, writersOf }, chance: seededChance('attacher'), log: silentLog }, { driver, attachTime: 200, detachTime: 200, refusesInUse })
+  startAttacher({ process, transport, driver, controller, chance: seededChance('attacher'), log: silentLog })
   return process
 }
 

@@ -19,7 +19,7 @@ let stage: Stage
 const within = 120_000
 
 test('the stage is set', async () => {
-  stage = await startStage(say, { values: { ...usualValues, gate: 'on' } })
+  stage = await startStage(say)
 })
 
 test('a frozen machine is thawed while it is being cut off: it writes on until it is off, and never again', async () => {

@@ -79,7 +79,7 @@ function nodePlugin(): object {
           hostNetwork: true, priorityClassName: 'system-node-critical', tolerations: [{ operator: 'Exists' }], automountServiceAccountToken: false,
           terminationGracePeriodSeconds: 1,
           containers: [{
-            name: 'plugin', image: labImage, command: ['/bin/csi-node'], securityContext: { privileged: true },
+            name: 'plugin', image: labImage, command: ['/bin/csi-driver', 'node'], securityContext: { privileged: true },
             env: [
               { name: 'NODE_NAME', valueFrom: { fieldRef: { fieldPath: 'spec.nodeName' } } },
               { name: 'DRIVER', value: driver }, { name: 'SAN', value: '/san' }, { name: 'KUBELET_ROOT', value: '/var/lib/kubelet' },
