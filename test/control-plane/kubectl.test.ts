@@ -1,9 +1,11 @@
 // A person's own kubectl against the in-memory API server over HTTPS, with machines, kubelets and controllers behind it: what
-// people type in the embedded world must do what it does in a cluster.
+// people type in the embedded world must do what it does in a cluster. At last `npm start` itself, by the words that it prints.
 import { execFile, spawn } from 'node:child_process'
+import { once } from 'node:events'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { homedir, tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { execPath } from 'node:process'
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
 import type { KubeObject } from '../../coordinator/api.ts'
@@ -127,6 +129,33 @@ test('it stops and leaves nothing', async () => {
   rmSync(opened.folder, { recursive: true })
 })
 
+test('with what npm start prints, a person sees a node die and come back, and deletes its record', async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'holdfast-kubectl-start-'))
+  const started = spawn(execPath, ['sim/start.ts'], { env: { ...process.env, TMPDIR: folder }, stdio: ['ignore', 'pipe', 'inherit'] })
+  let said = ''
+  started.stdout.on('data', (piece: Buffer) => { said += piece.toString() })
+  const ended = once(started, 'close')
+  const word = (pattern: RegExp): string => pattern.exec(said)?.[1] ?? ''
+  try {
+    await eventually('its last word', () => said.includes('Ctrl-C'))
+    const there = [`--kubeconfig=${word(/export KUBECONFIG=(\S+)/)}`, `--cache-dir=${join(folder, 'cache')}`]
+    const told = async (...words: readonly string[]): Promise<string> => await run([...there, ...words])
+    assert.equal(rows(await told('get', 'nodes')).slice(1).map(([name, status]) => `${name} ${status}`), ['node-1 Ready', 'node-2 Ready', 'node-3 Ready'])
+    const home = word(/Cut the power of (\S+) on the page/)
+    await eventually('its database on the node that is to die', async () => rows(await told('get', 'pods', '-A', '-o', 'wide')).some((cells) => cells.includes('db-0') && cells.includes('Running') && cells.includes(home)))
+    await fetch(`${word(/page +(\S+)/)}world/${home}/cut-power`, { method: 'POST', headers: { 'x-holdfast-world': 'lever' } })
+    const name = async (): Promise<string> => await told('get', 'nodefence', '-o', 'jsonpath={.items[0].metadata.name}')
+    await eventually('a NodeFence', async () => (await told('get', 'nodefence', '--no-headers', '--ignore-not-found')) !== '')
+    await eventually('its end', async () => /Final/.test(await told('get', 'nodefence', await name(), '--no-headers')))
+    assert.match(await told('describe', 'nodefence', await name()), /Kind: +NodeFence[\s\S]*found-off/)
+    assert.match(await told('delete', 'nodefence', await name()), /deleted/)
+  } finally {
+    started.kill('SIGTERM')
+    await ended
+    rmSync(folder, { recursive: true })
+  }
+})
+
 function policy(name: string, profile = 'balanced'): object {
   return { apiVersion: 'holdfast.dev/v1alpha1', kind: 'HoldfastPolicy', metadata: { name }, spec: { profile, nodeDownPodDeletionPolicy: 'DeleteAllPods' } }
 }
@@ -149,8 +178,12 @@ function own(): readonly string[] {
 }
 
 function kubectl(words: readonly string[], input?: unknown): Promise<string> {
+  return run([...own(), ...words], input)
+}
+
+function run(words: readonly string[], input?: unknown): Promise<string> {
   return new Promise((resolve, reject) => {
-    const child = execFile(kubectlFile, [...own(), ...words], { timeout: patience }, (error, stdout, stderr) => {
+    const child = execFile(kubectlFile, words, { timeout: patience }, (error, stdout, stderr) => {
       if (error === null) resolve(stdout.trim())
       else reject(new Error(`kubectl ${words.join(' ')}: ${stderr || error.message}`))
     })

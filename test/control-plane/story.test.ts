@@ -2,11 +2,16 @@
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
 import { forceEvictionKey } from '../../core/acknowledge.ts'
+import type { Incident } from '../../core/incident.ts'
 import { comesBack, rightsSuffice } from './lab-judge.ts'
 import { ended, keepLab, times, until, workloadRuns } from './lab-play.ts'
 
 const test = suite('story on a real control plane')
 const keeper = keepLab()
+
+/** The port and two witnesses, or the Lease where they could not say. */
+const toldByAll = /: (probe silent; witness \S+ deaf; witness \S+ deaf|Lease not renewed for [\d.]+ s)/
+const offByOrder = /^order bmc off; status bmc off; status bmc off/
 
 test('power loss: found off twice, cleared, secured, switched on, back under its own word', async () => {
   const play = await keeper.peace()
@@ -16,7 +21,7 @@ test('power loss: found off twice, cleared, secured, switched on, back under its
   const incident = await ended(play, 180_000)
   console.log(`power loss: ${times(play, incident)}`)
   assert.is(incident.status.proof?.kind, 'found-off')
-  assert.ok(incident.status.proof?.evidence.some((one) => one.source === 'audit bmc' && one.word === 'on'))
+  assert.match(evidence(incident), /^audit bmc on; status bmc off; status bmc off; probe silent; witness \S+ deaf$/)
   assert.is(incident.status.volumes.filter((volume) => volume.fate === 'released').length, 2)
   await comesBack(play, incident)
 })
@@ -28,6 +33,8 @@ test('kernel freeze: ordered off, read off twice, cleared, switched on', async (
   const incident = await ended(play, 180_000)
   console.log(`kernel freeze: ${times(play, incident)}`)
   assert.is(incident.status.proof?.kind, 'off')
+  assert.match(opening(incident), toldByAll)
+  assert.match(evidence(incident), offByOrder)
   await comesBack(play, incident)
 })
 
@@ -39,6 +46,8 @@ test('network partition: fenced by its own device, and back once the network is'
   const incident = await ended(play, 180_000)
   console.log(`network partition: ${times(play, incident)}`)
   assert.is(incident.status.proof?.kind, 'off')
+  assert.match(opening(incident), toldByAll)
+  assert.match(evidence(incident), offByOrder)
   await comesBack(play, incident)
 })
 
@@ -55,5 +64,13 @@ test('no replica lacked a right', async () => {
 })
 
 test('the lab stops', async () => await keeper.stop())
+
+function evidence({ status }: Incident): string {
+  return (status.proof?.evidence ?? []).map(({ source, word }) => `${source} ${word}`).join('; ')
+}
+
+function opening({ status }: Incident): string {
+  return status.timeline.find(({ what }) => what === 'opened')?.detail ?? ''
+}
 
 test.run()
