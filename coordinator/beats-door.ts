@@ -11,7 +11,7 @@ export interface DoorOptions {
   readonly host: Pick<CoordinatorHost, 'clock' | 'chance' | 'log'>
   readonly reviews: Reviews
   /** Who the token names is who they are; what the hello says of itself is its own word. */
-  agent(link: Link, hello: Hello, caller: Caller & { is: 'agent' }): LinkEars
+  agent(link: Link, hello: Hello, caller: Caller & { is: 'agent' }, saidAt: Ms): LinkEars
   replica(link: Link, name: string): LinkEars
 }
 
@@ -74,12 +74,13 @@ export function createDoor({ host, reviews, agent, replica }: DoorOptions): Door
     const read = readFirstWord(frame)
     if (!('word' in read)) return 'garbage' in read ? read.garbage : `a link cannot begin with ${read.unknown}`
     const { word } = read
+    const saidAt = clock.now()
     if (word.say !== 'hello' && word.say !== 'hello-replica') return `a link cannot begin with ${word.say}`
     const review = await patientReview(word.token, wanted)
     if ('refused' in review) return review.refused
     if ('unsure' in review) return review.unsure
     const { caller } = review
-    if (word.say === 'hello') return caller.is === 'agent' ? () => agent(link, word, caller) : 'a replica is no agent'
+    if (word.say === 'hello') return caller.is === 'agent' ? () => agent(link, word, caller, saidAt) : 'a replica is no agent'
     return caller.is === 'replica' ? () => replica(link, word.replica) : 'an agent is no replica'
   }
 

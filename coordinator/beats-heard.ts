@@ -11,6 +11,7 @@ export type Changing<T> = { -readonly [K in keyof T]: T[K] }
 interface Greeted {
   readonly boot: Boot
   readonly from: string
+  readonly bootedAt: Ms
   readonly before: BootEnd | undefined
   readonly places: Places | undefined
 }
@@ -21,10 +22,10 @@ export const lapseFrom: Ms = 1_500
 export function takeBeat(row: { seen: Changing<BeatSeen> | undefined }, link: Greeted, beat: Beat, now: Ms, node: NodeName, changed: (node: NodeName, what: BeatChange) => void): void {
   const { seen } = row
   if (seen !== undefined && seen.boot === link.boot) return goesOn(seen, link, beat, now, node, changed)
-  const { boot, from, before, places } = link
+  const { boot, bootedAt, from, before, places } = link
   const { kubelet, gate, permit, runtime, pressure, storage, vitals } = beat
   const health = { ...(runtime === undefined ? {} : { runtime }), ...(pressure === undefined ? {} : { pressure }), ...(storage === undefined ? {} : { storage }), ...(vitals === undefined ? {} : { vitals }) }
-  row.seen = { boot, since: now, at: now, from, kubelet, ...(gate === undefined ? {} : { gate, gateSince: now }), ...(permit === undefined ? {} : { permit }), ...health, ...(before === undefined ? {} : { before }), ...(places === undefined ? {} : { places }) }
+  row.seen = { boot, bootedAt, since: now, at: now, from, kubelet, ...(gate === undefined ? {} : { gate, gateSince: now }), ...(permit === undefined ? {} : { permit }), ...health, ...(before === undefined ? {} : { before }), ...(places === undefined ? {} : { places }) }
   changed(node, 'boot')
 }
 

@@ -140,6 +140,7 @@ interface Line {
   /** The address at its other end. */
   readonly from: string
   readonly boot: Boot
+  readonly bootedAt: Ms
   readonly before: BootEnd | undefined
   readonly places: Places | undefined
   untilPermit: number
@@ -262,16 +263,16 @@ export function serveBeats(options: BeatsOptions): Beats {
     return Buffer.from(host.secret(16)).toString('base64url')
   }
 
-  function welcome(link: Link, hello: Hello, caller: Caller & { is: 'agent' }): LinkEars {
+  function welcome(link: Link, hello: Hello, caller: Caller & { is: 'agent' }, saidAt: Ms): LinkEars {
     const { node } = caller
     const key = Buffer.from(host.secret(32)).toString('base64url')
     const before = rows.get(node)
     const from = hostOf(link.remote).replace(/^\[|\]$/g, '').toLowerCase()
-    const line: Line = { link, from, boot: hello.boot, before: hello.before, places: hello.places, untilPermit: 1, heardAt: clock.now(), said: new Map(), boots: [] }
+    const line: Line = { link, from, boot: hello.boot, bootedAt: saidAt - hello.uptime, before: hello.before, places: hello.places, untilPermit: 1, heardAt: clock.now(), said: new Map(), boots: [] }
     const { whisperPort } = hello
     const facts: AgentFacts = {
       nodeUid: caller.nodeUid, pod: caller.pod, podUid: caller.podUid, agent: hello.agent, boot: hello.boot, machine: hello.machine,
-      uptime: hello.uptime, helloAt: clock.now(), remote: link.remote,
+      uptime: hello.uptime, helloAt: saidAt, remote: link.remote,
       get linked() { return rows.get(node)?.line === line },
       get whisperAddress() { return whisperPort === 0 ? undefined : `${peersReach(hostOf(link.remote), options.addressOf?.(node))}:${whisperPort}` },
     }

@@ -205,8 +205,8 @@ export function doer(options: DeedOptions): (deed: Deed) => Promise<boolean> {
   async function close(deed: Extract<Deed, { do: 'close' }>): Promise<boolean> {
     const row = observation.row(deed.node)
     const concerned = row === undefined ? [] : concern(deed.incident, row)
-    if (!await incidents.change(deed.incident, (status) => timeline.closed(deed.outcome, deed.because, at())(timeline.volumesSeen(row?.volumes ?? [], at(), concerned)(status)))) return false
-    log.info({ node: deed.node, incident: deed.incident, outcome: deed.outcome, because: deed.because }, 'incident closed')
+    if (!await incidents.change(deed.incident, (status) => timeline.closed(deed.outcome, deed.because, at(), deed.identity)(timeline.volumesSeen(row?.volumes ?? [], at(), concerned)(status)))) return false
+    log.info({ node: deed.node, incident: deed.incident, outcome: deed.outcome, because: deed.because, ...(deed.identity === undefined ? {} : { identity: deed.identity.detail }) }, 'incident closed')
     say(deed.node, deed.incident, 'IncidentClosed', 'Close', `${deed.outcome}: ${deed.because}`, 'Normal')
     return true
   }

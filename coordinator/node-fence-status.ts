@@ -2,7 +2,7 @@
 // that no decision changes: core/plan.ts and core/clear.ts read these lists.
 import * as v from 'valibot'
 import {
-  given, type Attempt, type DrillSeen, type DumpHeard, type Eviction, type Evidence, type Hold, type HoldReason, type IncidentStatus, type Moment, type OffAtFirst, type Outcome, type PodFate, type ProofKind, type ProofRecord, type Revocation, type Taken,
+  given, type Attempt, type DrillSeen, type DumpHeard, type Eviction, type Evidence, type Hold, type HoldReason, type IdentitySeen, type IncidentStatus, type Moment, type OffAtFirst, type Outcome, type PodFate, type ProofKind, type ProofRecord, type Revocation, type Taken,
   type VolumeFate, type Voided,
 } from '../core/incident.ts'
 import { policyFields } from './holdfast-policy.ts'
@@ -177,6 +177,13 @@ export const statusSchema = v.pipe(
         passed: flag('Off, this node fell silent with it, and no other did.'), detail: prose('In which way, or why not.'),
       } satisfies Fields<DrillSeen>),
       v.description('What came of switching off, where nothing had failed and a person wanted to see it.'),
+    )),
+    identity: v.exactOptional(v.pipe(
+      v.object({
+        proven: flag('After it was switched on this node, and no other, came up in a boot younger than that.'), detail: prose('How, or why nothing is proven.'),
+        digests: list('Of every method of the level that was switched: they prove it together.', text('One digest.', 128), 32),
+      } satisfies Fields<IdentitySeen>),
+      v.description('What a fence that is over proved of the identity of its path, where no device tells it.'),
     )),
     voided: v.exactOptional(list('Proofs that do not stand any more.', v.pipe(
       v.object({

@@ -23,17 +23,17 @@ const path = v.pipe(
       marked: 'a proof made by this path was shown false, or an off by it struck another machine',
     } satisfies Record<PathAudit['state'], string>),
     identity: word('Whether the path is known to be wired to this node.', {
-      proven: 'by the machine\'s UUID or a drill', unproven: 'nothing tells', mismatch: 'it is another machine\'s',
+      proven: 'by the machine\'s UUID, a drill or a fence', unproven: 'nothing tells', mismatch: 'it is another machine\'s',
     } satisfies Record<PathAudit['identity'], string>),
     at: instant('When the device was asked.'),
     evidence: prose('What it said.'),
     drill: v.exactOptional(v.pipe(
       v.object({
-        at: instant('When it passed.'),
-        machine: text('The machine that fell silent.', 128),
-        digests: list('Of every method that was off then: they prove it together.', text('One digest.', 128), 32),
+        at: instant('When it passed, or was over.'),
+        machine: text('The machine that it was.', 128),
+        digests: list('Of every method that was switched then: they prove it together.', text('One digest.', 128), 32),
       } satisfies Fields<Drill>),
-      v.description('The drill that proved the identity of this path.'),
+      v.description('The drill, or the fence, that proved the identity of this path.'),
     )),
   } satisfies Fields<PathAudit>),
   v.description('The latest audit of one method.'),

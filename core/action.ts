@@ -1,6 +1,6 @@
 // What the core may answer. Looks ask for what the next decision needs and change nothing; deeds change the world; a hold
 // is a decision not to act, with its reason. Every deed is safe to repeat: it says what shall be, not what to do next.
-import type { Attempt, Cause, DrillSeen, Evidence, HoldReason, Outcome, PodFate, Taken } from './incident.ts'
+import type { Attempt, Cause, DrillSeen, Evidence, HoldReason, IdentitySeen, Outcome, PodFate, Taken } from './incident.ts'
 import type { Boot, Method, NodeName, NodeRecord, PodSeen, VolumeSeen } from './model.ts'
 import type { Policy } from './policy.ts'
 import type { Proof } from './proof.ts'
@@ -69,7 +69,7 @@ export type Deed =
   | { readonly do: 'withdraw'; readonly node: NodeName; readonly incident: string; readonly because: string; readonly drill?: DrillSeen }
   /** Every restart that the policy allows was used up: phase Error. */
   | { readonly do: 'exhaust'; readonly node: NodeName; readonly incident: string; readonly because: string }
-  | { readonly do: 'close'; readonly node: NodeName; readonly incident: string; readonly outcome: Outcome; readonly because: string }
+  | { readonly do: 'close'; readonly node: NodeName; readonly incident: string; readonly outcome: Outcome; readonly because: string; readonly identity?: IdentitySeen }
   /** For others to read: by a condition of the Node, that it is being worked on, or not any more. */
   | { readonly do: 'declare'; readonly node: NodeName; readonly maintenance: boolean }
   | { readonly do: 'record'; readonly node: NodeName; readonly record: Omit<NodeRecord, 'resourceVersion'> }

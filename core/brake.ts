@@ -196,5 +196,5 @@ function distrusted(node: NodeSeen, incident: Incident): Brake | undefined {
   const firsts = node.path.levels.map((level) => level.find((method) => !isIdentified(node, method, incident.boot)))
   const unproven = firsts[0]
   if (unproven === undefined || firsts.includes(undefined)) return undefined
-  return { because: 'identity-unproven', detail: unidentified(node, unproven), lifts: `an answer in which the device of ${unproven.name} tells this machine's UUID${node.twin === undefined ? '' : ', and no other node has it'}` }
+  return { because: 'identity-unproven', detail: unidentified(node, unproven), lifts: `an answer in which the device of ${unproven.name} tells this machine's UUID${node.twin === undefined ? '' : ', and no other node has it'}; or, once the node is well, a drill that passes` }
 }

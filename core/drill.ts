@@ -88,7 +88,7 @@ function judge(at: Situation, methods: readonly Method[], orders: readonly Attem
   const seenAt = (what: 'began' | 'ended', { id }: Attempt): Ms => node.firstSeen.get(`${what} ${id}`) ?? on.now
   const began = Math.min(...orders.map((one) => seenAt('began', one)))
   const settled = Math.max(...orders.map((one) => seenAt('ended', one)))
-  const beside = orderedBeside(at, began)
+  const beside = orderedBeside(at, began, ['off'])
   if (beside !== undefined) return over(at, beside)
   const lacks = notOff(node, methods, settled, on.now) ?? notSilent(at, settled) ?? otherSilent(at, began, settled)
   if (lacks === undefined) {
@@ -123,13 +123,14 @@ function otherSilent({ on, node }: Situation, began: Ms, settled: Ms): string | 
   return undefined
 }
 
-/** What silenced it may have been another's order: two cables in each other's sockets, and each of the machines is dark by the other's outlet. */
-function orderedBeside({ on, node }: Situation, began: Ms): string | undefined {
+/** What silenced it, or started it, may have been another's order: two cables in each other's sockets, and each of the machines is switched by the
+ *  other's outlet. */
+export function orderedBeside({ on, node }: Situation, began: Ms, actions: readonly Attempt['action'][]): string | undefined {
   for (const incident of on.seen.incidents.values()) {
     const other = on.seen.nodes.get(incident.nodeName)
     if (other === undefined || other.name === node.name) continue
-    const cut = given(incident.status).find(({ id, action }) => action === 'off' && (other.firstSeen.get(`ended ${id}`) ?? Infinity) >= began - landedBefore)
-    if (cut !== undefined && !isIdentifiedBy(other, cut, incident)) return `${other.name} was ordered off beside it by ${cut.method}, and nothing proves that this did not silence ${node.name}`
+    const beside = given(incident.status).find(({ id, action }) => actions.includes(action) && (other.firstSeen.get(`ended ${id}`) ?? Infinity) >= began - landedBefore)
+    if (beside !== undefined && !isIdentifiedBy(other, beside, incident)) return `${other.name} was ordered ${beside.action} beside it by ${beside.method}, and nothing proves that this did not strike ${node.name}`
   }
   return undefined
 }
@@ -144,20 +145,22 @@ function over({ incident, node }: Situation, because: string): Action[] {
 
 const namesOf = (methods: readonly Method[]): string => methods.map(({ name }) => name).join(', ')
 
-/** What drills have proven of each node that is still the machine of then. */
+/** What drills, and fences, have proven of each node that is still the machine of then. */
 export function drillsOf(seen: Observed): ReadonlyMap<NodeName, readonly Drill[]> {
   const drills = new Map<NodeName, Drill[]>()
   for (const incident of seen.incidents.values()) {
     const node = seen.nodes.get(incident.nodeName)
-    if (incident.status.outcome !== 'Drilled' || node === undefined || node.uid !== incident.nodeUid) continue
-    drills.set(node.name, [...drills.get(node.name) ?? [], drillOf(incident)])
+    const digests = provenBy(incident)
+    if (digests === undefined || node === undefined || node.uid !== incident.nodeUid) continue
+    drills.set(node.name, [...drills.get(node.name) ?? [], { at: incident.status.timeline.at(-1)?.at ?? '', machine: incident.machine, digests }])
   }
   return drills
 }
 
-function drillOf({ machine, status }: Incident): Drill {
-  const digests = given(status).flatMap(({ action, digest }) => (action === 'off' && digest !== undefined ? digest : []))
-  return { at: status.timeline.at(-1)?.at ?? '', machine, digests: [...new Set(digests)] }
+function provenBy({ status }: Incident): readonly string[] | undefined {
+  if (status.identity?.proven === true) return status.identity.digests
+  if (status.outcome !== 'Drilled') return undefined
+  return [...new Set(given(status).flatMap(({ action, digest }) => (action === 'off' && digest !== undefined ? digest : [])))]
 }
 
 /** Which of them still proves this method's identity: of the same machine, and its level is what was off together then, no more and no

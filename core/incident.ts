@@ -76,6 +76,8 @@ export interface IncidentStatus {
   readonly offAtFirst?: readonly OffAtFirst[]
   /** Of a drill: what came of switching off. */
   readonly drill?: DrillSeen
+  /** Of a fence that is over: what it proved of the paths that it switched. Absent: each device told its machine by itself, or none was switched. */
+  readonly identity?: IdentitySeen
   readonly pods: readonly PodFate[]
   readonly volumes: readonly VolumeFate[]
   readonly holds: readonly Hold[]
@@ -94,6 +96,14 @@ export interface DrillSeen {
   /** Off, this node fell silent with it, and no other. Only its next boot makes that a proof of identity. */
   readonly passed: boolean
   readonly detail: string
+}
+
+export interface IdentitySeen {
+  readonly proven: boolean
+  /** How, or why not. */
+  readonly detail: string
+  /** Of every method of the level that was off and on again. */
+  readonly digests: readonly string[]
 }
 
 /** `Refused`: asked for by a person, and nothing was done about it. `Drilled`: a drill that passed, and the machine booted anew. */

@@ -194,6 +194,8 @@ export interface BeatSeen {
   readonly boot: Boot
   /** First accepted beat of this boot on this replica. */
   readonly since: Ms
+  /** When that boot began, by its uptime: not before, and later by no more than its hello took. Undefined: it was never told. */
+  readonly bootedAt?: Ms
   /** Latest beat of any boot accepted from this node. */
   readonly at: Ms
   /** The address that the latest beat came from, as seen here. */
@@ -367,7 +369,7 @@ export interface PathAudit {
   readonly identity: 'proven' | 'unproven' | 'mismatch'
   readonly at: string
   readonly evidence: string
-  /** A drill proved it. */
+  /** A drill, or a fence, proved it. */
   readonly drill?: Drill
 }
 
@@ -375,7 +377,7 @@ export interface PathAudit {
 export interface Drill {
   readonly at: string
   readonly machine: string
-  /** Of every method of the level that was off then. */
+  /** Of every method of the level that was switched then. */
   readonly digests: readonly string[]
 }
 

@@ -10,6 +10,7 @@ import { secure } from './clearing.ts'
 import { cutBy, cuts, endedForGood, lost, staysCut, type Cut } from './cut.ts'
 import { given, isOf, shownFalse, type Attempt, type Incident, type Outcome, type ProofKind } from './incident.ts'
 import { keptOff } from './hands.ts'
+import { identityOfFence } from './identity.ts'
 import { isPowerOrder, powerOrdered } from './isolation.ts'
 import { seconds, shutsDown, type Verdict } from './judge.ts'
 import { askClean, askDevices, suspicion } from './look.ts'
@@ -248,7 +249,7 @@ export function end(at: Situation, outcome: Outcome, because: string): Action[] 
   if (pending !== undefined) return [hold(node.name, pending, incident)]
   // Of a Node that is gone nobody needs to know how it stands: there is nothing to switch on, and nothing comes back to it.
   const mute = node.gone === true ? [] : untold(incident, node, on.now)
-  return mute.length > 0 ? waitsForWord(at, mute) : [close(incident, outcome, because)]
+  return mute.length > 0 ? waitsForWord(at, mute) : [close(incident, outcome, because, outcome === 'Recovered' ? identityOfFence(at) : undefined)]
 }
 
 /** Asks them, as long as it takes. */

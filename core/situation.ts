@@ -1,7 +1,7 @@
 // One open incident and its node, as the snapshot shows them, and the ways to say what is wanted of them.
 import type { Deed, HoldAction } from './action.ts'
 import type { Brake } from './brake.ts'
-import type { Incident, IncidentStatus, Outcome } from './incident.ts'
+import type { IdentitySeen, Incident, IncidentStatus, Outcome } from './incident.ts'
 import { isWithoutAgent, lastBeat, lastWord, onItsWay } from './judge.ts'
 import { sameBoot, type Boot, type NodeName, type NodeSeen } from './model.ts'
 import { isStrange } from './path.ts'
@@ -86,6 +86,6 @@ export function withdraw(incident: Incident, because: string): Deed {
   return { do: 'withdraw', node: incident.nodeName, incident: incident.name, because }
 }
 
-export function close(incident: Incident, outcome: Outcome, because: string): Deed {
-  return { do: 'close', node: incident.nodeName, incident: incident.name, outcome, because }
+export function close(incident: Incident, outcome: Outcome, because: string, identity?: IdentitySeen): Deed {
+  return { do: 'close', node: incident.nodeName, incident: incident.name, outcome, because, ...(identity === undefined ? {} : { identity }) }
 }

@@ -1,7 +1,7 @@
 // What each deed writes on the incident: from the status before to the status after. Pure, so that the same change can be
 // applied again to a newer copy when a write met a conflict. `at` is wall time as text, for people.
 import type { HoldAction } from './action.ts'
-import { isPartial, kindsOf, lapsed, type Attempt, type DrillSeen, type Evidence, type Found, type Hold, type IncidentStatus, type Moment, type Outcome, type PodFate, type ProofKind, type Taken, type VolumeFate } from './incident.ts'
+import { isPartial, kindsOf, lapsed, type Attempt, type DrillSeen, type Evidence, type Found, type Hold, type IdentitySeen, type IncidentStatus, type Moment, type Outcome, type PodFate, type ProofKind, type Taken, type VolumeFate } from './incident.ts'
 import type { Boot, Method, Ms, PodSeen, VolumeSeen } from './model.ts'
 import type { Proof } from './proof.ts'
 import type { WatchdogKept } from './watchdog.ts'
@@ -180,8 +180,8 @@ export function withdrawn(because: string, at: string, drill?: DrillSeen): Chang
   return (status) => tell({ ...noMore(status, 'the incident is withdrawn', at), phase: 'Done', step: 'recovery', ...(drill === undefined ? {} : { drill }) }, at, what, because)
 }
 
-export function closed(outcome: Outcome, because: string, at: string): Change {
-  return (status) => tell({ ...status, phase: 'Final', outcome, holds: [] }, at, 'closed', `${outcome}: ${because}`)
+export function closed(outcome: Outcome, because: string, at: string, identity?: IdentitySeen): Change {
+  return (status) => tell({ ...status, phase: 'Final', outcome, holds: [], ...(identity === undefined ? {} : { identity }) }, at, 'closed', `${outcome}: ${because}`)
 }
 
 /** Holds keep the instant since which they stand. */

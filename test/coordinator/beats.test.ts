@@ -51,6 +51,19 @@ test('an ordinary beat moves one number and tells nobody', async () => {
   assert.is(replica.changes.length, 1)
 })
 
+test('when a boot began is told by the uptime of the hello, and counts from when that came, however long its token is reviewed', async () => {
+  const world = beatsWorld()
+  const replica = world.replica('replica-a')
+  const one = await puppet(world, replica.address, { ...hello, uptime: 40_000 })
+  const welcomedAt = world.clock.now()
+  one.say({ say: 'beat', count: 1, kubelet: 'ok' })
+  await world.clock.runFor(3_000)
+  one.say({ say: 'beat', count: 2, kubelet: 'ok' })
+  await world.clock.runFor(10)
+  const bootedAt = replica.beats.heard('node-1')?.bootedAt ?? NaN
+  assert.ok(bootedAt <= welcomedAt - 40_000 && bootedAt > welcomedAt - 41_000, `${bootedAt}`)
+})
+
 test('a beat of another boot begins a new record; what the old boot said is gone', async () => {
   const world = beatsWorld()
   const replica = world.replica('replica-a')
