@@ -90,9 +90,9 @@ export function fenceRunner(host: FenceHost): FenceRunner {
 
 /** A run of `status` as the core takes it. */
 export function readingOf(run: Pick<MethodRun, 'method'>, end: MethodEnd): Reading {
-  const { state, startedAt, endedAt, reason, evidence, machine, addresses } = end
+  const { state, startedAt, endedAt, reason, evidence, machine, controller, addresses } = end
   const told = reason === '' ? evidence : `${reason}; ${evidence}`
-  const of = { ...(machine === undefined ? {} : { machine }), ...(addresses === undefined ? {} : { addresses }) }
+  const of = { ...(machine === undefined ? {} : { machine }), ...(controller === undefined ? {} : { controller }), ...(addresses === undefined ? {} : { addresses }) }
   return { method: run.method.name, state: state === 'failed' ? 'unknown' : state, startedAt, endedAt, evidence: told, digest: run.method.digest, ...of }
 }
 
@@ -129,10 +129,11 @@ async function runNow(run: MethodRun, deadlineAt: Ms, signal: AbortSignal, host:
 
 /** Whose word it is, as the device wrote it: a UUID and addresses are no text that could hide a secret, but a piece of one may well be what a Secret
  *  holds, as the address of a device beside its node's. What is a secret as a whole is not told. */
-function toldOf({ machine, addresses }: AgentWord, secrets: readonly string[]): Pick<AgentWord, 'machine' | 'addresses'> {
+function toldOf({ machine, controller, addresses }: AgentWord, secrets: readonly string[]): Pick<AgentWord, 'machine' | 'controller' | 'addresses'> {
   const known = new Set(secrets.map((secret) => secret.trim().toLowerCase()))
   return {
     ...(machine === undefined || known.has(machine) ? {} : { machine }),
+    ...(controller === undefined || known.has(controller) ? {} : { controller }),
     ...(addresses === undefined || addresses.some((address) => known.has(address)) ? {} : { addresses }),
   }
 }

@@ -7,7 +7,7 @@ import { isWithoutAgent, kubeletsLastWord, unknownFor } from './judge.ts'
 import { beatsWithin, challenge } from './look.ts'
 import { liesOf, mayHaveStrayed, type Lie } from './lie.ts'
 import { isKubeletsWord, kubeletsBootKey, sameBoot, seenAs, unkeptOf, type BeatSeen, type Boot, type Drill, type GateKept, type Method, type Ms, type NodeName, type NodeSeen, type Observed, type PathAudit, type ProbeSeen, type Reading } from './model.ts'
-import { auditOf } from './path.ts'
+import { auditOf, toldMachine } from './path.ts'
 import { readingsOf } from './reading.ts'
 import { isTooSoon, placesStand, rests, sameFacts, sameStrains } from './record-write.ts'
 import { sameMachine } from './machine-id.ts'
@@ -372,7 +372,7 @@ function refuted(node: NodeSeen, method: Method): boolean {
 }
 
 function identityOf(node: NodeSeen, method: Method, last: Reading | undefined, drill: Drill | undefined): PathAudit['identity'] {
-  const machine = last?.machine
+  const machine = last && toldMachine(last, node)
   // Any Node may name any instance; the address that its beats come from it cannot choose.
   if (method.claimed === true && (node.beat?.from === undefined || last?.addresses?.includes(node.beat.from) !== true)) return 'mismatch'
   if (machine === undefined || node.machine === '') return drill === undefined ? 'unproven' : 'proven'

@@ -24,6 +24,8 @@ export interface AgentWord {
   readonly evidence: string
   /** The machine's UUID, where the device told it. */
   readonly machine?: string
+  /** Its controller's own, which may be the machine's and may not be. */
+  readonly controller?: string
   /** The machine's addresses, where the device told them. */
   readonly addresses?: readonly string[]
 }
@@ -54,7 +56,7 @@ export function inputOf(action: AgentAction, parameters: AgentParameters, nodeNa
 export function readEnd(action: MethodAction, end: AgentEnd): AgentWord {
   const line = richLine(end.stdout)
   const evidence = evidenceOf(end, line)
-  const of = { ...(line?.machine === undefined ? {} : { machine: line.machine }), ...(line?.addresses === undefined ? {} : { addresses: line.addresses }) }
+  const of = { ...(line?.machine === undefined ? {} : { machine: line.machine }), ...(line?.controller === undefined ? {} : { controller: line.controller }), ...(line?.addresses === undefined ? {} : { addresses: line.addresses }) }
   const unknown = (reason: string): AgentWord => ({ state: 'unknown', reason, evidence, ...of })
   if (end.refused !== undefined) return unknown(`not started: ${end.refused}`)
   if (!end.gone) return unknown('something of the program still runs and cannot be ended')
@@ -181,6 +183,7 @@ interface RichLine {
   readonly reason?: string
   readonly advice?: string
   readonly machine?: string
+  readonly controller?: string
   readonly addresses?: readonly string[]
 }
 
@@ -194,7 +197,7 @@ function richLine(stdout: string): RichLine | undefined {
   const said = parsed(last.slice('holdfast '.length))
   if (said === undefined) return undefined
   const state = said['state']
-  const machine = textOf(said['machine'])
+  const [machine, controller] = [uuidOf(said['machine']), uuidOf(said['controller'])]
   const evidence = textOf(said['evidence'])
   const reason = textOf(said['reason'])
   const advice = textOf(said['advice'])
@@ -205,7 +208,8 @@ function richLine(stdout: string): RichLine | undefined {
     ...(reason === undefined ? {} : { reason }),
     ...(advice === undefined ? {} : { advice }),
     ...(addresses.length === 0 ? {} : { addresses }),
-    ...(machine !== undefined && uuidForm.test(machine) ? { machine: machine.toLowerCase() } : {}),
+    ...(machine === undefined ? {} : { machine }),
+    ...(controller === undefined ? {} : { controller }),
   }
 }
 
@@ -221,6 +225,11 @@ function parsed(text: string): Readonly<Record<string, unknown>> | undefined {
 
 function textOf(value: unknown): string | undefined {
   return typeof value === 'string' && value !== '' ? value : undefined
+}
+
+function uuidOf(value: unknown): string | undefined {
+  const text = textOf(value)
+  return text !== undefined && uuidForm.test(text) ? text.toLowerCase() : undefined
 }
 
 const addressForm = /^[\da-f]{1,4}[\da-f.:]{1,41}$/

@@ -298,6 +298,8 @@ export interface Reading {
   readonly digest: string
   /** The machine's UUID as the device gives it, if it does. */
   readonly machine?: string
+  /** The UUID of its controller, which may be the machine's. */
+  readonly controller?: string
   /** Its addresses, likewise. */
   readonly addresses?: readonly string[]
 }

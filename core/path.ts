@@ -39,8 +39,14 @@ export function isIdentified(node: NodeSeen, method: Method, boot: Boot): boolea
   const audit = auditOf(node, method, boot)
   if (audit !== undefined) return audit.identity === 'proven'
   if (method.claimed === true || node.machine === '' || node.twin !== undefined) return false
-  const told = readingsOf(node, method).findLast(({ machine }) => machine !== undefined)?.machine
-  return told !== undefined && sameMachine(told, node.machine)
+  const told = readingsOf(node, method).findLast((reading) => toldMachine(reading, node) !== undefined)
+  return told !== undefined && sameMachine(toldMachine(told, node) ?? '', node.machine)
+}
+
+/** The machine that its device speaks of. A controller's own GUID is the machine's UUID on many boards, and on others one that its firmware
+ *  made up: so one that is this machine's tells it, and any other tells nothing. */
+export function toldMachine({ machine, controller = '' }: Pick<Reading, 'machine' | 'controller'>, node: Pick<NodeSeen, 'machine'>): string | undefined {
+  return machine ?? (node.machine !== '' && sameMachine(controller, node.machine) ? controller : undefined)
 }
 
 /** It outlives the boot in which the path was found wrong. */

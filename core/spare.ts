@@ -11,7 +11,7 @@ import { askPods } from './look.ts'
 import { sameMachine } from './machine-id.ts'
 import type { Boot, Method, Ms, NodeName, NodeSeen } from './model.ts'
 import { incidentName } from './name.ts'
-import { auditOf } from './path.ts'
+import { auditOf, toldMachine } from './path.ts'
 import { policyOf, type Policy } from './policy.ts'
 import { readingsOf } from './reading.ts'
 import { latestBoot, type Situation } from './situation.ts'
@@ -133,7 +133,8 @@ function isProven(node: NodeSeen, boot: Boot, { before }: DrillTurn): boolean {
 }
 
 function tellsItself(node: NodeSeen, method: Method): boolean {
-  const told = readingsOf(node, method).at(-1)?.machine
+  const last = readingsOf(node, method).at(-1)
+  const told = last && toldMachine(last, node)
   return told !== undefined && node.machine !== '' && node.twin === undefined && sameMachine(told, node.machine)
 }
 

@@ -38,6 +38,8 @@ export interface DeviceWord {
   readonly evidence: string
   /** The machine's UUID, if the device knows it: it proves that this path ends at this machine. */
   readonly machine?: string
+  /** A GUID of its controller's own, which may be the machine's UUID and may not be: an equal one proves as much, and another one says nothing. */
+  readonly controller?: string
   /** The machine's addresses, if the device knows them: where no UUID is told they are all that ties this path to a node. */
   readonly addresses?: readonly string[]
   readonly reason?: Reason

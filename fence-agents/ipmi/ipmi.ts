@@ -6,7 +6,7 @@ import { Failure, environment, pollUntil, runAgent, type AgentDescription, type 
 
 export const agent: AgentDescription = {
   name: 'ipmi',
-  says: 'Switches a server by IPMI 2.0 over LAN, with ipmitool. It cannot tell which machine it is: the identity of such a path is proven by a drill.',
+  says: 'Switches a server by IPMI 2.0 over LAN, with ipmitool. Tells the GUID of its controller, which on many boards is the UUID of the machine: the path is proven to end at it then, and else by a drill.',
   vendor: 'https://github.com/ipmitool/ipmitool',
   parameters: [
     { name: 'ip', says: 'Address or name of the controller', type: 'string', required: true, obsoletes: 'ipaddr', short: 'a' },
@@ -28,12 +28,12 @@ const retries = '2'
 const longestOutput = 64 * 1024
 
 async function order(given: Given, want: 'on' | 'off'): Promise<DeviceWord> {
-  const before = await status(given)
+  const before = await power(given)
   if (before.state === want) return before
   await ipmitool(given, ['chassis', 'power', want])
   return pollUntil(want, given, given.ms('power_timeout'), async () => {
     try {
-      return await status(given)
+      return await power(given)
     } catch (error) {
       // A controller may miss a question while it switches; the poll ends by its own time.
       return { state: 'unknown', evidence: error instanceof Error ? error.message : 'no answer' }
@@ -41,7 +41,28 @@ async function order(given: Given, want: 'on' | 'off'): Promise<DeviceWord> {
   })
 }
 
+/** An audit wants to know whose power this is, a fence only how it stands: of a machine that is off nothing more is asked. */
 async function status(given: Given): Promise<DeviceWord> {
+  const word = await power(given)
+  return word.state === 'on' ? { ...word, ...await controllerOf(given) } : word
+}
+
+/** Not worth a status that is known already. */
+const guidWithin = 2_000
+/** As a board tells it of which nobody ever set one. */
+const unset = /^[0-]+$|^[f-]+$/i
+
+async function controllerOf(given: Given): Promise<Pick<DeviceWord, 'controller'>> {
+  if (given.left() < 2 * guidWithin) return {}
+  try {
+    const guid = /^System GUID\s*:\s*([\da-f]{8}(?:-[\da-f]{4}){3}-[\da-f]{12})\b/im.exec(await ipmitool(given, ['mc', 'guid'], guidWithin))?.[1]
+    return guid === undefined || unset.test(guid) ? {} : { controller: guid }
+  } catch {
+    return {} // many controllers know none, and the power was told
+  }
+}
+
+async function power(given: Given): Promise<DeviceWord> {
   const text = await ipmitool(given, ['chassis', 'power', 'status'])
   const line = text.split('\n').map((one) => one.trim()).findLast((one) => one.startsWith('Chassis Power is '))
   if (line === 'Chassis Power is on') return { state: 'on', evidence: line }
@@ -63,8 +84,8 @@ function sessionOf(given: Given): string[] {
 }
 
 /** The tool stays in our process group: whoever ends us ends it too. */
-async function ipmitool(given: Given, command: readonly string[]): Promise<string> {
-  const within = Math.max(1, Math.min(given.ms('login_timeout') + Number(retries) * 1_000, given.left()))
+async function ipmitool(given: Given, command: readonly string[], most = Infinity): Promise<string> {
+  const within = Math.max(1, Math.min(given.ms('login_timeout') + Number(retries) * 1_000, given.left(), most))
   const child = spawn('ipmitool', [...sessionOf(given), ...command], {
     env: { PATH: environment()['PATH'], LANG: 'C', LC_ALL: 'C', IPMI_PASSWORD: given.text('password') }, stdio: ['ignore', 'pipe', 'pipe'],
   })

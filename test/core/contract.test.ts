@@ -145,6 +145,13 @@ test('what a person can do stands after the reason, wherever that goes', () => {
 
 const addressesIn = (exitCode: number, addresses: unknown) => readEnd('status', ended({ exitCode, stdout: `holdfast ${JSON.stringify({ v: 1, addresses })}` })).addresses
 
+test('a GUID of its controller\'s own is kept apart from the machine\'s UUID', () => {
+  for (const [said, controller] of [['AAAAAAAA-0000-0000-0000-000000000001', 'aaaaaaaa-0000-0000-0000-000000000001'], ['any', undefined]] as const) {
+    const word = readEnd('status', ended({ exitCode: 0, stdout: `holdfast ${JSON.stringify({ state: 'on', controller: said })}` }))
+    assert.equal([word.controller, word.machine], [controller, undefined])
+  }
+})
+
 test('the addresses that the device gives the machine are kept, whatever its power', () => {
   for (const exitCode of [0, 1, 2]) assert.equal(addressesIn(exitCode, ['10.0.0.5', 'FD00::5']), ['10.0.0.5', 'fd00::5'])
   for (const none of [undefined, [], '10.0.0.5', { 0: '10.0.0.5' }, [5], ['a name'], ['10.0.0.5', 'x'], Array.from({ length: 65 }, () => '10.0.0.5')]) assert.is(addressesIn(2, none), undefined)

@@ -23,7 +23,8 @@ export type IpmiFault = 'ignores' | 'broken' | { readonly late: Promise<unknown>
 
 const chassis = fileURLToPath(new URL('chassis.sh', import.meta.url))
 
-export async function startIpmiController(rack: Rack, name: string, feed: Feed): Promise<IpmiController> {
+/** `guid`: what it calls itself. Real ones bear their machine's UUID there, or one of their own. */
+export async function startIpmiController(rack: Rack, name: string, feed: Feed, guid = randomBytes(16).toString('hex')): Promise<IpmiController> {
   const { lan } = await freePorts(['lan'])
   const at = (file: string) => join(rack.folder, `${name}.${file}`)
   const controller: { fault: IpmiFault | undefined } = { fault: undefined }
@@ -33,7 +34,7 @@ export async function startIpmiController(rack: Rack, name: string, feed: Feed):
       return
     }
   }))
-  writeFileSync(at('lan'), configuration(name, lan, backEnd.path))
+  writeFileSync(at('lan'), configuration(name, lan, backEnd.path, guid))
   // What this controller is made of: one management controller, with an event log.
   writeFileSync(at('emu'), 'mc_setbmc 0x20\nmc_add 0x20 0 no-device-sdrs 0x23 9 8 0x9f 0x1291 0xf02 persist_sdr\nsel_enable 0x20 1000 0x0a\nmc_enable 0x20\n')
   mkdirSync(at('state'))
@@ -44,10 +45,10 @@ export async function startIpmiController(rack: Rack, name: string, feed: Feed):
   return Object.assign(controller, { login, process, backEnd })
 }
 
-function configuration(name: string, port: number, backEnd: string): string {
+function configuration(name: string, port: number, backEnd: string, guid: string): string {
   return [
     `name "${name}"`, 'set_working_mc 0x20', 'startlan 1', `addr 127.0.0.1 ${port}`, 'priv_limit admin', 'allowed_auths_admin none md2 md5 straight',
-    `guid ${randomBytes(16).toString('hex')}`, 'endlan', `chassis_control "${chassis} ${backEnd}"`,
+    `guid ${guid}`, 'endlan', `chassis_control "${chassis} ${backEnd}"`,
     `user 2 true "admin" "${secret}" admin 10 none md2 md5 straight`, `user 4 true "viewer" "${secret}" user 10 none md2 md5 straight`, '',
   ].join('\n')
 }

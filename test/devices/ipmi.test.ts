@@ -2,6 +2,7 @@
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
 import { readFileSync, readdirSync } from 'node:fs'
+import { sameMachine } from '../../core/machine-id.ts'
 import { inRack, pause, secret, until, type Rack } from './rack.ts'
 import { startIpmiController, type IpmiController } from './ipmi-controller.ts'
 import { loose, startMachine, type Machine } from './machine.ts'
@@ -112,6 +113,12 @@ test('the password stands in no argument list while the tool runs', () => inRack
   assert.is((await asked).exitCode, 0)
   assert.ok(seen.some((words) => words.startsWith('ipmitool ')), 'the tool was seen')
   assert.equal(seen.filter((words) => words.includes(secret)), [])
+}))
+
+test('its controller\'s GUID is told as that alone, in a writing that the machine may know', () => inRack(async (rack) => {
+  const { login } = await startIpmiController(rack, 'controller', loose(), '4c4c454400423510a051b7c04f4e3432')
+  const { state, controller, machine } = await rack.ask('ipmi', 'status', login)
+  assert.equal([state, machine, sameMachine(controller ?? '', '4c4c4544-0042-3510-a051-b7c04f4e3432')], ['on', undefined, true], controller)
 }))
 
 function argumentLists(): readonly string[] {

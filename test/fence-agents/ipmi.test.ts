@@ -10,13 +10,13 @@ const test = suite('ipmi')
 const login = { ip: '10.0.0.1', username: 'admin', password: 'hush hush' }
 
 /** The tool keeps the power in a file; `order` and `status` are lines of shell that may change what it does. */
-function tool(place: AgentPlace, { order = 'echo "$word" > "$power"; echo "Chassis Power Control: $word"', status = 'echo "Chassis Power is $(cat "$power")"' } = {}): { power: string; log: string } {
+function tool(place: AgentPlace, { order = 'echo "$word" > "$power"; echo "Chassis Power Control: $word"', status = 'echo "Chassis Power is $(cat "$power")"', guid = 'echo "Get GUID command failed" >&2; exit 1' } = {}): { power: string; log: string } {
   const power = join(place.folder, 'power')
   const log = join(place.folder, 'log')
   writeFileSync(power, 'on\n')
   writeFileSync(join(place.folder, 'ipmitool'), [
     '#!/bin/sh', `power=${power}`, `echo "$IPMI_PASSWORD|$*" >> ${log}`, 'for word; do :; done', 'case $word in',
-    `status) ${status} ;;`, `*) ${order} ;;`, 'esac', '',
+    `status) ${status} ;;`, `guid) ${guid} ;;`, `*) ${order} ;;`, 'esac', '',
   ].join('\n'))
   chmodSync(join(place.folder, 'ipmitool'), 0o755)
   return { power, log }
@@ -32,9 +32,28 @@ test('off is ordered once, and verified by asking; the password is in the enviro
   assert.is((await place.ask('ipmi', 'on', login)).state, 'on')
   const calls = readFileSync(log, 'utf8').trim().split('\n')
   assert.is(calls.filter((call) => call.endsWith('chassis power off')).length, 1)
-  const session = 'hush hush|-I lanplus -H 10.0.0.1 -p 623 -U admin -E -C 17 -L ADMINISTRATOR -N 1 -R 2 -v chassis power'
+  const session = 'hush hush|-I lanplus -H 10.0.0.1 -p 623 -U admin -E -C 17 -L ADMINISTRATOR -N 1 -R 2 -v '
   assert.ok(calls.every((call) => call.startsWith(session)), calls[0])
 }))
+
+const uuid = '4c4c4544-0042-3510-8051-b7c04f4e3432'
+
+for (const [name, guid, controller] of [
+  ['its GUID', `echo "System GUID  : ${uuid}"; echo "Timestamp    : 02/15/1998 05:07:16"`, uuid],
+  ['its GUID as later versions print it', `echo "System GUID   : ${uuid.toUpperCase()}"; echo "GUID Encoding : SMBIOS"`, uuid],
+  ['one that nobody has set', 'echo "System GUID  : 00000000-0000-0000-0000-000000000000"', undefined],
+  ['none', 'echo "Get GUID command failed: Invalid command" >&2; exit 1', undefined],
+  ['nothing at all', 'exec sleep 600', undefined],
+] as const) {
+  test(`a controller that tells ${name}: the power is told all the same, and no GUID passes for the machine's UUID`, () => inPlace(async (place) => {
+    const { log } = tool(place, { guid })
+    const word = await place.started.ask('ipmi', 'status', login)
+    assert.equal([word.state, word.controller, word.machine], ['on', controller, undefined], word.reason)
+    await place.started.ask('ipmi', 'off', login)
+    assert.is((await place.ask('ipmi', 'status', login)).state, 'off')
+    assert.is(readFileSync(log, 'utf8').split('\n').filter((call) => call.endsWith('mc guid')).length, 1, 'it is asked by a status, of a machine that is on')
+  }))
+}
 
 test('an order that is accepted and not carried out is not off', () => inPlace(async (place) => {
   const { power } = tool(place, { order: 'echo "Chassis Power Control: Down/Off"' })
