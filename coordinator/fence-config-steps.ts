@@ -11,11 +11,11 @@ import { restartInstance, terminateInstance, terminating, type Instance } from '
 export interface Arranged {
   readonly levels: readonly (readonly Method[])[]
   readonly methods: readonly ConfiguredMethod[]
-  readonly marks: readonly string[]
-  readonly dumps: Dumps
+  readonly beside: Beside
 }
 
-/** What waits for crash kernels, as the core has it on the path. */
+/** What the core has on the path beside its levels: what waits for crash kernels, and what becomes of a node that is back. */
+export type Beside = Pick<FencePath, 'dumpsWithin' | 'announcesWithin' | 'cordons'>
 export type Dumps = Pick<FencePath, 'dumpsWithin' | 'announcesWithin'>
 
 type StepName = 'isolation' | 'power_management' | 'recovery'
@@ -38,7 +38,9 @@ const [shortestDump, longestDump]: readonly [Ms, Ms] = [1_000, 3_600_000]
 const dumpKeys: ReadonlyMap<string, keyof Dumps> = new Map([['kdump', 'dumpsWithin'], ['kdump_within', 'announcesWithin']])
 const mostLevels = 9
 const mostMethods = 16
-const marking: ReadonlySet<string> = new Set(['mark-unschedulable', 'mark-schedulable'])
+/** Nodes are under quarantine as long as they are fenced, whatever is written; the one that is more than that is *unschedulable* at the end. */
+const [unschedulable, schedulable] = ['mark-unschedulable', 'mark-schedulable']
+const marking: ReadonlySet<string> = new Set([unschedulable, schedulable])
 
 /** Programs that cut a machine off from a fabric, or that prove nothing by themselves. Their *off* is not a
  *  machine that is off: measured, the kernel behind a switched-off port goes on counting. */
@@ -128,9 +130,9 @@ export function arrange(steps: Steps, { specs, refused }: BuiltIn, ill: Readonly
     return [{ ...configured(spec, on, cutsOff), ...placeOf(on === undefined ? undefined : written.indexOf(on.name), cutsOff) }]
   })
   faults.push(...idle(specs, named.map(({ method }) => method), methods, ill.size > 0, map))
-  const marks = named.map(({ method }) => method).filter((name) => marking.has(name))
+  const back = named.filter(({ step }) => step === 'recovery').map(({ method }) => method).findLast((name) => marking.has(name) && !specs.has(name))
   const whole = levels.map((level) => level.flatMap((name) => methods.filter((method) => method.name === name)))
-  return { arranged: { levels: whole, methods, marks, dumps: steps.dumps }, faults }
+  return { arranged: { levels: whole, methods, beside: { ...steps.dumps, ...(back === unschedulable ? { cordons: true } : {}) } }, faults }
 }
 
 /** In which the *on* methods of the steps are run. */

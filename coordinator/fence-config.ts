@@ -7,7 +7,7 @@ import { digestOf, missingSecrets, type ConfiguredParameters, type SecretLookup 
 import { instanceOf, restartInstance, type Claim, type Instance } from './fence-config-instance.ts'
 import { filled, selectorKey, selectorOf, selects, wordless, type NodeAsked, type NodeWords, type Selector } from './fence-config-node.ts'
 import { layered, methodSpec, type ConfigFault, type Described, type MethodSpec, type Placed } from './fence-config-method.ts'
-import { arrange, builtIn, stepsOf, type Arranged, type Dumps } from './fence-config-steps.ts'
+import { arrange, builtIn, stepsOf, type Arranged, type Beside as InForce } from './fence-config-steps.ts'
 import { readProperties } from './fence-config-text.ts'
 
 export type { NodeWords } from './fence-config-node.ts'
@@ -31,8 +31,6 @@ export interface ConfiguredMethod extends Method {
 export interface NodeFenceConfig {
   readonly path: FencePath
   readonly methods: Readonly<Record<string, ConfiguredMethod>>
-  /** Built-in methods named in a step: marking is the quarantine's business, not a program's. */
-  readonly marks: readonly string[]
   readonly faults: readonly ConfigFault[]
   /** The last good one, because the present text has faults that block. */
   readonly outdated: boolean
@@ -87,7 +85,7 @@ export function readFenceConfigs(maps: readonly FenceConfigMap[], secrets: Secre
       const node = { ...words, name }
       const instance = instanceOf(claim, secrets)
       const layers = layersOf(node)
-      if (layers.length === 0 && instance === undefined && unclear.length === 0) return { path: { levels: [], faults: [] }, methods: {}, marks: [], faults: [], outdated: false }
+      if (layers.length === 0 && instance === undefined && unclear.length === 0) return { path: { levels: [], faults: [] }, methods: {}, faults: [], outdated: false }
       const { arranged, faults } = parseNode(node, layers, { templates, broken, unclear, described }, instance)
       // What two Nodes name is nobody's any more: the last good one would go on striking one of them.
       const kept = instance !== undefined && 'refused' in instance && instance.disputed && hasClaimed(before) ? undefined : before
@@ -120,14 +118,14 @@ function inForce(arranged: Arranged, faults: readonly ConfigFault[], before: Nod
   const told = faults.filter((fault) => fault.blocks).map(sentenceOf)
   if (told.length === 0) {
     const methods = Object.fromEntries(arranged.methods.map((method) => [method.name, method]))
-    return { path: { levels: arranged.levels, faults: [], ...arranged.dumps }, methods, marks: arranged.marks, faults, outdated: false }
+    return { path: { levels: arranged.levels, faults: [], ...arranged.beside }, methods, faults, outdated: false }
   }
   const levels = before?.path.levels ?? []
-  return { path: { levels, faults: told, ...dumpsOf(before?.path) }, methods: before?.methods ?? {}, marks: before?.marks ?? [], faults, outdated: levels.length > 0 }
+  return { path: { levels, faults: told, ...besideOf(before?.path) }, methods: before?.methods ?? {}, faults, outdated: levels.length > 0 }
 }
 
-function dumpsOf({ dumpsWithin, announcesWithin }: Dumps = {}): Dumps {
-  return { ...(dumpsWithin === undefined ? {} : { dumpsWithin }), ...(announcesWithin === undefined ? {} : { announcesWithin }) }
+function besideOf({ dumpsWithin, announcesWithin, cordons }: InForce = {}): InForce {
+  return { ...(dumpsWithin === undefined ? {} : { dumpsWithin }), ...(announcesWithin === undefined ? {} : { announcesWithin }), ...(cordons === undefined ? {} : { cordons }) }
 }
 
 export function sentenceOf(fault: ConfigFault): string {

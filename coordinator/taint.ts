@@ -1,4 +1,4 @@
-// Puts our taints on a Node and takes them off, and nobody else's.
+// Puts our taints on a Node and takes them off, and nobody else's. With the last one it may cordon the node, so that there is no moment in between.
 import type { Deed } from '../core/action.ts'
 import { hasOurs, hasTaint, isOurs, outOfServiceKey, ownValue, quarantineKey } from '../core/clear.ts'
 import type { Taint } from '../core/model.ts'
@@ -41,8 +41,8 @@ export function tainter({ api, observation, incidents, log, leads, how, at, say,
     const row = observation.row(deed.node)
     if (row === undefined || leads() === undefined) return false
     // Where another's does the same, there may be none of ours.
-    if (hasOurs(row, deed.key)) {
-      if (!await writeTaints(row, row.taints.filter((one) => one.key !== deed.key || !isOurs(one)))) return false
+    if (hasOurs(row, deed.key) || deed.cordons === true) {
+      if (!await writeTaints(row, row.taints.filter((one) => one.key !== deed.key || !isOurs(one)), deed.cordons)) return false
       log.info({ node: deed.node, incident: deed.incident, taint: deed.key, because: deed.because }, 'taint removed')
       say(deed.node, deed.incident, 'TaintRemoved', 'Untaint', `${deed.key}: ${deed.because}`, 'Normal')
     }
@@ -53,12 +53,13 @@ export function tainter({ api, observation, incidents, log, leads, how, at, say,
   }
 
   /** The whole list is one value to Kubernetes: it is written only over the very version it was read from. */
-  async function writeTaints(row: Row, taints: readonly Taint[]): Promise<boolean> {
+  async function writeTaints(row: Row, taints: readonly Taint[], cordons = false): Promise<boolean> {
     if (leads() === undefined) return false
     const patch = [
       { op: 'test', path: '/metadata/uid', value: row.uid },
       { op: 'test', path: '/metadata/resourceVersion', value: row.resourceVersion },
       { op: 'add', path: '/spec/taints', value: taints },
+      ...(cordons ? [{ op: 'add', path: '/spec/unschedulable', value: true }] : []),
     ]
     const answer = await api.patch<KubeObject>(paths.node(row.name), 'json', patch, how())
     if (answer.ok) {

@@ -50,10 +50,10 @@ export type Deed =
   | { readonly do: 'lapse'; readonly node: NodeName; readonly incident: string; readonly evidence: string }
   /** Without an incident: quarantine alone. */
   | { readonly do: 'taint'; readonly node: NodeName; readonly incident?: string; readonly outOfService: boolean; readonly proof?: Proof }
-  /** `recovers`: with this taint the clear ends, and what follows brings the node back. `left`: pods that the clear spared, and why. */
+  /** `recovers`: with this taint the clear ends, and what follows brings the node back. `left`: pods that the clear spared, and why. `cordons`: in the same write. */
   | {
     readonly do: 'untaint'; readonly node: NodeName; readonly incident?: string; readonly key: string; readonly because: string; readonly recovers: boolean
-    readonly left?: readonly PodFate[]
+    readonly left?: readonly PodFate[]; readonly cordons?: true
   }
   /** Pods of a node that answers are asked to go in good order; their disruption budgets may say no. */
   | { readonly do: 'evict'; readonly node: NodeName; readonly incident: string; readonly pods: readonly PodSeen[] }

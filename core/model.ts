@@ -308,6 +308,8 @@ export interface FencePath {
   readonly levels: readonly (readonly Method[])[]
   /** Sentences: why the configuration is not (wholly) in force. */
   readonly faults: readonly string[]
+  /** Once it is back its operator wants it cordoned: somebody is to look at it first. */
+  readonly cordons?: true
   /** So long its crash kernel may write a dump before its power goes. Undefined: nobody waits for one. */
   readonly dumpsWithin?: Ms
   /** So long after its last beat its crash kernel may come up and announce that. Undefined: its power does not wait for the word. */

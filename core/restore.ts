@@ -8,7 +8,7 @@ import type { Brake } from './brake.ts'
 import { foreignTaint, hasOurs, hasTaint, outOfServiceKey, quarantineKey, unburied } from './clear.ts'
 import { secure } from './clearing.ts'
 import { cutBy, cuts, endedForGood, lost, staysCut, type Cut } from './cut.ts'
-import { given, isOf, shownFalse, type Attempt, type Incident, type Outcome, type ProofKind } from './incident.ts'
+import { given, isDrill, isOf, shownFalse, type Attempt, type Incident, type Outcome, type ProofKind } from './incident.ts'
 import { keptOff } from './hands.ts'
 import { identityOfFence } from './identity.ts'
 import { isPowerOrder, powerOrdered } from './isolation.ts'
@@ -235,7 +235,9 @@ function settleDown(at: Situation, outcome: 'Recovered' | 'Withdrawn' | 'Void' |
   // Without it pods come back at once, and a node on which one is just starting is not clean: as long as the incident stands it would
   // be put on again.
   const pending = inHand(at) ?? onPending(at)
-  return pending === undefined ? [untaint(node, quarantineKey, because, incident)] : [hold(node.name, pending, incident)]
+  if (pending !== undefined) return [hold(node.name, pending, incident)]
+  const lifted = untaint(node, quarantineKey, because, incident)
+  return [node.path.cordons === true && !isDrill(incident) ? { ...lifted, because: `${because}; it is cordoned, as recovery= wants it`, cordons: true } : lifted]
 }
 
 function littered(pods: readonly PodSeen[]): Brake {

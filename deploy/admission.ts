@@ -90,21 +90,25 @@ function taints(coordinator: string): Guard {
   }
 }
 
-/** Of a Node the coordinator changes taints of ours, and nothing else. */
+/** Of a Node the coordinator changes taints of ours, and nothing else; only that it may cordon one that is under quarantine. */
 function coordinatorOnNodes(coordinator: string): Guard {
-  const kept = ['metadata.?labels', 'metadata.?annotations', 'metadata.?finalizers', 'metadata.?ownerReferences', '?spec.?unschedulable', '?spec.?providerID', '?spec.?podCIDRs', '?spec.?configSource']
+  const kept = ['metadata.?labels', 'metadata.?annotations', 'metadata.?finalizers', 'metadata.?ownerReferences', '?spec.?providerID', '?spec.?podCIDRs', '?spec.?configSource']
   return {
     name: 'holdfast-coordinator-nodes',
     on: [{ group: '', resources: ['nodes'], operations: ['UPDATE'] }],
     when: { 'by-the-coordinator': coordinator },
     rules: [
       [unchanged(kept), 'of a Node the coordinator may change its own taints, and nothing else'],
+      [`${cordoned('object')} == ${cordoned('oldObject')} || (${cordoned('object')} && ${before}.exists(t, t.key == '${quarantineKey}'))`,
+        'the coordinator cordons a node that is under quarantine, as recovery=mark-unschedulable wants it, and no other; and it uncordons none'],
       [`size(${gone(`!${ours}`)}) + size(${come(`!${ours}`)}) == 0`, 'a taint that is not Holdfast\'s may be set and lifted by its owner only, and the coordinator is not'],
       [`${come(ours)}.all(t, t.effect == 'NoSchedule' && t.key in ['${quarantineKey}', '${outOfServiceKey}'])`,
         `the coordinator sets ${quarantineKey} and ${outOfServiceKey}, with effect NoSchedule: under NoExecute Kubernetes itself would delete pods, whatever the policy says`],
     ],
   }
 }
+
+const cordoned = (which: string): string => `${which}.?spec.?unschedulable.orValue(false)`
 
 const conditionOf = (which: string): string => `${which}.?status.?conditions.orValue([]).filter(c, c.type == '${maintenanceType}')`
 const conditionsBut = ['object', 'oldObject'].map((which) => `${which}.?status.?conditions.orValue([]).filter(c, c.type != '${maintenanceType}')`).join(' == ')

@@ -27,7 +27,7 @@ export function grants(values: Values): readonly Grant[] {
     {
       account: 'coordinator',
       rights: [
-        { group: '', resources: ['nodes'], verbs: ['get', 'list', 'watch', 'patch'], because: 'to see them, and to set and lift our taints' },
+        { group: '', resources: ['nodes'], verbs: ['get', 'list', 'watch', 'patch'], because: 'to see them, to set and lift our taints, and to cordon one that is back where its operator wants that' },
         { group: '', resources: ['nodes/status'], verbs: ['patch'], because: 'to strike volumes of freed pods from what a dead node is said to use, and to say that a quarantined one is being worked on' },
         { group: '', resources: ['pods'], verbs: ['get', 'list', 'delete'], because: 'to list those of one node and to free them once it is proven unable to write' },
         { group: '', resources: ['pods/eviction'], verbs: ['create'], because: 'to ask those of a node that a person wants fenced to go in good order, while it answers' },

@@ -115,7 +115,12 @@ const rows: readonly Row[] = [
   ['the coordinator sets quarantine on a node with two hundred taints', 'coordinator', tainted('crowded', (old) => [...old, quarantine])],
 
   ['the coordinator labels a node', 'coordinator', (api) => api.patch(dry(node('well')), 'merge', { metadata: { labels: { a: 'b' } } }), /its own taints, and nothing else/],
-  ['the coordinator cordons a node', 'coordinator', (api) => api.patch(dry(node('well')), 'merge', { spec: { unschedulable: true } }), /its own taints, and nothing else/],
+  ['the coordinator cordons a node', 'coordinator', (api) => api.patch(dry(node('well')), 'merge', { spec: { unschedulable: true } }), /cordons a node that is under quarantine/],
+  ['the coordinator cordons a node that is under quarantine', 'coordinator', (api) => api.patch(dry(node('fenced')), 'merge', { spec: { unschedulable: true } })],
+  ['the coordinator cordons a node as it lifts the quarantine', 'coordinator', cordonedWith('fenced', without(quarantine))],
+  ['the coordinator cordons a node as it sets the quarantine', 'coordinator', cordonedWith('well', (old) => [...old, quarantine]), /cordons a node that is under quarantine/],
+  ['the coordinator uncordons a node that is under quarantine', 'coordinator', (api) => api.patch(dry(node('closed')), 'merge', { spec: { unschedulable: null } }), /uncordons none/],
+  ['the coordinator sets a provider beside it', 'coordinator', (api) => api.patch(dry(node('fenced')), 'merge', { spec: { unschedulable: true, providerID: 'aws:///x/i-1' } }), /its own taints, and nothing else/],
   ['the coordinator lifts somebody else\'s taint', 'coordinator', tainted('fenced', without(others)), /not Holdfast's/],
   ['the coordinator sets somebody else\'s taint', 'coordinator', tainted('well', (old) => [...old, { ...others, key: 'example.com/mine' }]), /not Holdfast's/],
   ['the coordinator sets quarantine with NoExecute', 'coordinator', tainted('well', (old) => [...old, { ...quarantine, effect: 'NoExecute' }]), /with effect NoSchedule/],
@@ -262,12 +267,16 @@ function apis(): Opened['apis'] {
 const tries = 20
 
 /** Controllers set taints of their own on nodes: the list is written over the very version it was read from. */
-function tainted(name: string, change: (old: readonly Taint[]) => readonly Taint[]): Row[2] {
+function cordonedWith(name: string, change: (old: readonly Taint[]) => readonly Taint[]): Row[2] {
+  return tainted(name, change, { unschedulable: true })
+}
+
+function tainted(name: string, change: (old: readonly Taint[]) => readonly Taint[], beside: object = {}): Row[2] {
   return async (api) => {
     if (name === 'well') value(await apis().kubelet.patch(`${node(name)}/status`, 'strategic', { status: { conditions: [{ type: 'Ready', status: 'True' }] } }))
     for (let count = 0; ; count += 1) {
       const { metadata, spec: { taints = [] } = {} } = value(await apis().admin.get<NodeObject>(node(name)))
-      const answer = await api.patch(dry(node(name)), 'merge', { metadata: { resourceVersion: metadata.resourceVersion }, spec: { taints: change(taints) } })
+      const answer = await api.patch(dry(node(name)), 'merge', { metadata: { resourceVersion: metadata.resourceVersion }, spec: { taints: change(taints), ...beside } })
       if (answer.ok || answer.error.kind !== 'conflict' || count === tries) return answer
     }
   }
@@ -353,6 +362,7 @@ function fixtures(): readonly (readonly [path: string, body: unknown])[] {
   return [
     ['/api/v1/nodes', { apiVersion: 'v1', kind: 'Node', metadata: { name: 'well' } }],
     ['/api/v1/nodes', { apiVersion: 'v1', kind: 'Node', metadata: { name: 'fenced' }, spec: { taints: [others, quarantine, outOfService, forceEviction] } }],
+    ['/api/v1/nodes', { apiVersion: 'v1', kind: 'Node', metadata: { name: 'closed' }, spec: { unschedulable: true, taints: [quarantine] } }],
     ['/api/v1/nodes', { apiVersion: 'v1', kind: 'Node', metadata: { name: 'crowded' }, spec: { taints: Array.from({ length: 200 }, (_, index) => ({ ...others, key: `example.com/rule-${index}` })) } }],
     ['/api/v1/namespaces/people/pods', podOf('waits')],
     ...['runs', 'doomed', 'over', 'leaves'].map((name) => ['/api/v1/namespaces/people/pods', podOf(name, { nodeName: 'well' })] as const),

@@ -131,7 +131,7 @@ test('nor does it become one node\'s because the other has no credentials for it
 test('the default of the proposal is obeyed: isolation, the instance, recovery', () => {
   const config = claiming(one('node_name=[NODE_NAME]\nisolation=mark-unschedulable\npower_management=restart-instance\nrecovery=mark-unschedulable', {}), ofAws)
   assert.equal(told(config), [])
-  assert.equal([names(config), config.marks], [[['restart-instance']], ['mark-unschedulable', 'mark-unschedulable']])
+  assert.equal([names(config), config.path.cordons], [[['restart-instance']], true])
 })
 
 test('a method of that name that a person wrote is taken instead, and is nobody\'s claim', () => {

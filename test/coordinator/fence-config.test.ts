@@ -220,7 +220,7 @@ test('fence-config-default underlies every node, key by key, with its name put i
 })
 
 test('without any map a node has no path and no faults', () => {
-  assert.equal(configOf([]), { path: { levels: [], faults: [] }, methods: {}, marks: [], faults: [], outdated: false })
+  assert.equal(configOf([]), { path: { levels: [], faults: [] }, methods: {}, faults: [], outdated: false })
 })
 
 for (const [name, properties, methods, fault] of [
@@ -297,7 +297,16 @@ test('a fault of one method hides none of how the steps fit together', () => {
 
 test('the literal example of the proposal is obeyed: marking is no program', () => {
   const config = configOf(one('isolation=mark-unschedulable\npower_management=bmc\nrecovery=mark-unschedulable', { bmc }))
-  assert.equal([told(config), names(config), config.marks], [[], [['bmc']], ['mark-unschedulable', 'mark-unschedulable']])
+  assert.equal([told(config), names(config), config.path.cordons], [[], [['bmc']], true])
+})
+
+const cordons = (steps: string) => configOf(one(`power_management=bmc\n${steps}`, { bmc })).path.cordons
+
+test('marked unschedulable at the end alone is more than the quarantine does', () => {
+  assert.equal(['isolation=mark-unschedulable', 'isolation=mark-unschedulable\nrecovery=mark-schedulable', 'recovery=mark-unschedulable mark-schedulable', ''].map(cordons), [undefined, undefined, undefined, undefined])
+  assert.equal(['recovery=mark-unschedulable', 'recovery=mark-schedulable mark-unschedulable'].map(cordons), [true, true])
+  const good = configOf(one('power_management=bmc\nrecovery=mark-unschedulable', { bmc }))
+  assert.is(configOf(one('power_management=nobody', { bmc }), 'node-1', good).path.cordons, true, 'the last good one stays in force')
 })
 
 test('the last good configuration stays in force, with the faults of the new one beside it', () => {

@@ -1,17 +1,29 @@
 // When an incident ends, and as what.
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
+import { decide } from '../../core/decide.ts'
 import type { Attempt, IncidentStatus } from '../../core/incident.ts'
 import type { NodeSeen } from '../../core/model.ts'
 import { attempts, booted, bootedReady, clearing, freed, lifted, littered, on, opened, ordered, proven, quarantine, recovering, seenLongAgo, switchedOn, withdrawn, type State } from './states.ts'
 import { inState, looks, loose, passed, wants, wishes } from './wishes.ts'
-import { attempt, beat, dead, incident, newBoot, node, now, policy, proofRecord, reading, record, seen, seenOrder, silentAt } from './world.ts'
+import { attempt, beat, dead, incident, method, newBoot, node, now, policy, proofRecord, reading, record, seen, seenOrder, silentAt } from './world.ts'
 
 const test = suite('decide: close')
 
 test('the node is back, in a new boot and clean: the quarantine is lifted, then the incident closes', () => {
   assert.equal(wants(inState(booted)), ['untaint quarantine'])
   assert.equal(wants(inState(lifted)), ['close Recovered'])
+})
+
+test('where its operator wants it so, the node is cordoned in the very write that lifts its quarantine; a drill cordons nobody', () => {
+  const path = { levels: [[method]], faults: [], cordons: true } as const
+  const { proof: _, ...unproven } = booted.status
+  const drilled = { ...unproven, phase: 'Done', step: 'recovery', drill: { passed: true, detail: '' } } as const
+  for (const [changes, cause, status, cordons] of [[{}, 'silence', booted.status, undefined], [{ path }, 'silence', booted.status, true], [{ path }, 'drill', drilled, undefined]] as const) {
+    const nodes = [node({ name: 'node-1' }), node({ ...booted.node, ...changes }), node({ name: 'node-3' })]
+    const untaints = decide(seen(nodes, [incident(status, { cause })]), now, [policy]).flatMap((action) => (action.do === 'untaint' ? [action.cordons] : []))
+    assert.equal(untaints, [cordons], cause)
+  }
 })
 
 test('a pod that was doomed and never deleted goes before the quarantine does', () => {
