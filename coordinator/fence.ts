@@ -1,7 +1,7 @@
 // Runs one method: one program, one plug, one action. Whoever calls has written the attempt down before; here it is only
 // carried out, and what comes back is a word, not a proof. One run at a time for each device address unless its configuration says otherwise,
 // because devices mix up two sessions; an audit gives way to an incident, at once, since it only looks.
-import { inputOf, offersOutlets, readEnd, readOutlets, type AgentWord, type MethodAction } from '../core/contract.ts'
+import { inputOf, offersOutlets, readEnd, readOutlets, reasonFor, type AgentWord, type MethodAction, type Reason } from '../core/contract.ts'
 import type { Boot, Ms, NodeName, PowerState, Reading } from '../core/model.ts'
 import type { Clock } from '../edge/clock.ts'
 import type { Log } from '../edge/log.ts'
@@ -81,7 +81,7 @@ export function fenceRunner(host: FenceHost): FenceRunner {
       const work = (signal: AbortSignal) => runNow(run, deadlineAt, signal, host)
       const end = await devices.inTurn(run.method.device, run.method.atOnce ?? 1, run.purpose, within, run.signal, work)
       // That others had the device all the while says nothing of it.
-      const ended = 'refused' in end ? { ...notRun(end.refused, host.clock), gaveWay: run.purpose === 'audit' } : end
+      const ended = 'refused' in end ? { ...notRun(end.refused, host.clock, run.signal?.aborted ? undefined : 'busy'), gaveWay: run.purpose === 'audit' } : end
       logEnd(run, ended, host.log)
       return ended
     },
@@ -111,12 +111,12 @@ async function runNow(run: MethodRun, deadlineAt: Ms, signal: AbortSignal, host:
   const against = run.against?.()
   if (against !== undefined) return notRun(against, host.clock)
   const resolved = resolveParameters(action === 'on' ? method.on : method.parameters, host.secrets)
-  if ('missing' in resolved) return notRun(resolved.missing.join('; '), host.clock)
+  if ('missing' in resolved) return notRun(resolved.missing.join('; '), host.clock, 'config')
   const parameters = { ...innerTimeout(method, action), ...resolved.parameters }
   const input = inputOf(action, parameters, run.node)
-  if ('refused' in input) return notRun(input.refused.map((refusal) => refusal.says).join('; '), host.clock)
+  if ('refused' in input) return notRun(input.refused.map((refusal) => refusal.says).join('; '), host.clock, 'config')
   const within = deadlineAt - host.clock.now()
-  if (within <= 0) return notRun('its time was over before its turn came', host.clock)
+  if (within <= 0) return notRun('its time was over before its turn came', host.clock, 'busy')
   const startedAt = host.clock.now()
   const end = await host.programs.run({ agent: method.agent, stdin: input.text, files: resolved.files, environment: environmentOf(run, within), within, signal })
   const clean = cleaned(end, redactor(resolved.secrets))
@@ -160,9 +160,11 @@ function environmentOf(run: MethodRun, within: Ms): Record<string, string> {
   }
 }
 
-function notRun(why: string, clock: Clock): MethodEnd {
+/** `type`: where it is none of its caller's. */
+function notRun(why: string, clock: Clock, type?: Reason): MethodEnd {
   const now = clock.now()
-  const reason = `not started: ${why}`
+  const says = `not started: ${why}`
+  const reason = type === undefined ? says : reasonFor(type, says)
   return { state: 'unknown', reason, evidence: 'nothing was asked of the device', startedAt: now, endedAt: now, ran: false, gone: true, gaveWay: false }
 }
 

@@ -10,6 +10,7 @@ import { tmpdir } from 'node:os'
 import { basename, delimiter, dirname, join } from 'node:path'
 import { execPath } from 'node:process'
 import { execa } from 'execa'
+import type { Reason } from '../core/contract.ts'
 import type { Ms } from '../core/model.ts'
 import type { Clock } from '../edge/clock.ts'
 import type { ProgramEnd, ProgramRun, Programs } from './host.ts'
@@ -109,7 +110,7 @@ async function runProgram(program: ProgramRun, shared: Shared): Promise<ProgramE
   if ('refused' in found) return notStarted(found.refused)
   // The wait for a seat counts: the attempt on record is not longer than what it says.
   const seat = await shared.seating.take(program.within, signal)
-  if ('refused' in seat) return notStarted(seat.refused)
+  if ('refused' in seat) return notStarted(seat.refused, 'busy')
   try {
     return await withFiles(program, shared, (told) => live(found, told, deadlineAt, signal, shared))
   } finally {
@@ -121,7 +122,7 @@ async function withFiles(program: ProgramRun, shared: Shared, work: (told: Progr
   const files = Object.entries(program.files ?? {})
   if (files.length === 0) return work(program)
   const put = written(files, shared)
-  if ('refused' in put) return notStarted(put.refused)
+  if ('refused' in put) return notStarted(put.refused, 'program')
   try {
     return await work({ ...program, stdin: program.stdin + put.lines })
   } finally {
@@ -142,8 +143,8 @@ function written(files: readonly (readonly [string, string])[], shared: Shared):
   }
 }
 
-function notStarted(refused: string): ProgramEnd {
-  return { stdout: '', stderr: '', late: false, gone: true, refused }
+function notStarted(refused: string, refusedFor: Reason = 'config'): ProgramEnd {
+  return { stdout: '', stderr: '', late: false, gone: true, refused, refusedFor }
 }
 
 interface Found {

@@ -41,6 +41,29 @@ export interface AgentEnd {
   readonly gone: boolean
   /** Why it did not start, in a sentence. */
   readonly refused?: string
+  /** Of which type that is. Undefined: `config`. */
+  readonly refusedFor?: Reason
+}
+
+/** Why a run told nothing, or did nothing. `program`: it ended in no way that its contract knows, or with words that are not known here. */
+export type Reason = 'auth' | 'unreachable' | 'notfound' | 'privilege' | 'busy' | 'timeout' | 'config' | 'device' | 'program'
+
+/** What a person can do about it, where the program itself does not say. */
+const advised: Readonly<Record<Reason, string>> = {
+  auth: 'See the user and the password in the Secret that the template names.',
+  unreachable: 'See whether address and port are right, whether the device has power, and what stands between it and the coordinator.',
+  notfound: 'See whether plug= names something that this device has.',
+  privilege: 'Give this user the right to switch, or name another user.',
+  busy: 'See what else asks this device, and why it takes so long; concurrency= says how many runs it bears at once.',
+  timeout: 'See why the device is slow; if it always is, give it more time.',
+  config: 'Correct the ConfigMap of the method or of its template, or the Secret that it names.',
+  device: 'Look at the device itself: it answers, and not as its kind should.',
+  program: 'Read its own words, and try the program by itself with the same parameters.',
+}
+
+/** A reason that is no program's own: its type, what happened, what a person can do. */
+export function reasonFor(reason: Reason, says: string): string {
+  return `${reason}: ${says}. ${advised[reason]}`
 }
 
 /** `action=` stands first and exactly once, because the default of every ClusterLabs program is to reboot. */
@@ -58,14 +81,14 @@ export function readEnd(action: MethodAction, end: AgentEnd): AgentWord {
   const evidence = evidenceOf(end, line)
   const of = { ...(line?.machine === undefined ? {} : { machine: line.machine }), ...(line?.controller === undefined ? {} : { controller: line.controller }), ...(line?.addresses === undefined ? {} : { addresses: line.addresses }) }
   const unknown = (reason: string): AgentWord => ({ state: 'unknown', reason, evidence, ...of })
-  if (end.refused !== undefined) return unknown(`not started: ${end.refused}`)
-  if (!end.gone) return unknown('something of the program still runs and cannot be ended')
-  if (end.late) return unknown('ended at its deadline')
-  if (end.exitCode === undefined) return unknown('ended by a signal')
+  if (end.refused !== undefined) return unknown(reasonFor(end.refusedFor ?? 'config', `not started: ${end.refused}`))
+  if (!end.gone) return unknown(reasonFor('program', 'something of it still runs and cannot be ended'))
+  if (end.late) return unknown(reasonFor('timeout', 'ended at its deadline'))
+  if (end.exitCode === undefined) return unknown(reasonFor('program', 'ended by a signal'))
   const state = stateOf(action, end.exitCode)
   if (state === 'unknown' || state === 'failed') return { state, reason: reasonOf(end, line), evidence, ...of }
   if (line?.state !== undefined && line.state !== state) {
-    return unknown(`contradicts itself: exit ${end.exitCode} says ${state}, its last line says ${line.state}`)
+    return unknown(reasonFor('program', `contradicts itself: exit ${end.exitCode} says ${state}, its last line says ${line.state}`))
   }
   return { state, reason: '', evidence, ...of }
 }
@@ -251,25 +274,36 @@ function evidenceOf(end: AgentEnd, line: RichLine | undefined): string {
 }
 
 /** What the texts of known programs mean in truth; several say one thing for two causes, and then so does the reason. */
-const meanings: readonly (readonly [RegExp, string])[] = [
-  [/RAKP 2 HMAC is invalid/, 'auth: wrong password'],
-  [/unauthorized name/, 'auth: unknown user'],
-  [/Get Auth Capabilities error|Unable to establish (IPMI|LAN) v2/, 'unreachable'],
-  [/Unable to connect\/login to fencing device/, 'auth, or unreachable'],
-  [/Unable to obtain correct plug status/, 'auth, or no such plug'],
-  [/Timed out waiting to power/, 'timeout: slow, ignored or not permitted; the order may still land'],
-  [/Timeout: No Response/, 'unreachable, or wrong community'],
-  [/Error in packet/, 'privilege, or no such outlet'],
-  [/Connection timed out|ECONNREFUSED|EHOSTUNREACH|ENETUNREACH/, 'unreachable'],
-  [/Traceback \(most recent call last\)/, 'the program broke'],
+const meanings: readonly (readonly [RegExp, readonly Reason[], string])[] = [
+  [/RAKP 2 HMAC is invalid/, ['auth'], ': wrong password'],
+  [/unauthorized name/, ['auth'], ': unknown user'],
+  [/Get Auth Capabilities error|Unable to establish (IPMI|LAN) v2/, ['unreachable'], ''],
+  [/Unable to connect\/login to fencing device/, ['auth', 'unreachable'], ''],
+  [/Unable to obtain correct plug status/, ['auth', 'notfound'], ': no such plug'],
+  [/Timed out waiting to power/, ['timeout'], ': slow, ignored or not permitted; the order may still land'],
+  [/Timeout: No Response/, ['unreachable', 'auth'], ': wrong community'],
+  [/Error in packet/, ['privilege', 'notfound'], ': no such outlet'],
+  [/Connection timed out|ECONNREFUSED|EHOSTUNREACH|ENETUNREACH/, ['unreachable'], ''],
+  [/Traceback \(most recent call last\)/, ['program'], ': it broke'],
 ]
 
 function reasonOf(end: AgentEnd, line: RichLine | undefined): string {
-  const text = `${end.stderr}\n${end.stdout}`
-  const known = line?.reason ?? meanings.find(([pattern]) => pattern.test(text))?.[1]
+  const { name, types } = known(`${end.stderr}\n${end.stdout}`, line)
   const said = line?.evidence ?? lastLine(end.stderr) ?? lastLine(end.stdout) ?? `exit ${end.exitCode ?? 'unknown'} without a word`
-  const reason = known === undefined ? excerpt(said) : `${excerpt(known)} (${excerpt(said)})`
-  return line?.advice === undefined ? reason : `${reason}. ${excerpt(line.advice)}`
+  const advice = line?.advice === undefined ? types.map((type) => advised[type]) : [excerpt(line.advice)]
+  const told = `${excerpt(name)} (${excerpt(said)})`
+  return advice.length === 0 ? told : `${told}. ${advice.join(' ')}`
+}
+
+/** A program's own word for it goes before what its text says. */
+function known(text: string, line: RichLine | undefined): { readonly name: string; readonly types: readonly Reason[] } {
+  if (line?.reason !== undefined) return { name: line.reason, types: isReason(line.reason) ? [line.reason] : [] }
+  const [, types, more] = meanings.find(([pattern]) => pattern.test(text)) ?? [undefined, ['program'] as const, '']
+  return { name: `${types.join(', or ')}${more}`, types }
+}
+
+function isReason(word: string): word is Reason {
+  return Object.hasOwn(advised, word)
 }
 
 /** Our own last line, and how ClusterLabs programs end whatever went wrong before. */

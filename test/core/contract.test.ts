@@ -109,7 +109,7 @@ test('the last line tells evidence, reason and the machine', () => {
   const word = readEnd('status', ended({ exitCode: 2, stdout: `Status: OFF\n${line}\n` }))
   assert.equal(word, { state: 'off', reason: '', evidence: 'exit 2: PowerState Off', machine: 'aaaaaaaa-0000-0000-0000-000000000001' })
   const failed = readEnd('off', ended({ exitCode: 1, stdout: 'holdfast {"v":1,"state":"unknown","evidence":"401","reason":"auth"}' }))
-  assert.is(failed.reason, 'auth (401)')
+  assert.match(failed.reason, /^auth \(401\)\. See the user and the password/)
 })
 
 for (const [name, line] of [
@@ -125,14 +125,33 @@ for (const [name, line] of [
 }
 
 for (const [text, reason] of [
-  ['Error: RAKP 2 HMAC is invalid', /^auth: wrong password/], ['Unable to connect/login to fencing device', /^auth, or unreachable/],
-  ['Timed out waiting to power OFF', /may still land/], ['Returned 1: Timeout: No Response', /community/],
-  ['something new', /^something new$/], ["something new\nERROR: Please use '-h' for usage", /^something new$/],
+  ['Error: RAKP 2 HMAC is invalid', /^auth: wrong password \(.*\)\. See the user and the password in the Secret/],
+  ['Unable to connect/login to fencing device', /^auth, or unreachable \(.*\)\. See the user.* See whether address and port are right/],
+  ['Timed out waiting to power OFF', /^timeout: .*may still land.*give it more time\.$/], ['Returned 1: Timeout: No Response', /^unreachable, or auth: wrong community/],
+  ['Error in packet: noAccess', /^privilege, or notfound: .*Give this user the right to switch.*See whether plug=/], ['Traceback (most recent call last):', /^program: it broke/],
+  ['something new', /^program \(something new\)\. Read its own words/], ["something new\nERROR: Please use '-h' for usage", /^program \(something new\)\./],
 ] as const) {
   test(`the reason of "${text}" is told`, () => {
     assert.match(readEnd('off', ended({ exitCode: 1, stderr: `x\n${text}\n` })).reason, reason)
   })
 }
+
+for (const [what, end, reason] of [
+  ['its deadline', { late: true }, /^timeout: ended at its deadline\. See why the device is slow/],
+  ['a signal', {}, /^program: ended by a signal\. Read its own words/],
+  ['nothing, since something of it runs on', { gone: false }, /^program: something of it still runs and cannot be ended\. /],
+  ['no start', { refused: 'there is no program redfish' }, /^config: not started: there is no program redfish\. Correct the ConfigMap/],
+  ['no seat', { refused: '32 programs were running all the while', refusedFor: 'busy' }, /^busy: not started: 32 programs/],
+  ['two words', { exitCode: 0, stdout: 'holdfast {"state":"unknown"}' }, /^program: contradicts itself: .*\. Read its own words/],
+] as const) {
+  test(`what its runner tells of an end by ${what} has a type and says what a person can do`, () => assert.match(readEnd('off', ended(end)).reason, reason))
+}
+
+test('a type that the program gives without advice is given ours, and a word that is no type none', () => {
+  const told = ['busy', 'weather', 'toString'].map((reason) => readEnd('off', ended({ exitCode: 1, stdout: `holdfast ${JSON.stringify({ evidence: 'e', reason })}` })).reason)
+  assert.match(told[0] ?? '', /^busy \(e\)\. See what else asks this device/)
+  assert.equal(told.slice(1), ['weather (e)', 'toString (e)'])
+})
 
 test('what a person can do stands after the reason, wherever that goes', () => {
   const line = 'holdfast {"v":1,"state":"unknown","evidence":"401","reason":"auth","advice":"See the password\\nin the Secret."}'
@@ -140,7 +159,7 @@ test('what a person can do stands after the reason, wherever that goes', () => {
   assert.is(readEnd('status', ended({ exitCode: 1, stdout: line })).reason, 'auth (401). See the password in the Secret.')
   assert.is(readEnd('status', ended({ exitCode: 2, stdout: 'holdfast {"advice":"All is well."}' })).reason, '')
   assert.ok(readEnd('off', ended({ exitCode: 1, stdout: `holdfast {"advice":"${'x'.repeat(2_000)}"}` })).reason.length < 800)
-  assert.is(readEnd('off', ended({ exitCode: 1, stderr: 'no', stdout: 'holdfast {"advice":5}' })).reason, 'no')
+  assert.is(readEnd('off', ended({ exitCode: 1, stderr: 'no', stdout: 'holdfast {"advice":5}' })).reason, 'program (no). Read its own words, and try the program by itself with the same parameters.')
 })
 
 const addressesIn = (exitCode: number, addresses: unknown) => readEnd('status', ended({ exitCode, stdout: `holdfast ${JSON.stringify({ v: 1, addresses })}` })).addresses

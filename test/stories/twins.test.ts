@@ -88,7 +88,7 @@ test('a fence program that hangs is ended at its deadline and proves nothing', a
   device.fault = { does: 'hang' }
   await on.run(120_000)
   await nothingFreed(on)
-  assert.equal((await off()).map(({ result, reason }) => [result, reason?.split(' (')[0]])[0], ['unknown', 'ended at its deadline'])
+  assert.equal((await off()).map(({ result, reason }) => [result, reason?.split('. ')[0]])[0], ['unknown', 'timeout: ended at its deadline'])
   const status = (await theIncident(on))?.status
   assert.equal([status?.phase === 'Final', status?.proof], [false, undefined])
 })
