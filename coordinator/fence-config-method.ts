@@ -178,7 +178,7 @@ function valueOf(text: string, node: NodeAsked): ParameterValue | { readonly wro
   return filled(text, node)
 }
 
-const addressKeys = ['ip', 'ipaddr', 'host', 'hostname', 'address', 'url', 'devices', 'state_file']
+const addressKeys = ['ip', 'ipaddr', 'host', 'hostname', 'address', 'url', 'uri', 'devices', 'state_file']
 
 /** Where the device is. Parameters that say it, old names beside new ones; else all runs of the template stand in one line. A
  *  cloud is no device: its machines do not wait for one another, though a wrong plug may name any of them. */

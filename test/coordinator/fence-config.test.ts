@@ -184,6 +184,7 @@ for (const [what, template, own, device] of [
   ['a chassis', 'agent_name=redfish\nip=10.0.0.8', 'plug=/redfish/v1/Systems/3', '10.0.0.8'],
   ['a service by its URL, without the password in it', 'agent_name=redfish\nurl=https://admin:hunter2@bmc.example/redfish/v1?key=hunter2', 'plug=1', 'https://bmc.example/redfish/v1'],
   ['a service by its URL, with an @ in the password', 'agent_name=redfish\nurl=https://admin:hunt@er2/@bmc.example', 'plug=1', 'https://bmc.example'],
+  ['a hypervisor by its URI, whichever template names it', 'agent_name=libvirt\nuri=qemu+ssh://root@host-7/system?keyfile=/k', 'plug=node-1', 'qemu+ssh://host-7/system'],
   ['an address behind a user', 'agent_name=redfish\nip=admin:hunter2@10.0.0.8', 'plug=1', '10.0.0.8'],
 ] as const) {
   test(`${what} is one device with all its outlets`, () => assert.equal(deviceIn(own, template), { device, reach: undefined }))
