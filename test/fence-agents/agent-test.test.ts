@@ -75,6 +75,11 @@ test('whoever switches one of two and says it is done lies', () => inPlace(async
   assert.is(rows.get('off of two outlets in one run: both, or exit 1 and neither')?.verdict, 'LIES')
 }))
 
+test('whoever acts on garbage that stands before what names its device breaks a clause', () => inPlace(async (place) => {
+  const rows = await rowsOf(join(place.folder, 'relay'), script(place, { missing: 'echo off > "$folder/$plug" 2>/dev/null; exit 1' }))
+  assert.is(rows.get('garbage on stdin: nothing done, exit 1')?.verdict, 'broken')
+}))
+
 test('whoever acts without an action breaks a clause', () => inPlace(async (place) => {
   const rows = await rowsOf(join(place.folder, 'relay'), script(place, { missing: 'echo off > "$folder/$plug"; exit 0' }))
   assert.is(rows.get('no action: nothing done, exit 1')?.verdict, 'broken')

@@ -50,7 +50,7 @@ export const clauses: readonly Clause[] = [
   (bench) => coded(bench, 'status: exit 0', 'status', [0], 'on'),
   unknownPlug('status'), unknownPlug('off'),
   wrongSecret, mute, nobody, vanished,
-  (bench) => idle(bench, 'garbage on stdin: nothing done, exit 1', () => '\u0001\u0002=%%%\n=\nnonsense\n'),
+  (bench) => idle(bench, 'garbage on stdin: nothing done, exit 1', (lines) => `\u0001\u0002=%%%\n=\nnonsense\n${lines}`),
   (bench) => idle(bench, 'no action: nothing done, exit 1', (lines) => lines),
   (bench) => idle(bench, 'action with blanks round its =: nothing done, exit 1', (lines) => `action = status\n${lines}`),
   (bench) => idle(bench, 'an unknown action: nothing done, exit 1', (lines) => `action=explode\n${lines}`),
