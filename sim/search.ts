@@ -1,6 +1,7 @@
 // `npm run sim`: the whole product under schedules of trouble, each drawn from a seed, until one is found in which a promise is
 // broken. `--seeds N [--from S] [--jobs J] [--minutes M] [--marks]` searches; `--seed S` plays one again and prints what happened;
-// `--without NAME` cuts a defence out first (`--without list` names them). A failing schedule is made smaller before it is shown.
+// `--without NAME` cuts a defence out first (`--without list` names them). A failing schedule is made smaller before it is shown, with
+// what happened under it and the command that plays its seed again.
 // `--defences [--only NAME]` cuts out one defence after the other, searches until a judge fails, and writes the table of them.
 import { readFileSync, writeFileSync } from 'node:fs'
 import { availableParallelism } from 'node:os'
@@ -10,11 +11,11 @@ import { cutOut } from './search/cut.ts'
 import { lacking, withRow } from './search/defence-page.ts'
 import { searchWithout } from './search/defence-table.ts'
 import { defences } from './search/defences.ts'
-import type { Judge } from './search/judgement.ts'
+import { findingOf } from './search/finding.ts'
 import { runPool } from './search/pool.ts'
+import type { Outcome } from './search/run.ts'
 import { draw, sentence, type Schedule } from './search/schedule.ts'
-import { shrink } from './search/shrink.ts'
-import { createTally, type Failure } from './search/tally.ts'
+import { createTally } from './search/tally.ts'
 import { read, type Wanted } from './search/wanted.ts'
 
 const usage = 'npm run sim -- [--seeds N] [--from S] [--jobs J] [--minutes M] [--seed S] [--without NAME, or list] [--marks] [--defences [--only NAME, or all]]'
@@ -25,7 +26,7 @@ if (typeof wanted === 'string') {
   exit(2)
 }
 const { without, seed: replayed } = wanted
-/** More failures than these need no shrinking: they are the same one, or the product is badly broken. */
+/** More failures than these need not be made smaller: they are the same one, or the product is badly broken. */
 const mostShrunk = 3
 const saysEvery = 20_000
 
@@ -60,7 +61,11 @@ async function search({ seeds: most, from = 1, minutes = Infinity, jobs, marks }
     },
   })
   const bySeed = Map.groupBy(tally.failed, ({ seed }) => seed)
-  for (const [count, [, failures]] of [...bySeed].entries()) await show(failures, without === undefined && count < mostShrunk)
+  for (const [count, [, [first]]] of [...bySeed].entries()) {
+    // Here the product is whole: what was cut out of it was cut in the threads.
+    const means = without !== undefined ? { without } : count < mostShrunk ? { play } : {}
+    if (first !== undefined) for (const line of await findingOf(first, means)) console.log(line)
+  }
   const rare = tally.rare()
   if (ended >= 1_000 && rare.length > 0) console.log(`took effect in fewer than one seed of a hundred: ${rare.join(', ')}`)
   const unreached = ended >= 10_000 || marks ? neverReached(productWords(), new Set(tally.marks.keys())) : []
@@ -90,19 +95,9 @@ async function tabulate({ seeds = 600, from = 1, jobs = 1, only }: Wanted): Prom
   return uncaught === 0
 }
 
-async function show(failures: readonly Failure[], small: boolean): Promise<void> {
-  const [first] = failures
-  if (first === undefined) return
-  const schedule = first.schedule ?? draw(first.seed)
-  console.log(`seed ${first.seed}, for ${first.judge}:`)
-  const least = small && first.judge !== 'broke' ? await shrink(schedule, first.judge, failing) : schedule
-  console.log(`  ${JSON.stringify(least.scene)}`)
-  for (const trouble of least.troubles) console.log(`  ${sentence(trouble)}`)
-}
-
-async function failing(schedule: Schedule): Promise<readonly Judge[]> {
+async function play(schedule: Schedule): Promise<Outcome> {
   const { run } = await import('./search/run.ts')
-  return (await run(schedule)).violations.map(({ judge }) => judge)
+  return run(schedule)
 }
 
 async function replay(seed: number): Promise<boolean> {
