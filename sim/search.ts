@@ -66,14 +66,14 @@ async function search({ seeds: most, from = 1, minutes = Infinity, jobs, marks }
     const means = without !== undefined ? { without } : count < mostShrunk ? { play } : {}
     if (first !== undefined) for (const line of await findingOf(first, means)) console.log(line)
   }
-  const rare = tally.rare()
-  if (ended >= 1_000 && rare.length > 0) console.log(`took effect in fewer than one seed of a hundred: ${rare.join(', ')}`)
+  const sums = tally.sums()
+  if (ended >= 1_000 && sums.rare.length > 0) console.log(`took effect in fewer than one seed of a hundred: ${sums.rare.join(', ')}`)
   const unreached = ended >= 10_000 || marks ? neverReached(productWords(), new Set(tally.marks.keys())) : []
   if (unreached.length > 0) console.log(`never reached in ${ended} seeds: ${unreached.join(', ')}`)
   if (marks) for (const [mark, times] of [...tally.marks].toSorted()) console.log(`${String(times).padStart(7)}  ${mark}`)
   console.log(`${(ended / ((performance.now() - began) / 1_000)).toFixed(1)} seeds a second`)
   console.log(`${ended - bySeed.size} passed, ${bySeed.size} failed`)
-  console.log(JSON.stringify({ from, ...tally.sums() }))
+  console.log(JSON.stringify({ from, ...sums }))
   return bySeed.size === 0
 }
 

@@ -68,14 +68,19 @@ export function draw(seed: number): Schedule {
   return { seed, scene, ...pace.over, troubles: [...death, ...others, ...ailments(seededChance(seed).fork('ailments'), scene)].toSorted((one, other) => one.at - other.at) }
 }
 
-/** One, or two: each of its own time. */
+/** One, or two: each of its own time. Where a remedy stands somebody may take it away, which among all that people do is drawn too seldom. */
 function ailments(chance: Chance, scene: Scene): readonly Trouble[] {
-  return scene.remedy === undefined ? [] : Array.from({ length: 1 + chance.below(2) }, () => drawn(chance, scene, ['ailment'], 20_000))
+  if (scene.remedy === undefined) return []
+  const ailing = Array.from({ length: 1 + chance.below(2) }, () => drawn(chance, scene, ['ailment'], 20_000))
+  return chance.yes(0.2) ? [...ailing, drawnOf(chance, scene, 'the remedies are taken away', slowPace.most)] : ailing
 }
 
 function drawn(chance: Chance, scene: Scene, among: readonly TroubleClass[], latest: Ms, on?: string): Trouble {
   const choices = Object.entries(kinds).filter(([, kind]) => among.includes(kind.class) && kind.fits?.(scene) !== false)
-  const does = weighted(chance, choices)
+  return drawnOf(chance, scene, weighted(chance, choices), latest, on)
+}
+
+function drawnOf(chance: Chance, scene: Scene, does: string, latest: Ms, on?: string): Trouble {
   const [least, most] = chance.pick(kinds[does]?.spans ?? spans)
   const trouble = { does, at: whole(chance.between(0, latest)), span: whole(chance.between(least, most)), ...kinds[does]?.draw(chance, scene) }
   return { ...trouble, on: on ?? trouble.on ?? '' }

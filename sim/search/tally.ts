@@ -9,8 +9,6 @@ export interface Tally {
   readonly failed: readonly Failure[]
   /** Everything, as one JSON line has it. */
   sums(): Sums
-  /** Kinds of trouble, and parts of scenes, that took effect in fewer than one seed of a hundred. */
-  rare(): readonly string[]
   readonly marks: ReadonlyMap<string, number>
 }
 
@@ -27,6 +25,8 @@ export interface Sums {
   readonly incidents: number
   readonly faults: Readonly<Record<string, number>>
   readonly scenes: Readonly<Record<string, number>>
+  /** Kinds of trouble, and parts of scenes, that took effect in fewer than one seed of a hundred. */
+  readonly rare: readonly string[]
   /** `inTime`: the share of them in which the volumes were free in time. */
   readonly plain: { readonly seeds: number; readonly late: number; readonly inTime: number }
   readonly excused: number
@@ -50,6 +50,7 @@ export function createTally(): Tally {
 
   const tooMany = () => late > Math.max(0, plain * mayBeLate)
   const count = (judge: Judge) => (judge === 'progress' ? (tooMany() ? late : 0) : failures.filter((one) => one.judge === judge).length)
+  const rare = () => [...faults, ...effects].filter(([, times]) => times < seeds / 100).map(([name]) => name)
   return {
     get failed() { return tooMany() ? failures : failures.filter(({ judge }) => judge !== 'progress') },
     marks,
@@ -72,9 +73,8 @@ export function createTally(): Tally {
       for (const { judge, what } of said.violations) failures.push({ seed: verdict.seed, schedule: said.schedule, judge, what })
     },
     sums: () => ({
-      seeds, simulatedDays: Number((simulated / day).toFixed(2)), incidents, faults: Object.fromEntries(faults), scenes: Object.fromEntries(effects), plain: { seeds: plain, late, inTime: plain === 0 ? 1 : Number((1 - late / plain).toFixed(4)) }, excused, quarantined,
+      seeds, simulatedDays: Number((simulated / day).toFixed(2)), incidents, faults: Object.fromEntries(faults), scenes: Object.fromEntries(effects), rare: rare(), plain: { seeds: plain, late, inTime: plain === 0 ? 1 : Number((1 - late / plain).toFixed(4)) }, excused, quarantined,
       violations: { safety: count('safety'), liveness: count('liveness'), restraint: count('restraint'), progress: count('progress') },
     }),
-    rare: () => [...faults, ...effects].filter(([, times]) => times < seeds / 100).map(([name]) => name),
   }
 }
