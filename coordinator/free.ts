@@ -40,8 +40,7 @@ export function freer({ api, observation, incidents, clock, log, rate, leads, ho
     const pods = deed.pods.filter((pod) => !left.has(pod))
     if (pods.length === 0) return false
     const written = await incidents.change(deed.incident, (status) => timeline.volumesSeen(row.volumes, at(), volumesOf(incident, row, pods))(timeline.freed(pods, at())(status)))
-    const startedAt = clock.now()
-    const may = (): boolean => leads() === term && clock.now() - startedAt < batchWithin && stillFenced(deed, row, startedAt)
+    const may = batch(deed, row, term)
     const queue = written ? [...pods] : []
     const freed: PodSeen[] = []
     const worker = async (): Promise<void> => {
@@ -60,11 +59,26 @@ export function freer({ api, observation, incidents, clock, log, rate, leads, ho
     return true
   }
 
-  /** Asked before each pod: the very proof, the very Node, what its devices said just now, and nothing heard of it since. */
-  function stillFenced({ node, incident, proof }: Extract<Deed, { do: 'delete' | 'detach' }>, row: Row, startedAt: Ms): boolean {
+  /** Asked before each pod. What ends it is told once. */
+  function batch(deed: Extract<Deed, { do: 'delete' | 'detach' }>, row: Row, term: number): () => boolean {
+    const startedAt = clock.now()
+    let told: string | undefined
+    return () => {
+      if (leads() !== term || clock.now() - startedAt >= batchWithin) return false
+      const because = refuted(deed, row, startedAt)
+      if (because !== undefined && because !== told) log.warn({ node: deed.node, incident: deed.incident, because }, 'nothing more is freed')
+      told = because
+      return because === undefined
+    }
+  }
+
+  /** What speaks against freeing: it takes the very proof, the very Node, what its devices said just now, and nothing heard of it since. */
+  function refuted({ node, incident, proof }: Extract<Deed, { do: 'delete' | 'detach' }>, row: Row, startedAt: Ms): string | undefined {
     const known = observation.seen.incidents.get(incident)
-    if (known === undefined || observation.row(node) !== row || row.gone === true) return false
-    return (row.beat?.at ?? -Infinity) <= startedAt && sealedSince(row, startedAt) === undefined && holds(proof, known, row, startedAt)
+    if (known === undefined) return 'the incident is gone'
+    if (observation.row(node) !== row || row.gone === true) return 'the Node is another one'
+    if ((row.beat?.at ?? -Infinity) > startedAt || sealedSince(row, startedAt) !== undefined) return 'the node is heard again'
+    return holds(proof, known, row, startedAt) ? undefined : 'its proof is not borne out'
   }
 
   /** Whether it was doomed; that its object is gone as well is seen in the next list. */
@@ -99,8 +113,7 @@ export function freer({ api, observation, incidents, clock, log, rate, leads, ho
     const { pods, volumes } = deed
     const seen = timeline.volumesSeen(row.volumes, at(), volumesOf(incident, row, pods))
     if (!await incidents.change(deed.incident, (status) => seen(timeline.detached(pods, volumes, at())(status)))) return false
-    const startedAt = clock.now()
-    const may = (): boolean => leads() === term && clock.now() - startedAt < batchWithin && stillFenced(deed, row, startedAt)
+    const may = batch(deed, row, term)
     const released: PodSeen[] = []
     for (const pod of pods) if (may() && await release.end(pod, incident)) released.push(pod)
     observation.listed(deed.node, undefined)

@@ -133,6 +133,7 @@ const happenings: Record<string, (world: EdgeWorld) => void> = {
   'others bring its seal': (world) => world.observation.witnessed(victim, [{ witness: 'replica-1', kind: 'replica', askedAt: world.clock.now(), answeredAt: world.clock.now() + 1, word: 'hears', proven: true }]),
   'the Node is deleted': (world) => world.observation.nodeGone(victim),
   'another Node bears the name': (world) => world.observation.node(keepNode({ metadata: { name: victim, uid: 'another', resourceVersion: '9999' } })),
+  'the NodeFence is deleted': (world) => world.observation.incidentGone(fence),
   'the proof is off the record': (world) => {
     const incident = world.observation.seen.incidents.get(fence)
     if (incident === undefined) return
@@ -150,6 +151,16 @@ for (const [what, happens] of Object.entries(happenings)) {
     assert.ok(told.length <= 5, 'and only what was freed is told')
   })
 }
+
+test('what ended a batch is told once, in words', async () => {
+  const because = { 'its device says on': 'its proof is not borne out', 'the node is heard': 'the node is heard again', 'others bring its seal': 'the node is heard again', 'the Node is deleted': 'the Node is another one', 'the NodeFence is deleted': 'the incident is gone' }
+  for (const [what, words] of Object.entries(because)) {
+    const world = await midway((on) => happenings[what]?.(on))
+    const told = world.logged.filter(({ message }) => message === 'nothing more is freed')
+    assert.equal(told.map(({ level, facts }) => [level, facts]), [['warn', { node: victim, incident: fence, because: words }]], what)
+  }
+  assert.equal((await midway(() => undefined)).logged.filter(({ message }) => message === 'nothing more is freed'), [])
+})
 
 test('what was doomed is deleted as long as we lead, whatever is heard by then: nobody else ever would', async () => {
   for (const what of ['its device says on', 'the node is heard', 'the proof is off the record']) {
