@@ -6,7 +6,7 @@
 import { readFileSync, writeFileSync } from 'node:fs'
 import { availableParallelism } from 'node:os'
 import process, { argv, exit } from 'node:process'
-import { neverReached, productWords } from './search/coverage.ts'
+import { findings } from './search/coverage.ts'
 import { cutOut } from './search/cut.ts'
 import { lacking, withRow } from './search/defence-page.ts'
 import { searchWithout } from './search/defence-table.ts'
@@ -68,7 +68,7 @@ async function search({ seeds: most, from = 1, minutes = Infinity, jobs, marks }
   }
   const sums = tally.sums()
   if (ended >= 1_000 && sums.rare.length > 0) console.log(`took effect in fewer than one seed of a hundred: ${sums.rare.join(', ')}`)
-  const unreached = ended >= 10_000 || marks ? neverReached(productWords(), new Set(tally.marks.keys())) : []
+  const unreached = findings({ seeds: ended, marks: tally.marks.keys(), asked: marks })
   if (unreached.length > 0) console.log(`never reached in ${ended} seeds: ${unreached.join(', ')}`)
   if (marks) for (const [mark, times] of [...tally.marks].toSorted()) console.log(`${String(times).padStart(7)}  ${mark}`)
   console.log(`${(ended / ((performance.now() - began) / 1_000)).toFixed(1)} seeds a second`)

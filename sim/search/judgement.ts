@@ -53,6 +53,8 @@ export interface Court {
   leftInTheDark(): readonly Violation[]
   /** Times that a node which was well was quarantined: milder than a violation. */
   quarantined(): number
+  /** From which phase to which incidents went. */
+  turns(): ReadonlySet<string>
   /** All that was found until then, but for what only the end shows. The judges are dismissed. */
   close(): readonly Violation[]
   excuses(violations: readonly Violation[], struck: readonly Struck[]): readonly Excuse[]
@@ -97,6 +99,7 @@ export function convene(on: Stage): Court {
     relieved: () => { relieved = true },
     leftInTheDark: () => leftInTheDark(history),
     quarantined: () => restraint.quarantined(),
+    turns: () => ears.turns,
     close() {
       cancel()
       for (const one of [safety, restraint, clean, gate, selfStop, hands, dumps, remedies, ears, wellness]) one.stop()

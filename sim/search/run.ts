@@ -60,7 +60,7 @@ export async function run(schedule: Schedule): Promise<Outcome> {
   const outcome: Outcome = {
     schedule, excused, struck: [...new Set(struck.map(({ does }) => does))], quarantined: court.quarantined(), incidents: on.world.server?.peek('nodefences.holdfast.dev').length ?? 0,
     violations: violations.filter(({ what }) => excused.every((excuse) => excuse.what !== what)),
-    effects: effectsOf(on), marks: marksOf(on), simulated: on.world.clock.now(), transcript: () => on.world.truth.text(),
+    effects: effectsOf(on), marks: marksOf(on, court.turns()), simulated: on.world.clock.now(), transcript: () => on.world.truth.text(),
   }
   on.world.stop()
   return outcome
@@ -156,8 +156,8 @@ function leftToAPerson({ server }: World): ReadonlySet<string> {
 }
 
 /** Which of its own words the product has said: coverage is read off what it writes and logs, not built into it. */
-function marksOf({ world }: Stage): readonly string[] {
-  const marks = new Set<string>()
+function marksOf({ world }: Stage, turns: ReadonlySet<string>): readonly string[] {
+  const marks = new Set([...turns].map((turn) => `phase ${turn}`))
   for (const fence of world.server?.peek('nodefences.holdfast.dev') ?? []) {
     const { status } = fence as KubeObject & { status?: { outcome?: string; proof?: { kind: string }; voided?: readonly object[]; timeline?: readonly { what: string }[] } } // a NodeFence
     if (status?.outcome !== undefined) marks.add(`outcome ${status.outcome}`)

@@ -73,6 +73,8 @@ export interface Ears {
   readonly acts: readonly Act[]
   readonly oaths: readonly Oath[]
   readonly ends: readonly End[]
+  /** Of all incidents, from which phase to which the product wrote them: `New`, then `New to Running`. */
+  readonly turns: ReadonlySet<string>
   /** Whether a person wants the node fenced, or a remedy began on it, and that is not over. */
   asked(node: string): boolean
   /** Calls whenever the product opens an incident for a remedy, before it stands. */
@@ -95,6 +97,7 @@ export function listen(world: World, wellness: Wellness): Ears {
   const acts: Act[] = []
   const oaths: Oath[] = []
   const ends: End[] = []
+  const turns = new Set<string>()
   const wished = new Set<string>()
   const asked = (node: string): boolean => find<Fence>(world, 'nodefences.holdfast.dev', ({ metadata, spec, status }) => spec.nodeName === node && wished.has(metadata.name) && status?.phase !== 'Final') !== undefined
   const remedied: ((opening: Opening) => void)[] = []
@@ -133,7 +136,9 @@ export function listen(world: World, wellness: Wellness): Ears {
   if (world.server !== undefined) stops.push(overhear(world.server, (request, byProduct) => {
     if (byProduct) {
       acts.push(...actsOf(world, wellness, asked, request))
-      ends.push(...endsOf(world, request))
+      const wrote = phaseWritten(world, request)
+      if (wrote?.to === 'Final') ends.push({ at: world.clock.now(), node: wrote.node })
+      if (wrote !== undefined && wrote.to !== wrote.from) turns.add(wrote.from === undefined ? wrote.to : `${wrote.from} to ${wrote.to}`)
       const opening = openedBy(world, request)
       if (opening !== undefined) {
         for (const told of remedied) told(opening)
@@ -149,7 +154,7 @@ export function listen(world: World, wellness: Wellness): Ears {
   }, (so) => { faulty = so }))
 
   return {
-    since: world.clock.now(), words, acts, oaths, ends, asked,
+    since: world.clock.now(), words, acts, oaths, ends, turns, asked,
     onRemedy: (told) => void remedied.push(told),
     onReturn: (told) => void returns.push(told),
     apiFaulty: () => faulty,
@@ -235,13 +240,13 @@ function letBack(world: World, { method, path, body }: ApiRequest): string | und
 const fencesPath = '/apis/holdfast.dev/v1alpha1/nodefences'
 const fencePath = /^\/apis\/holdfast\.dev\/v1alpha1\/nodefences\/([^/?]+)/
 
-function endsOf(world: World, { path, body }: ApiRequest): readonly End[] {
+function phaseWritten(world: World, { path, body }: ApiRequest): { readonly node: string; readonly from: string | undefined; readonly to: string } | undefined {
   const [, name] = fencePath.exec(path) ?? []
-  if (name === undefined || body === undefined) return []
+  if (name === undefined || body === undefined) return undefined
   const { metadata, status } = JSON.parse(body) as Body // the product's own JSON
   const fence = find<Fence>(world, 'nodefences.holdfast.dev', (one) => one.metadata.name === name)
   const stands = fence !== undefined && (metadata?.resourceVersion ?? fence.metadata.resourceVersion) === fence.metadata.resourceVersion
-  return stands && status?.phase === 'Final' ? [{ at: world.clock.now(), node: fence.spec.nodeName }] : []
+  return stands && status?.phase !== undefined ? { node: fence.spec.nodeName, from: fence.status?.phase, to: status.phase } : undefined
 }
 
 function oathsOf(world: World, { path, body }: ApiRequest): readonly Oath[] {

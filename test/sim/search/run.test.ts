@@ -42,6 +42,7 @@ test('a death and nothing else is cleared, and counted as plain', async () => {
   assert.equal(violations, [])
   assert.is(incidents, 1)
   assert.ok(marks.includes('proof found-off') && marks.includes('outcome Recovered'), marks.join())
+  for (const mark of ['phase New', 'phase New to Running', 'phase Running to Final', 'moment ordered on']) assert.ok(marks.includes(mark), `${mark} is not among ${marks.join(', ')}`)
   assert.ok(simulated >= calm + brief.shortest)
 })
 
