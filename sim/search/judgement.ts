@@ -8,6 +8,7 @@ import type { Ms } from '../../core/model.ts'
 import type { Party } from '../judges.ts'
 import type { Stage } from '../stage.ts'
 import { listen } from './judges/ears.ts'
+import type { ExcuseReason } from './judges/excuse-reasons.ts'
 import { excuses, type Struck } from './judges/excuses.ts'
 import { judgeClean } from './judges/clean.ts'
 import { judgeDumps } from './judges/dumps.ts'
@@ -43,6 +44,7 @@ export interface Violation {
 export interface Excuse {
   readonly judge: Judge
   readonly what: string
+  readonly reason: ExcuseReason
   readonly because: string
 }
 

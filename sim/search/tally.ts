@@ -1,6 +1,7 @@
 // The sums of a search: what was tried, what took effect, what was reached, what was found.
 import { effectNames } from './effects.ts'
 import type { Judge } from './judgement.ts'
+import { excuseReasons } from './judges/excuse-reasons.ts'
 import type { Verdict } from './pool.ts'
 import { isPlain, kinds, type Schedule } from './schedule.ts'
 
@@ -29,7 +30,9 @@ export interface Sums {
   readonly rare: readonly string[]
   /** `inTime`: the share of them in which the volumes were free in time. */
   readonly plain: { readonly seeds: number; readonly late: number; readonly inTime: number }
+  /** Seeds in which something was excused, and for each reason those in which it was that. */
   readonly excused: number
+  readonly excuses: Readonly<Record<string, number>>
   /** Times that a node which was well was quarantined. */
   readonly quarantined: number
   readonly violations: Readonly<Record<Judge, number>>
@@ -45,6 +48,7 @@ export function createTally(): Tally {
   let late = 0
   const faults = new Map<string, number>(Object.keys(kinds).map((name) => [name, 0]))
   const effects = new Map<string, number>(effectNames.map((name) => [name, 0]))
+  const excuses = new Map<string, number>(excuseReasons.map((name) => [name, 0]))
   const marks = new Map<string, number>()
   let [seeds, simulated, incidents, plain, excused, quarantined] = [0, 0, 0, 0, 0, 0]
 
@@ -67,13 +71,14 @@ export function createTally(): Tally {
       late += said.violations.filter(({ judge }) => judge === 'progress').length
       excused += said.excused.length > 0 ? 1 : 0
       quarantined += said.quarantined
+      for (const name of new Set(said.excused.map(({ reason }) => reason))) excuses.set(name, (excuses.get(name) ?? 0) + 1)
       for (const name of said.struck) faults.set(name, (faults.get(name) ?? 0) + 1)
       for (const name of said.effects) effects.set(name, (effects.get(name) ?? 0) + 1)
       for (const mark of said.marks) marks.set(mark, (marks.get(mark) ?? 0) + 1)
       for (const { judge, what } of said.violations) failures.push({ seed: verdict.seed, schedule: said.schedule, judge, what })
     },
     sums: () => ({
-      seeds, simulatedDays: Number((simulated / day).toFixed(2)), incidents, faults: Object.fromEntries(faults), scenes: Object.fromEntries(effects), rare: rare(), plain: { seeds: plain, late, inTime: plain === 0 ? 1 : Number((1 - late / plain).toFixed(4)) }, excused, quarantined,
+      seeds, simulatedDays: Number((simulated / day).toFixed(2)), incidents, faults: Object.fromEntries(faults), scenes: Object.fromEntries(effects), rare: rare(), plain: { seeds: plain, late, inTime: plain === 0 ? 1 : Number((1 - late / plain).toFixed(4)) }, excused, excuses: Object.fromEntries(excuses), quarantined,
       violations: { safety: count('safety'), liveness: count('liveness'), restraint: count('restraint'), progress: count('progress') },
     }),
   }

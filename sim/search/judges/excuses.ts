@@ -10,6 +10,7 @@ import type { Excuse, Party, Violation } from '../judgement.ts'
 import type { Trouble } from '../trouble.ts'
 import { drillPassed } from '../troubles-drill.ts'
 import type { Act, Ears, Word } from './ears.ts'
+import type { ExcuseReason } from './excuse-reasons.ts'
 import { darkByUs, feedCutByUs, portCutByUs } from './liveness.ts'
 import type { History } from './sight.ts'
 
@@ -20,14 +21,20 @@ export interface Struck {
   readonly node: string
 }
 
+type Excused = Pick<Excuse, 'reason' | 'because'>
+
 export function excuses(violations: readonly Violation[], history: History, struck: readonly Struck[]): readonly Excuse[] {
   return violations.flatMap((violation) => {
-    const because = excuseOf(violation, history, struck)
-    return because === undefined ? [] : [{ judge: violation.judge, what: violation.what, because }]
+    const found = excuseOf(violation, history, struck)
+    return found === undefined ? [] : [{ judge: violation.judge, what: violation.what, ...found }]
   })
 }
 
-function excuseOf(violation: Violation, history: History, struck: readonly Struck[]): string | undefined {
+function excuse(reason: ExcuseReason, because: string): Excused {
+  return { reason, because }
+}
+
+function excuseOf(violation: Violation, history: History, struck: readonly Struck[]): Excused | undefined {
   switch (violation.judge) {
     case 'safety': return excusedHarm(violation, history, struck)
     case 'liveness': return excusedDark(violation, history, struck)
@@ -38,7 +45,7 @@ function excuseOf(violation: Violation, history: History, struck: readonly Struc
 
 /** Somebody changed two cables. A strip cannot tell which machine hangs on an outlet; a controller can, but not to an order that
  *  was on its way when its cable was changed. */
-function excusedStroke({ node = '', from }: Violation, { on: { world } }: History): string | undefined {
+function excusedStroke({ node = '', from }: Violation, { on: { world } }: History): Excused | undefined {
   const { entries } = world.truth
   const order = entries.find(({ at, what, facts }) => at === from && what === 'device ordered' && facts['to'] === 'off')
   if (order === undefined) return undefined
@@ -46,9 +53,9 @@ function excusedStroke({ node = '', from }: Violation, { on: { world } }: Histor
   const changed = entries.findLast(({ at, what, facts }) => at <= order.at && what === 'cables changed' && [facts['one'], facts['other']].includes(`${device}/${plug}`))
   if (changed === undefined) return undefined
   const sent = entries.findLast(({ at, what, facts }) => at <= order.at && what === 'program runs' && facts['action'] === 'off' && facts['plug'] === plug)
-  if (sent !== undefined && changed.at >= sent.at) return `somebody changed the cable of ${node} while the order was on its way`
+  if (sent !== undefined && changed.at >= sent.at) return excuse('a cable changed under an order', `somebody changed the cable of ${node} while the order was on its way`)
   const told = [...world.nodes.keys()].flatMap(world.switches).flat().some((one) => one.device === device && one.kind === 'chassis')
-  return told || demandsIdentity(world) ? undefined : `the outlet that was ordered off feeds ${node} since somebody changed its cable`
+  return told || demandsIdentity(world) ? undefined : excuse('an outlet of a changed cable', `the outlet that was ordered off feeds ${node} since somebody changed its cable`)
 }
 
 /** Some policy trusts no path of unproven identity: then no order is given by it either. */
@@ -56,23 +63,23 @@ function demandsIdentity({ server }: World): boolean {
   return (server?.peek('holdfastpolicies.holdfast.dev') ?? []).some((policy) => (policy as KubeObject & { spec?: { identity?: string } }).spec?.identity === 'require')
 }
 
-function excusedHarm({ parties = [], from = -Infinity }: Violation, { ears, on: { world } }: History, struck: readonly Struck[]): string | undefined {
+function excusedHarm({ parties = [], from = -Infinity }: Violation, { ears, on: { world } }: History, struck: readonly Struck[]): Excused | undefined {
   for (const party of parties) {
     const until = writesFrom(party.node, from, world)
     const acts = ears.acts.filter((act) => (act.does === 'free a pod' || act.does === 'out-of-service') && act.node === party.node && act.boot === party.boot && act.at <= until)
-    if (acts.some((act) => act.hibernated)) return `${party.node} had written its image to disk, reads off and resumed the fenced boot`
+    if (acts.some((act) => act.hibernated)) return excuse('an image resumed', `${party.node} had written its image to disk, reads off and resumed the fenced boot`)
     const moments = [...acts, ...letIn(party.node, from, until, world)]
-    if (moments.some((moment) => believedALie(moment, ears, world))) return `all that was last read of ${party.node} was off, and some of it was a lie, told twice`
+    if (moments.some((moment) => believedALie(moment, ears, world))) return excuse('a lie told twice', `all that was last read of ${party.node} was off, and some of it was a lie, told twice`)
     const other = freedByAnother(party, from, world)
-    if (other !== undefined && acts.every(({ at }) => at >= other)) return `somebody else freed what ran on ${party.node}, without a proof and before anything of ours did`
-    if (acts.some((act) => neverFired(act, world))) return `the watchdog of ${party.node} had run down, and did not fire`
-    if (acts.some((act) => oneFeedAstray(act, world))) return `one of the two feeds of ${party.node} was wired to another machine, and the policy trusts paths of unproven identity`
-    if (acts.some((act) => drilledAstray(act, world))) return `somebody changed the cable of ${party.node} after a drill had shown where it leads`
-    if (acts.some((act) => portAstray(act, world))) return `the port of ${party.node} to its storage was wired to another machine, and the policy trusts paths of unproven identity`
-    if (acts.some((act) => forgedFor(act, world))) return `somebody sent the word of a crash kernel from the address of ${party.node}, which nobody heard, and the policy takes such words`
-    if (acts.some((act) => swornTo(act, ears, world))) return `a person swore that ${party.node} was off, it was on, and nothing that was asked said so`
+    if (other !== undefined && acts.every(({ at }) => at >= other)) return excuse('freed by another', `somebody else freed what ran on ${party.node}, without a proof and before anything of ours did`)
+    if (acts.some((act) => neverFired(act, world))) return excuse('a watchdog that did not fire', `the watchdog of ${party.node} had run down, and did not fire`)
+    if (acts.some((act) => oneFeedAstray(act, world))) return excuse('one feed of two astray', `one of the two feeds of ${party.node} was wired to another machine, and the policy trusts paths of unproven identity`)
+    if (acts.some((act) => drilledAstray(act, world))) return excuse('a cable changed after a drill', `somebody changed the cable of ${party.node} after a drill had shown where it leads`)
+    if (acts.some((act) => portAstray(act, world))) return excuse('a port astray', `the port of ${party.node} to its storage was wired to another machine, and the policy trusts paths of unproven identity`)
+    if (acts.some((act) => forgedFor(act, world))) return excuse('a forged word of a crash kernel', `somebody sent the word of a crash kernel from the address of ${party.node}, which nobody heard, and the policy takes such words`)
+    if (acts.some((act) => swornTo(act, ears, world))) return excuse('a false oath', `a person swore that ${party.node} was off, it was on, and nothing that was asked said so`)
     const deleted = struck.find(({ does, node, at }) => does === 'the Node object is deleted' && node === party.node && at <= from && aliveAt(party, at, world))
-    if (deleted !== undefined && acts.every(({ at }) => at < deleted.at)) return `a person deleted the Node ${party.node} while it ran: Kubernetes itself swept its pods`
+    if (deleted !== undefined && acts.every(({ at }) => at < deleted.at)) return excuse('a Node deleted under its pods', `a person deleted the Node ${party.node} while it ran: Kubernetes itself swept its pods`)
   }
   return undefined
 }
@@ -189,7 +196,7 @@ const nodeDeletions: ReadonlySet<string> = new Set(['the Node object is deleted'
 const underWay: Ms = 120_000
 
 /** A machine that we switched off, and that nobody switched on again: somebody took away what we knew it by. */
-function excusedDark({ what, node = '', from = Infinity }: Violation, history: History, struck: readonly Struck[]): string | undefined {
+function excusedDark({ what, node = '', from = Infinity }: Violation, history: History, struck: readonly Struck[]): Excused | undefined {
   if (![darkByUs, feedCutByUs, portCutByUs].some((cut) => what.endsWith(cut))) return undefined
   const { world } = history.on
   // A feed's sentence, and a port's, end as a machine's does.
@@ -197,10 +204,10 @@ function excusedDark({ what, node = '', from = Infinity }: Violation, history: H
   const cut = world.truth.entries.findLast(({ at, what: happened, facts }) => happened === (what.endsWith(portCutByUs) ? 'port switched' : 'device switched') && facts['to'] === 'off' && facts['machine'] === node && at <= from)
   const since = (does: string) => struck.some((one) => one.does === does && one.at >= (cut?.at ?? Infinity))
   const exchanged = struck.findLast((one) => one.does === 'another machine comes under the name' && one.node === node && one.at <= from)
-  if (exchanged !== undefined && (!dark || withoutFeed(node, exchanged.at, from, world))) return 'the machine was exchanged: what the one before was cut off from is a person\'s to give back'
-  if (since('every NodeFence is deleted')) return 'a person deleted the NodeFence that knew of the order'
-  if (cut !== undefined && dark && struckInPassing(cut, history)) return `somebody changed the cable of ${node} behind the last reading before an order to another machine, and changed it back`
-  if (calledOn(node, what, history)) return `it was ordered on and called itself on while ${node} ran: for all that anybody can tell, somebody else has switched it off since`
+  if (exchanged !== undefined && (!dark || withoutFeed(node, exchanged.at, from, world))) return excuse('a machine exchanged', 'the machine was exchanged: what the one before was cut off from is a person\'s to give back')
+  if (since('every NodeFence is deleted')) return excuse('a NodeFence deleted', 'a person deleted the NodeFence that knew of the order')
+  if (cut !== undefined && dark && struckInPassing(cut, history)) return excuse('a cable changed and changed back', `somebody changed the cable of ${node} behind the last reading before an order to another machine, and changed it back`)
+  if (calledOn(node, what, history)) return excuse('an outlet that called itself on', `it was ordered on and called itself on while ${node} ran: for all that anybody can tell, somebody else has switched it off since`)
   // With two cables changed the order was another node's.
   const meant = [...world.nodes.keys()].filter((name) => name === node || world.switches(name).flat().some((one) => one.device === cut?.facts['device'] && one.plug === cut.facts['plug']))
   const deleted = struck.findLast(({ does, node: whose, at }) => nodeDeletions.has(does) && meant.includes(whose) && at <= from)
@@ -208,7 +215,7 @@ function excusedDark({ what, node = '', from = Infinity }: Violation, history: H
   if (deleted === undefined) return undefined
   // On one feed it may have booted by itself.
   const forgotten = !dark ? (cut?.at ?? Infinity) - deleted.at <= underWay : !booted
-  return forgotten ? `the Node ${deleted.node} was deleted: its machine is nobody's to switch on` : undefined
+  return forgotten ? excuse('a Node deleted under its fence', `the Node ${deleted.node} was deleted: its machine is nobody's to switch on`) : undefined
 }
 
 /** Every feed of it was ordered off before the machine that came first booted: that was meant for the one before. */

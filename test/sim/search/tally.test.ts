@@ -2,6 +2,7 @@ import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
 import { effectNames } from '../../../sim/search/effects.ts'
 import type { Violation } from '../../../sim/search/judgement.ts'
+import type { ExcuseReason } from '../../../sim/search/judges/excuse-reasons.ts'
 import type { Verdict } from '../../../sim/search/pool.ts'
 import { kinds, type Schedule } from '../../../sim/search/schedule.ts'
 import { createTally } from '../../../sim/search/tally.ts'
@@ -35,6 +36,18 @@ test('one plain death of a hundred may be late, two are a violation', () => {
   assert.equal([tally.failed.length, tally.sums().violations.progress], [2, 2])
   tally.add(verdict(152, [{ judge: 'safety', what: 'two writers' }]))
   assert.equal(tally.failed.map(({ seed }) => seed), [7, 151, 152], 'as they came')
+})
+
+function excused(...reasons: readonly ExcuseReason[]): Verdict {
+  const { said, seed } = verdict(1) as Extract<Verdict, { said: object }> // it has a word
+  return { seed, said: { ...said, excused: reasons.map((reason) => ({ judge: 'safety', what: 'two writers', reason, because: '' })) } }
+}
+
+test('what was excused is counted seed by seed, in all and for each reason', () => {
+  const tally = createTally()
+  for (const one of [excused('a lie told twice', 'a lie told twice', 'a false oath'), excused('a false oath'), excused()]) tally.add(one)
+  const { excused: seeds, excuses } = tally.sums()
+  assert.equal([seeds, excuses['a lie told twice'], excuses['a false oath'], excuses['an image resumed']], [2, 1, 2, 0])
 })
 
 test('a kind of trouble, or a part of a scene, that almost never took effect is named in the sums', () => {

@@ -1,6 +1,8 @@
+import { readFileSync } from 'node:fs'
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
 import type { Violation } from '../../../../sim/search/judgement.ts'
+import { excuseReasons } from '../../../../sim/search/judges/excuse-reasons.ts'
 import { excuses, type Struck } from '../../../../sim/search/judges/excuses.ts'
 import { darkByUs, feedCutByUs, leftInTheDark } from '../../../../sim/search/judges/liveness.ts'
 import { judgeRestraint } from '../../../../sim/search/judges/restraint.ts'
@@ -29,6 +31,18 @@ function judged({ world, ears, history }: Quiet, struck: readonly Struck[] = [])
   judge.stop()
   return { found: found.length, because: excuses(found, history, struck).map(({ because }) => because) }
 }
+
+function text(file: string): string {
+  return readFileSync(new URL(`../../../../${file}`, import.meta.url), 'utf8')
+}
+
+test('each reason is given somewhere, and docs/safety.md says what it rests on; it tells of no other', () => {
+  const given = [...text('sim/search/judges/excuses.ts').matchAll(/excuse\('([^']+)', /g)].map(([, reason = '']) => reason)
+  assert.equal(given.toSorted(), [...excuseReasons].toSorted(), 'each in one place')
+  const [, section = ''] = /## What the judges excuse\n(.*?)\n## /s.exec(text('docs/safety.md')) ?? []
+  const rows = [...section.matchAll(/^\| (.+?) \| (.+) \| (.+) \|$/gm)].slice(1)
+  assert.equal(rows.map(([, reason = '']) => reason).toSorted(), [...excuseReasons].toSorted())
+})
 
 test('nothing went wrong: no excuse', async () => {
   const quiet = await quietWorld()
