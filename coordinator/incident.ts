@@ -82,8 +82,11 @@ export function incidentWriter({ api, observation, log, leads, signal, wrote }: 
       const term = leads()
       const incident = observation.seen.incidents.get(name)
       if (term === undefined || incident === undefined) return false
-      const bears = incident.status.term
-      if (bears > term || (bears !== term && !adopting)) return false
+      const because = refuted(incident.status.term, term, adopting)
+      if (because !== undefined) {
+        log.info({ incident: name, because }, 'nothing is written on an incident')
+        return false
+      }
       const status = change(incident.status)
       if (status === incident.status) return true
       const { uid, resourceVersion } = incident
@@ -118,3 +121,8 @@ export function incidentWriter({ api, observation, log, leads, signal, wrote }: 
   }
 }
 
+/** What an incident bears is the term of who wrote last. */
+function refuted(bears: number, ours: number, adopting: boolean): string | undefined {
+  if (bears > ours) return 'a later leader has written on it'
+  return bears === ours || adopting ? undefined : 'it does not bear our term yet'
+}

@@ -21,7 +21,10 @@ export function tainter({ api, observation, incidents, log, leads, how, at, say,
     const row = observation.row(deed.node)
     const incident = deed.incident === undefined ? undefined : observation.seen.incidents.get(deed.incident)
     if (row === undefined || (deed.incident !== undefined && incident === undefined)) return false
-    if (deed.outOfService && (incident === undefined || !holds(deed.proof, incident, row))) return false
+    if (deed.outOfService && (incident === undefined || !holds(deed.proof, incident, row))) {
+      log.warn({ node: deed.node, incident: deed.incident, because: 'its proof does not stand on the record' }, 'out-of-service not set')
+      return false
+    }
     const wanted: Taint[] = [
       { key: quarantineKey, value: ownValue, effect: 'NoSchedule' } as const,
       ...(deed.outOfService ? [{ key: outOfServiceKey, value: ownValue, effect: 'NoSchedule' } as const] : []),

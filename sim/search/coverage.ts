@@ -7,6 +7,8 @@ import { readFileSync } from 'node:fs'
 const refusals: Readonly<Record<string, { readonly mark: string; readonly of: readonly (readonly [file: string, name: string])[] }>> = {
   'order not given': { mark: 'refused', of: [['coordinator/order.ts', 'refuted'], ['core/drill-fit.ts', 'undrained']] },
   'nothing more is freed': { mark: 'not freed:', of: [['coordinator/free.ts', 'refuted']] },
+  'out-of-service not set': { mark: 'not set:', of: [['coordinator/taint.ts', 'taint']] },
+  'nothing is written on an incident': { mark: 'not written:', of: [['coordinator/incident.ts', 'refuted']] },
   'permit not taken back': { mark: 'permit stays:', of: [['core/self-fence.ts', 'unfenceable'], ['core/self-fence.ts', 'unusable'], ['coordinator/deed.ts', 'revoke']] },
 }
 

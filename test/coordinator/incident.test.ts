@@ -70,6 +70,7 @@ test('nobody adopts what bears a newer term', async () => {
   const world = await opened({ term: 9 })
   assert.is(await world.incidents.adopt(fence, moment('adopted')), false)
   assert.equal(world.writes, [])
+  assert.equal(world.logged.map(({ facts }) => facts), [{ incident: fence, because: 'a later leader has written on it' }])
 })
 
 test('a conflict with a copy that bears our term: the change is applied again to that copy, and nothing of it is lost', async () => {
@@ -82,7 +83,7 @@ test('a conflict with a copy that bears our term: the change is applied again to
 test('what bears an older term is changed only by adopting it', async () => {
   const world = await opened({ term: 2 })
   assert.is(await world.incidents.change(fence, moment('one')), false)
-  assert.equal(world.writes, [])
+  assert.equal([world.writes, world.logged.map(({ facts }) => facts)], [[], [{ incident: fence, because: 'it does not bear our term yet' }]])
   assert.ok(await world.incidents.adopt(fence, (status) => ({ ...status, term: 3 })))
   assert.ok(await world.incidents.change(fence, moment('one')))
   assert.equal([moments(world), world.stored().status.term], [['one'], 3])

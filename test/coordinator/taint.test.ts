@@ -64,6 +64,7 @@ test('quarantine without an incident is told on the Node itself; out-of-service 
   const world = edgeWorld()
   world.plantNode(victim, {})
   assert.is(await world.do({ do: 'taint', node: victim, outOfService: true, proof: recall(proofRecord()) }), false)
+  assert.equal(world.logged.map(({ facts, message }) => [facts, message]), [[{ node: victim, incident: undefined, because: 'its proof does not stand on the record' }, 'out-of-service not set']])
   assert.ok(await world.do({ do: 'taint', node: victim, outOfService: false }))
   assert.equal(world.taints(), [quarantineKey])
   assert.match(world.said.map(({ note }) => note).join(), /cut off/)

@@ -11,7 +11,7 @@ test('the product\'s words are read from its text', () => {
     'hold blind', 'hold storm', 'hold order-may-land', 'proof off', 'proof found-off', 'outcome Recovered', 'outcome Void', 'phase New', 'phase New to Running', 'phase Done to Final',
     'moment proven', 'moment freed', 'moment proof void', 'moment ordered off', 'moment ordered on', 'moment withdrawn', 'moment drill passed', 'moment drill failed',
     'refused the node is heard again', 'refused the incident is over', 'refused the node is not cordoned', 'refused … is on the node still: drain it first', 'refused … is attached to the node still: drain it first',
-    'not freed: the node is heard again', 'not freed: its proof is not borne out', 'permit stays: the node is heard again', 'permit stays: no watchdog of this boot is on record',
+    'not freed: the node is heard again', 'not freed: its proof is not borne out', 'not set: its proof does not stand on the record', 'not written: a later leader has written on it', 'permit stays: the node is heard again', 'permit stays: no watchdog of this boot is on record',
   ]) assert.ok(words.includes(word), `${word} is not among ${words.join(', ')}`)
   assert.is(new Set(words).size, words.length)
 })
