@@ -4,8 +4,8 @@ import type { Outcome } from './run.ts'
 import type { Schedule } from './schedule.ts'
 import type { WorkerWish } from './worker.ts'
 
-/** `broke`: the run itself ended by a fault, which is a finding like any other. */
-export type Verdict = { readonly seed: number } & ({ readonly said: Omit<Outcome, 'transcript'> } | { readonly broke: string })
+/** `broke`: the run itself ended by a fault, which is a finding like any other. The transcript is there where it was wished for. */
+export type Verdict = { readonly seed: number } & ({ readonly said: Omit<Outcome, 'transcript'>; readonly transcript?: string } | { readonly broke: string })
 
 export interface PoolOptions extends WorkerWish {
   readonly jobs: number

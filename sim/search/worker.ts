@@ -10,9 +10,11 @@ export interface WorkerWish {
   readonly without?: string
   /** What else is cut out of the product there. */
   readonly cuts?: readonly Cut[]
+  /** With each outcome its whole transcript, which is long. */
+  readonly transcripts?: true
 }
 
-const { without, cuts = [] } = workerData as WorkerWish // only pool.ts starts this file
+const { without, cuts = [], transcripts } = workerData as WorkerWish // only pool.ts starts this file
 const { cutAway, cutsOf } = await import('./cut.ts')
 const sure = cutAway([...without === undefined ? [] : cutsOf(without), ...cuts])
 // After the cut: what is imported earlier is imported whole.
@@ -24,7 +26,7 @@ parentPort?.on('message', (wanted: number | Schedule) => {
   const schedule = typeof wanted === 'number' ? draw(wanted) : wanted
   const { seed } = schedule
   void run(schedule).then(
-    ({ transcript: _transcript, ...said }) => parentPort?.postMessage({ seed, said } satisfies Verdict),
+    ({ transcript, ...said }) => parentPort?.postMessage({ seed, said, ...(transcripts === undefined ? {} : { transcript: transcript() }) } satisfies Verdict),
     (error: unknown) => parentPort?.postMessage({ seed, broke: String(error instanceof Error ? error.stack : error) } satisfies Verdict),
   )
 })
