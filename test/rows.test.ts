@@ -15,9 +15,21 @@ test('there are rows for each document, and each names a test or says that there
 })
 
 for (const { file, title } of named) test(`${file} "${title}"`, () => {
-  assert.ok(title.length > 3, 'a title')
+  assert.match(title, /^(?=.{10}).*\S \S/, 'words enough to tell one test from the others')
   assert.ok(existsSync(file), `${file} is not there`)
-  assert.ok(readFileSync(file, 'utf8').includes(title), `no test of ${file} is called so`)
+  assert.ok(hasTest(file, title), `no test of ${file} is called so`)
+})
+
+/** What a test is called, where it stands as the title of a story, or begins the row of a table that titles are made of. */
+const titled = /(?:\btest\(|\btitle: |^\s*\[)\s*(['"`])((?:\\.|(?!\1).)*)\1/gm
+
+function hasTest(file: string, words: string): boolean {
+  return [...readFileSync(file, 'utf8').matchAll(titled)].some(([, , title = '']) => title.replaceAll('\\', '').includes(words))
+}
+
+test('words that stand in a file, and in no title of it, name no test', () => {
+  assert.is(hasTest('test/rows.test.ts', 'words that stand in a file'), true)
+  assert.is(hasTest('test/rows.test.ts', 'readFileSync'), false)
 })
 
 const told = [...text.matchAll(/`(docs\/[^`]+\.md)` names `([^`]+)`/g)].map(([, file = '', what = '']) => ({ file, what }))
