@@ -4,7 +4,7 @@
 import { keyOf, type HoldAction } from '../core/action.ts'
 import type { Hold, Incident } from '../core/incident.ts'
 import type { Ms } from '../core/model.ts'
-import { held, sameHolds } from '../core/timeline.ts'
+import { held, refused, sameHolds } from '../core/timeline.ts'
 import type { Clock } from '../edge/clock.ts'
 import type { Log } from '../edge/log.ts'
 import type { Recorder } from './events.ts'
@@ -97,7 +97,9 @@ export function holdKeeper({ clock, log, observation, incidents, recorder, leads
       const after = distance(wanted, incident)
       if (after === undefined || now - (before ?? -Infinity) < after || observation.row(incident.nodeName)?.busy.has(`deed ${incident.nodeName}`) === true) continue
       written.set(name, now)
-      incidents.change(name, held(wanted, new Date(clock.wall()).toISOString()))
+      const change = held(wanted, new Date(clock.wall()).toISOString())
+      const quoted = refused(observation.row(incident.nodeName)?.volumes ?? [])
+      incidents.change(name, (status) => change(quoted(status)))
         .catch((error: unknown) => log.error({ incident: name, error }, 'the holds of an incident could not be written')) // they are wanted again at the next tick
     }
     writtenAt = written

@@ -265,6 +265,8 @@ export interface VolumeFate {
   readonly volume: string
   readonly driver: string
   readonly fate: 'attached' | 'released'
+  /** Why it was not let go of at once: what its driver said last, or for what the incident left it. */
+  readonly reason?: string
 }
 
 /** A decision not to act. `because` is a word of the glossary, `detail` a sentence with its numbers, `lifts` what would end it. */

@@ -154,13 +154,27 @@ export function detached(pods: readonly PodSeen[], volumes: readonly VolumeSeen[
 export function volumesSeen(volumes: readonly VolumeSeen[], at: string, concerned: readonly VolumeSeen[] = volumes): Change {
   return (status) => {
     const now = new Map(volumes.map((volume) => [volume.attachment, volume]))
-    const known = status.volumes.map((fate): VolumeFate => (now.has(fate.attachment) ? fate : { ...fate, fate: 'released' }))
+    const known = refused(volumes)(status).volumes.map((fate): VolumeFate => (now.has(fate.attachment) ? fate : { ...fate, fate: 'released' }))
     const fresh = concerned.filter((volume) => !status.volumes.some((fate) => fate.attachment === volume.attachment))
-      .map(({ attachment, volume, driver }): VolumeFate => ({ attachment, volume, driver, fate: 'attached' }))
+      .map(({ attachment, volume, driver, error }): VolumeFate => ({ attachment, volume, driver, fate: 'attached', ...(error === undefined ? {} : { reason: error }) }))
     const released = known.filter((fate, index) => fate.fate === 'released' && status.volumes[index]?.fate !== 'released')
     const after = { ...status, volumes: [...known, ...fresh] }
     return released.length === 0 ? after : tell(after, at, 'volumes released', released.map((fate) => fate.volume).join(', '))
   }
+}
+
+/** What drivers say of volumes that they do not let go of outlives the hold that quotes it. */
+export function refused(volumes: readonly VolumeSeen[]): Change {
+  const errors = new Map(volumes.flatMap(({ attachment, error }) => (error === undefined ? [] : [[attachment, error] as const])))
+  return (status) => ({ ...status, volumes: status.volumes.map((fate): VolumeFate => {
+    const reason = errors.get(fate.attachment)
+    return reason === undefined ? fate : { ...fate, reason }
+  }) })
+}
+
+/** What is attached still when the clear or the incident ends was left for the reason that ended it, unless its driver gave one. */
+function left(status: IncidentStatus, because: string): IncidentStatus {
+  return { ...status, volumes: status.volumes.map((fate): VolumeFate => (fate.fate === 'attached' ? { ...fate, reason: fate.reason ?? because } : fate)) }
 }
 
 export function tainted(outOfService: boolean, at: string): Change {
@@ -168,7 +182,7 @@ export function tainted(outOfService: boolean, at: string): Change {
 }
 
 export function untainted(key: string, because: string, cleared: boolean, at: string): Change {
-  return (status) => tell(cleared ? { ...status, step: 'recovery' } : status, at, 'untainted', `${key}: ${because}`)
+  return (status) => tell(cleared ? { ...left(status, because), step: 'recovery' } : status, at, 'untainted', `${key}: ${because}`)
 }
 
 export function exhausted(because: string, at: string): Change {
@@ -181,7 +195,7 @@ export function withdrawn(because: string, at: string, drill?: DrillSeen): Chang
 }
 
 export function closed(outcome: Outcome, because: string, at: string, identity?: IdentitySeen): Change {
-  return (status) => tell({ ...status, phase: 'Final', outcome, holds: [], ...(identity === undefined ? {} : { identity }) }, at, 'closed', `${outcome}: ${because}`)
+  return (status) => tell({ ...left(status, because), phase: 'Final', outcome, holds: [], ...(identity === undefined ? {} : { identity }) }, at, 'closed', `${outcome}: ${because}`)
 }
 
 /** Holds keep the instant since which they stand. */

@@ -9,7 +9,7 @@ import type { Hold, IncidentStatus } from '../../core/incident.ts'
 import type { Change } from '../../core/timeline.ts'
 import { silentLog } from '../../edge/log.ts'
 import { virtualClock, type VirtualClock } from '../../sim/clock.ts'
-import { incident } from '../core/world.ts'
+import { incident, volume } from '../core/world.ts'
 
 const test = suite('hold')
 
@@ -73,6 +73,15 @@ test('a hold is told after a second, once: on the record, as an Event, in the lo
   assert.equal(on.onRecord().map((one) => [one.because, one.detail]), [['storm', storm.detail]])
   assert.equal([on.writes.length, on.said.length, on.logged], [1, 1, ['held']])
   assert.ok(on.said[0]?.note.includes(storm.detail) && on.said[0].note.includes(storm.lifts))
+})
+
+test('what a driver says of a volume that it does not let go of comes onto the record with the hold, and stays when that is over', async () => {
+  const on = small({ volumes: [{ attachment: 'csi-pv-1', volume: 'pv-1', driver: 'csi.example.com', fate: 'attached' }] })
+  on.observation.attachment({ metadata: { name: 'csi-pv-1' }, node: 'node-2', seen: volume('pv-1', { error: 'in use by node-2' }) })
+  await on.tick([{ ...storm, because: 'waiting-for-volumes' }], 2_000)
+  on.observation.attachment({ metadata: { name: 'csi-pv-1' }, node: 'node-2', seen: volume('pv-1') })
+  await on.tick([], 2_000)
+  assert.equal([on.onRecord(), on.observation.seen.incidents.get(name)?.status.volumes.map(({ reason }) => reason)], [[], ['in use by node-2']])
 })
 
 test('a hold of less than a second is the ordinary course of things', async () => {

@@ -67,7 +67,7 @@ test('a status is written whole, under the uid and the version it was made from'
     phase: 'Running', step: 'clear', level: 1, round: 3, proof, voided: [{ proof, at: later, evidence: 'a beat' }],
     attempts: [attempt, { ...attempt, id: 'a2', endedAt: later, result: 'unknown', reason: 'no answer' }],
     pods: [{ namespace: 'd', name: 'p', uid: 'p1', fate: 'left', reason: 'a DaemonSet pod' }],
-    volumes: [{ attachment: 'csi-1', volume: 'pv-1', driver: 'd', fate: 'attached' }],
+    volumes: [{ attachment: 'csi-1', volume: 'pv-1', driver: 'd', fate: 'attached', reason: 'in use by node-1' }, { attachment: 'csi-2', volume: 'pv-2', driver: 'd', fate: 'released' }],
     revoked: { boot: 'b/1', at: later, watchdog: { boot: 'b/1', state: 'armed', identity: 'iTCO_wdt', timeout: 30_000, panic: 0, machine: 'real', epoch: 1, memberships: [{ epoch: 1, agents: ['node-2'], replicas: [] }] } },
     holds: [{ because: 'waiting-for-volumes', detail: 'one is left', lifts: 'its release', since: later }],
   })

@@ -78,6 +78,20 @@ test('volumes are told as released when they are gone, once', () => {
   assert.equal(told(three), ['volumes released'])
 })
 
+test('what a driver says of a volume that it does not let go of stays on the record, also when it has let go', () => {
+  const one = apply(fresh, timeline.volumesSeen([volume('pv-1'), volume('pv-2')], at), timeline.refused([volume('pv-1', { error: 'in use by node-2' }), volume('pv-2')]))
+  assert.equal(one.volumes.map(({ fate, reason }) => [fate, reason]), [['attached', 'in use by node-2'], ['attached', undefined]])
+  const two = apply(one, timeline.refused([volume('pv-1')]), timeline.volumesSeen([], later), timeline.closed('Recovered', 'back', later))
+  assert.equal(two.volumes.map(({ fate, reason }) => [fate, reason]), [['released', 'in use by node-2'], ['released', undefined]])
+})
+
+test('a volume that is left attached has a reason: its driver\'s own, else why the clear or the incident ended', () => {
+  const left = [volume('pv-1', { error: 'in use by node-2' }), volume('pv-2')]
+  const ends = [timeline.untainted('k', 'its patience ran out', true, later), timeline.closed('NodeDeleted', 'its Node is gone', later)]
+  assert.equal(ends.map((end) => apply(fresh, timeline.volumesSeen(left, at), end).volumes.map(({ reason }) => reason)), [['in use by node-2', 'its patience ran out'], ['in use by node-2', 'its Node is gone']])
+  assert.equal(apply(fresh, timeline.volumesSeen(left, at), timeline.untainted('k', 'doubted', false, at)).volumes[1]?.reason, undefined)
+})
+
 test('the end of the clear is a step; another taint coming off is none', () => {
   const clear = { ...fresh, step: 'clear' } as const
   assert.is(apply(clear, timeline.untainted('k', 'cleared', true, at)).step, 'recovery')
