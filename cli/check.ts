@@ -3,7 +3,7 @@
 import { outOfServiceKey, quarantineKey } from '../core/clear.ts'
 import { tolerateGate } from '../core/gate.ts'
 import { isKubeletsWord, sameBoot, type NodeRecord } from '../core/model.ts'
-import { policyOf, type Policy } from '../core/policy.ts'
+import { isPauseOver, policyOf, type Policy } from '../core/policy.ts'
 import { machineKey } from '../core/machine-id.ts'
 import { distrusted } from '../core/watchdog.ts'
 import type { KeptNode } from '../coordinator/kubernetes.ts'
@@ -29,7 +29,7 @@ const firstTurnWithin = 3 * 3_600_000
 export function check(cluster: Cluster, moves: boolean, wall: number): readonly Category[] {
   return [
     { name: 'kubernetes', checks: [apiAnswers(cluster), versionKnown(cluster), kindsInstalled(cluster), guardsStand(cluster)] },
-    { name: 'coordinator', checks: [leads(cluster, moves), notPaused(cluster)] },
+    { name: 'coordinator', checks: [leads(cluster, moves), notPaused(cluster, wall)] },
     { name: 'policies', checks: [policiesValid(cluster), nodesSelected(cluster), policiesAct(cluster), remediesValid(cluster)] },
     { name: 'agents', checks: [agentsRun(cluster), agentsHeard(cluster), placesFound(cluster), gatesAsked(cluster), gatePassed(cluster), secondLine(cluster), watchdogsArmed(cluster), noneGaveUp(cluster)] },
     { name: 'fence paths', checks: [pathsValid(cluster), pathsConfigured(cluster), pathsVerified(cluster), pathsApart(cluster), auditsCurrent(cluster, wall), identityProven(cluster), drillsMade(cluster, wall), portsHeard(cluster), dumpsAwaited(cluster)] },
@@ -93,11 +93,11 @@ function leads({ lease }: Cluster, moves: boolean): Checked {
   })
 }
 
-function notPaused({ pause, policies }: Cluster): Checked {
+function notPaused({ pause, policies }: Cluster, wall: number): Checked {
   return claim('not-paused', 'nobody has paused it', [pause], () => {
     const cluster = valueOf(pause, undefined)
-    if (cluster !== undefined) return `paused by ${cluster.by}: ${cluster.reason}`
-    const paused = valueOf(policies, []).flatMap(({ name, policy }) => (policy?.pause === undefined ? [] : [`policy ${name} by ${policy.pause.by}: ${policy.pause.reason}`]))
+    if (cluster !== undefined && !isPauseOver(cluster, wall)) return `paused by ${cluster.by}: ${cluster.reason}`
+    const paused = valueOf(policies, []).flatMap(({ name, policy }) => (policy?.pause === undefined || isPauseOver(policy.pause, wall) ? [] : [`policy ${name} by ${policy.pause.by}: ${policy.pause.reason}`]))
     return paused.length === 0 ? undefined : `paused: ${few(paused)}`
   }, 'warning')
 }

@@ -11,12 +11,13 @@ import { fencesPath, readIncident } from '../coordinator/node-fence.ts'
 import { readRecord, recordsPath } from '../coordinator/node-record.ts'
 import { readRemedy, remediesPath } from '../coordinator/node-remedy.ts'
 import { policiesPath, policyInForce, readPolicy } from '../coordinator/holdfast-policy.ts'
+import { readPause } from '../coordinator/policies.ts'
 import { apiVersion } from '../coordinator/schema-kind.ts'
 import { showFaults } from '../coordinator/schema.ts'
 import { tolerateGate } from '../core/gate.ts'
 import type { Incident } from '../core/incident.ts'
 import type { NodeRecord } from '../core/model.ts'
-import type { Policy } from '../core/policy.ts'
+import type { Pause, Policy } from '../core/policy.ts'
 import type { Clock } from '../edge/clock.ts'
 import { gaveUpReason } from '../coordinator/self-stop.ts'
 import { bindingsPath, denyingOf, guardOf, guardsPath } from './guards.ts'
@@ -38,7 +39,7 @@ export interface Parts {
   readonly policies: Part<readonly PolicySeen[]>
   readonly remedies: Part<readonly RemedySeen[]>
   readonly lease: Part<LeaseSeen>
-  readonly pause: Part<{ readonly reason: string; readonly by: string } | undefined>
+  readonly pause: Part<Pause | undefined>
   /** Those of fence paths, and what the leader keeps of them. */
   readonly fenceMaps: Part<readonly FenceConfigMap[]>
   readonly agents: Part<readonly AgentPod[]>
@@ -237,8 +238,8 @@ function leaseOf({ metadata, spec = {} }: Lease): LeaseSeen {
 }
 
 async function pauseOf(api: Api, namespace: string): Promise<Cluster['pause']> {
-  const answer = await api.get<{ data?: Record<string, string> }>(`${paths.configMaps(namespace)}/holdfast-pause`)
-  if (answer.ok) return { ok: true, value: { reason: answer.value.data?.['reason'] ?? 'no reason given', by: answer.value.data?.['by'] ?? 'somebody' } }
+  const answer = await api.get<KubeObject>(`${paths.configMaps(namespace)}/holdfast-pause`)
+  if (answer.ok) return { ok: true, value: readPause(answer.value) }
   return answer.error.kind === 'notFound' ? { ok: true, value: undefined } : part(answer.error)
 }
 

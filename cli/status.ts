@@ -5,6 +5,7 @@ import { sameBoot, type NodeRecord, type PathAudit } from '../core/model.ts'
 import type { AuditTurn } from '../coordinator/audit-turns.ts'
 import type { KeptNode } from '../coordinator/kubernetes.ts'
 import { onlyWatched } from '../coordinator/policies.ts'
+import { isPauseOver, type Pause } from '../core/policy.ts'
 import { partNames, type Cluster, type Parts, type UnreadableFence } from './cluster.ts'
 import { agoOf, auditAge } from './audit-age.ts'
 import { few } from './claim.ts'
@@ -16,7 +17,7 @@ import { span } from './span.ts'
 export interface Status {
   readonly well: boolean
   readonly leader?: string
-  readonly pause?: { readonly reason: string; readonly by: string }
+  readonly pause?: Pause
   readonly nodes: { readonly all: number; readonly well: number; readonly notReady: readonly string[]; readonly quarantined: readonly string[] }
   /** Nodes of which something stands on record, and no path: each counts as one that is not verified. */
   readonly pathless: readonly string[]
@@ -32,7 +33,7 @@ export interface Status {
   readonly configFaults: readonly string[]
   /** Sentences: for which nodes nothing would be done, and why. */
   readonly watched: readonly string[]
-  readonly pausedPolicies: readonly { readonly policy: string; readonly reason: string; readonly by: string }[]
+  readonly pausedPolicies: readonly (Pause & { readonly policy: string })[]
   readonly open: readonly Incident[]
   readonly closed: readonly Incident[]
   /** NodeFences of another version: nothing is done on their nodes. */
@@ -56,14 +57,15 @@ export function statusOf(cluster: Cluster, wall: number): Status {
   const pathless = records.ok ? known.filter((node) => recordOf(node, records.value)?.paths.length === 0).map(name) : []
   const inForce = (policies.ok ? policies.value : []).flatMap(({ policy }) => (policy === undefined ? [] : [policy]))
   const watched = policies.ok ? onlyWatched(known.map((node) => ({ name: name(node), labels: node.metadata.labels ?? {} })), inForce) : []
-  const pausedPolicies = inForce.flatMap(({ name: policy, pause: own }) => (own === undefined ? [] : [{ policy, ...own }]))
+  const stands = pause.ok && pause.value !== undefined && !isPauseOver(pause.value, wall) ? pause.value : undefined
+  const pausedPolicies = inForce.flatMap(({ name: policy, pause: own }) => (own === undefined || isPauseOver(own, wall) ? [] : [{ policy, ...own }]))
   const configFaults = nodes.ok && cluster.fenceMaps.ok ? fenceFaults(cluster.fenceMaps.value, known, inForce).sentences : []
   const troubled = new Set([...notReady, ...quarantined, ...open.map(({ nodeName }) => nodeName), ...cluster.unreadable.map(({ node }) => node)])
   return {
-    well: troubled.size === 0 && known.length > 0 && lease.ok && lease.value.holder !== '' && (!pause.ok || pause.value === undefined)
+    well: troubled.size === 0 && known.length > 0 && lease.ok && lease.value.holder !== '' && stands === undefined
       && pathless.length === 0 && stale.length === 0 && watched.length === 0 && pausedPolicies.length === 0 && configFaults.length === 0,
     ...(lease.ok && lease.value.holder !== '' ? { leader: lease.value.holder } : {}),
-    ...(pause.ok && pause.value !== undefined ? { pause: pause.value } : {}),
+    ...(stands === undefined ? {} : { pause: stands }),
     nodes: { all: known.length, well: known.filter((node) => !troubled.has(name(node))).length, notReady, quarantined },
     pathless, gateless: records.ok ? known.filter((node) => recordOf(node, records.value)?.gate === 'absent').map(name) : [],
     strained: records.ok ? known.flatMap((node) => strainedOf(name(node), recordOf(node, records.value))) : [],

@@ -3,7 +3,7 @@
 import type { Action, HoldAction } from '../core/action.ts'
 import type { Incident, IncidentStatus } from '../core/incident.ts'
 import { sameBoot, type Ms, type Observed } from '../core/model.ts'
-import type { Policy } from '../core/policy.ts'
+import { isPauseOver, type Pause, type Policy } from '../core/policy.ts'
 import { agentCatalogue, noCatalogue } from './agent-catalogue.ts'
 import { createApi, type Api, type CallOptions, type KubeObject } from './api.ts'
 import { auditRate, auditTurns, type AuditTurn } from './audit-turns.ts'
@@ -30,7 +30,7 @@ import { remediesPath } from './node-remedy.ts'
 import { createObservation } from './observe.ts'
 import { podRate } from './pod-rate.ts'
 import { recordRate } from './record-write.ts'
-import { keepPolicies } from './policies.ts'
+import { keepPolicies, readPause } from './policies.ts'
 import { pruner } from './pruning.ts'
 import { policiesPath } from './holdfast-policy.ts'
 import { reflect, type Reflector } from './reflector.ts'
@@ -115,7 +115,7 @@ export async function startCoordinator(host: CoordinatorHost, settings: Coordina
   const observation = createObservation(clock, identity, beats)
   observe = observation
   const { self } = observation.seen
-  let paused: { reason: string; by: string } | undefined
+  let paused: Pause | undefined
   let leadership = new AbortController()
 
   const elector = elect({
@@ -236,7 +236,7 @@ export async function startCoordinator(host: CoordinatorHost, settings: Coordina
     self.podBudget = rate.available()
     self.auditBudget = audits.available()
     self.recordBudget = recordsRate.available()
-    self.pause = paused
+    self.pause = paused !== undefined && isPauseOver(paused, clock.wall()) ? undefined : paused
     if (term === undefined) return
     policies.settle()
     fences.settle()
@@ -336,10 +336,5 @@ function endingWith(api: Api, signal: AbortSignal): Api {
     create: (path, body, wanted) => api.create(path, body, how(wanted)),
     replace: (path, body, wanted) => api.replace(path, body, how(wanted)),
   }
-}
-
-function readPause(object: KubeObject): { reason: string; by: string } {
-  const { data } = object as KubeObject & { data?: Record<string, string> } // a ConfigMap has it, or leaves it out
-  return { reason: data?.['reason'] ?? 'no reason given', by: data?.['by'] ?? 'somebody' }
 }
 

@@ -7,7 +7,7 @@ import type { KubeObject } from './api.ts'
 import { conditionAfter, conditions } from './schema-condition.ts'
 import { showDuration } from './schema-duration.ts'
 import { fit, shapeOf } from './schema-shape.ts'
-import { duration, flag, labels, list, prose, read, ruled, text, whole, word, type Fault, type Fields } from './schema.ts'
+import { duration, flag, instant, labels, list, prose, read, ruled, text, whole, word, type Fault, type Fields } from './schema.ts'
 import { apiVersion, pathOf, type Kind } from './schema-kind.ts'
 
 const { brakes, ...usual } = defaultPolicy
@@ -157,6 +157,7 @@ export const policyFields = {
     v.object({
       reason: text('Why.', 1_024),
       by: text('Who asked for it.', 253),
+      until: v.exactOptional(instant('When it ends by itself. Left out: once a person takes it off.')),
     }),
     v.description('While this stands nothing is done for the nodes of this policy, but taking the out-of-service taint off.'),
   )),

@@ -1,7 +1,7 @@
 // The policies in force. A malformed one never takes a good one's place: its faults are told, all of them at once, and the
 // last good text goes on, across restarts from `status.inForce`.
 import type { Ms, NodeSeen } from '../core/model.ts'
-import { policyOf, type Policy } from '../core/policy.ts'
+import { isPauseOver, policyOf, type Pause, type Policy } from '../core/policy.ts'
 import type { Clock } from '../edge/clock.ts'
 import type { Log } from '../edge/log.ts'
 import type { Api, KubeObject } from './api.ts'
@@ -42,7 +42,11 @@ export function keepPolicies({ api, clock, log, recorder, leads, changed }: Poli
   let list: readonly Policy[] = []
 
   return {
-    inForce: () => list,
+    inForce() {
+      const wall = clock.wall()
+      if (list.some(({ pause }) => pause !== undefined && isPauseOver(pause, wall))) list = list.map((policy) => withoutPauseOver(policy, wall))
+      return list
+    },
     seen(object) {
       const { name } = object.metadata
       const read = readPolicy(object)
@@ -117,6 +121,19 @@ export function keepPolicies({ api, clock, log, recorder, leads, changed }: Poli
       notBefore.set(name, clock.now() + againAfter)
     })
   }
+}
+
+/** The object keeps it, which is the person's; nothing here goes by it any more. */
+function withoutPauseOver(policy: Policy, wall: number): Policy {
+  const { pause, ...rest } = policy
+  return pause === undefined || !isPauseOver(pause, wall) ? policy : rest
+}
+
+/** The ConfigMap by which everything is paused. */
+export function readPause(object: KubeObject): Pause {
+  const { data } = object as KubeObject & { data?: Record<string, string> } // a ConfigMap has it, or leaves it out
+  const until = data?.['until']
+  return { reason: data?.['reason'] ?? 'no reason given', by: data?.['by'] ?? 'somebody', ...(until === undefined ? {} : { until }) }
 }
 
 const mostNamed = 3

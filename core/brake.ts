@@ -3,7 +3,7 @@
 import { isDrill, isWish, type HoldReason, type Incident } from './incident.ts'
 import { seconds, type Verdict } from './judge.ts'
 import type { Ms, NodeName, NodeSeen, Self } from './model.ts'
-import { policyOf, type Policy } from './policy.ts'
+import { policyOf, type Pause, type Policy } from './policy.ts'
 import { isIdentified, unidentified } from './path.ts'
 
 export interface Brake {
@@ -43,8 +43,8 @@ export function handsOff(self: Self, policy: Policy): Brake | undefined {
 
 export const theirPause = 'the ConfigMap holdfast-pause deleted'
 
-export function paused({ by, reason }: { readonly by: string; readonly reason: string }, lifts: string): Brake {
-  return { because: 'pause', detail: `paused by ${by}: ${reason}`, lifts }
+export function paused({ by, reason, until }: Pause, lifts: string): Brake {
+  return { because: 'pause', detail: `paused by ${by}${until === undefined ? '' : ` until ${until}`}: ${reason}`, lifts: until === undefined ? lifts : `that hour, or ${lifts}` }
 }
 
 /** Which zones, or the whole cluster, have fallen silent together. A fault that is common is rarely the nodes' own. */
@@ -79,7 +79,7 @@ function common(silent: readonly Silent[], size: number, where: string, policies
   return {
     because: 'storm',
     detail: `${together} of ${size} nodes ${where} fell silent within ${seconds(window)}, more than ${percent} %`,
-    lifts: 'fewer of them silent and unproven',
+    lifts: 'fewer of them silent and unproven, or a greater brakes.stormPercent in every policy, by a person who knows that they are dead',
   }
 }
 

@@ -2,6 +2,7 @@
 // plain data. Instants are this replica's own monotonic clock; wall time stands only in records, as text, for people.
 import type { Incident } from './incident.ts'
 import type { BootEnd, CleanReport, GateState, Goodbye, PermitState, Places, Pressure, StorageWord } from './beat.ts'
+import type { Pause } from './policy.ts'
 import type { RecordWrite } from './record-write.ts'
 import type { Remedy } from './remedy.ts'
 import type { DrillTurn } from './spare.ts'
@@ -71,7 +72,7 @@ export interface Self {
   /** Whether the API server is of a version that has the node condition MaintenanceInProgress. */
   readonly knowsMaintenance?: boolean
   /** The cluster-wide pause, with its reason. */
-  readonly pause?: { readonly reason: string; readonly by: string } | undefined
+  readonly pause?: Pause | undefined
 }
 
 export interface NodeSeen {

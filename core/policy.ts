@@ -57,7 +57,19 @@ export interface Policy {
   readonly brakes: Brakes
   /** Nodes that are cordoned and drained are drilled at these hours. Undefined: none is but by a person. */
   readonly drills?: Drills
-  readonly pause?: { readonly reason: string; readonly by: string }
+  readonly pause?: Pause
+}
+
+export interface Pause {
+  readonly reason: string
+  readonly by: string
+  /** Wall time, as the person wrote it. Absent: until a person takes it off. */
+  readonly until?: string
+}
+
+/** A person named an hour, so this goes by the wall clock. An hour that cannot be read never comes: hands stay off. */
+export function isPauseOver({ until }: Pause, wall: number): boolean {
+  return until !== undefined && Date.parse(until) <= wall
 }
 
 export interface Drills {

@@ -308,6 +308,8 @@ test('a CSI node plugin that does not tolerate our taints is named', () => {
 test('a pause warns with the name and the reason', () => {
   const paused = one('not-paused', cluster({ pause: part({ reason: 'new switches', by: 'ops' }) }))
   assert.equal([paused?.result, paused?.error], ['warning', 'paused by ops: new switches'])
+  const over = one('not-paused', cluster({ pause: part({ reason: 'new switches', by: 'ops', until: '1970-01-01T00:00:00Z' }) }))
+  assert.is(over?.error, undefined, 'one whose hour is past is none')
 })
 
 const error = (changes: Partial<Cluster>): string => one('freed-by-nobody-else', cluster(changes))?.error ?? ''

@@ -52,6 +52,7 @@ test('a node that is not Ready, nobody who leads, a pause: none of them is well'
   assert.not(statusOf(cluster({ nodes: part([kept('node-1', { ready: { status: 'Unknown', heartbeat: '' } })]) }), began).well)
   assert.not(statusOf(cluster({ lease: part({ holder: '', term: 1, renewTime: '' }) }), began).well)
   assert.not(statusOf(cluster({ pause: part({ reason: 'r', by: 'b' }) }), began).well)
+  assert.is(statusOf(cluster({ pause: part({ reason: 'r', by: 'b', until: new Date(began).toISOString() }) }), began).pause, undefined)
   assert.match(lines(cluster({ lease: part({ holder: '', term: 1, renewTime: '' }) })).join('\n'), /× no replica leads/)
 })
 

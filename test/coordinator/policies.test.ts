@@ -3,7 +3,7 @@ import * as assert from 'uvu/assert'
 import type { Api, KubeObject } from '../../coordinator/api.ts'
 import type { Occasion } from '../../coordinator/events.ts'
 import { keepPolicies } from '../../coordinator/policies.ts'
-import { machineClock } from '../../edge/clock.ts'
+import { machineClock, type Clock } from '../../edge/clock.ts'
 import { silentLog } from '../../edge/log.ts'
 import { virtualClock } from '../../sim/clock.ts'
 
@@ -16,13 +16,13 @@ function policy(spec: object, status: object = {}, generation = 1): KubeObject {
 
 const faulty = { profile: 'quick', brakes: { stormPercent: 140 }, selektor: {} }
 
-function keeper(leads: () => number | undefined = () => 3) {
+function keeper(leads: () => number | undefined = () => 3, clock: Clock = machineClock) {
   const said: Occasion[] = []
   const written: unknown[] = []
   const warned: object[] = []
   const api = { replace: async (_path: string, body: unknown) => { written.push(body); return { ok: true, value: body } } } as unknown as Api // only this call is made
   const policies = keepPolicies({
-    api, clock: machineClock, log: { ...silentLog, warn: (facts) => warned.push(facts) }, recorder: { say: (occasion) => said.push(occasion), close: async () => undefined },
+    api, clock, log: { ...silentLog, warn: (facts) => warned.push(facts) }, recorder: { say: (occasion) => said.push(occasion), close: async () => undefined },
     leads, changed: () => undefined,
   })
   return { policies, said, written, warned }
@@ -36,6 +36,21 @@ test('a faulty policy never takes a good one\'s place, and every fault is told w
   assert.is(said.length, 1)
   assert.is(warned.length, 1)
   for (const path of ['spec.profile', 'spec.brakes.stormPercent', 'spec.selektor']) assert.ok(said[0]?.note.includes(path), `${path} in: ${said[0]?.note}`)
+})
+
+test('a pause ends at its hour by itself, and nobody has to take it off', async () => {
+  const clock = virtualClock(0)
+  const { policies } = keeper(() => 3, clock)
+  const until = new Date(clock.wall() + 60_000).toISOString()
+  policies.seen(policy({ pause: { reason: 'new switches', by: 'ops', until } }))
+  const paused = () => policies.inForce().map(({ pause }) => pause?.until)
+  assert.equal(paused(), [until])
+  await clock.runFor(59_000)
+  assert.equal(paused(), [until])
+  await clock.runFor(2_000)
+  assert.equal(paused(), [undefined])
+  policies.seen(policy({ pause: { reason: 'new switches', by: 'ops', until } }))
+  assert.equal(paused(), [undefined], 'seen again after a restart it is over as well')
 })
 
 test('seen again unchanged, its faults are not told again', () => {

@@ -3,7 +3,7 @@ import * as assert from 'uvu/assert'
 import { blind, handsOff, loosened, noOrders, storm, type Brake, type Silent } from '../../core/brake.ts'
 import type { Verdict } from '../../core/judge.ts'
 import type { NodeSeen, ReadySeen } from '../../core/model.ts'
-import type { Policy } from '../../core/policy.ts'
+import { isPauseOver, type Policy } from '../../core/policy.ts'
 import { beat, incident, method, node, now, policy, record, self } from './world.ts'
 
 const test = suite('brake')
@@ -36,6 +36,20 @@ test('a pause, of the cluster or of the policy, takes hands off, and names who a
   assert.match(handsOff(self({ pause }), policy)?.detail ?? '', /ada: moving the rack/)
   assert.is(handsOff(self(), { ...policy, pause })?.because, 'pause')
   assert.is(handsOff(self(), policy), undefined)
+})
+
+test('a pause that names an hour says so, and that it ends with it', () => {
+  const pause = { reason: 'moving the rack', by: 'ada', until: '2026-01-31T12:00:00Z' }
+  assert.match(handsOff(self({ pause }), policy)?.detail ?? '', /ada until 2026-01-31T12:00:00Z: moving the rack/)
+  assert.match(handsOff(self(), { ...policy, pause })?.lifts ?? '', /^that hour, or spec\.pause/)
+})
+
+test('a pause is over from its hour on; one without an hour, or with one that nobody can read, is not', () => {
+  const pause = { reason: 'moving the rack', by: 'ada' }
+  const until = '2026-01-31T12:00:00Z'
+  const hour = Date.parse(until)
+  assert.equal([isPauseOver({ ...pause, until }, hour - 1), isPauseOver({ ...pause, until }, hour)], [false, true])
+  assert.equal([isPauseOver(pause, hour), isPauseOver({ ...pause, until: 'tomorrow' }, hour)], [false, false])
 })
 
 test('a dry run takes hands off', () => {
@@ -90,6 +104,11 @@ test('the most careful of all policies sets the storm\'s limits', () => {
   assert.ok(stormy(10, 3, [limits(), limits({ stormPercent: 20 })]))
   const nodes = fleet(5)
   assert.ok(storm(nodes, fall(nodes.slice(0, 3), (index) => now - 200_000 + index * 90_000), [limits(), limits({ stormWindow: 180_000 })]).cluster)
+})
+
+test('a storm says what a person can do who knows that they are dead: with a greater share in every policy it is over', () => {
+  assert.match(stormy(5, 3)?.lifts ?? '', /a greater brakes\.stormPercent in every policy/)
+  assert.equal([stormy(5, 3, [limits({ stormPercent: 100 }), limits()]) !== undefined, stormy(5, 3, [limits({ stormPercent: 100 })])], [true, undefined])
 })
 
 test('a zone of three or more that falls silent is a storm of that zone alone', () => {
