@@ -10,7 +10,9 @@ import { floor, quantile, recovery } from './lab-recovery.ts'
 const test = suite('the floor of a real control plane')
 
 const rounds = 5
-/** The claim is 1.5, and docs/benchmarks.md shows it. What is tried here at each turn has room for a machine that others use. */
+/** What is claimed, and docs/benchmarks.md shows it. Here it is printed and not asserted: a machine that others use has its moods. */
+const claimed = 1.5
+/** What no mood of a machine explains: twice the claim, and something waits that need not. */
 const most = 3
 
 const median = (spans: readonly Ms[]): Ms => quantile(spans.toSorted((one, other) => one - other), 0.5)
@@ -39,6 +41,7 @@ test('from the proof to the last volume released the product adds little to what
   const ratios = sinceProof.map((span, round) => span / (byHand[round] ?? 0))
   const ratio = median(ratios)
   console.log(`floor ${told(byHand)} s; from the proof on ${told(sinceProof)} s; ratios ${ratios.map((one) => one.toFixed(2)).join(', ')}`)
+  console.log(`ratio to the floor, from the proof on: ${ratio.toFixed(2)}, where ${claimed} is claimed; it fails above ${most}`)
   assert.ok(ratio <= most, `${ratio.toFixed(2)} is more than ${most}`)
 }))
 
