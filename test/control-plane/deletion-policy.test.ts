@@ -1,6 +1,6 @@
 // The test plan of "Improve Node Failure Handling By Automatically Force Delete Terminating Pods of StatefulSet/Deployment On Down
 // Node", row by row and to its letter (onlyTerminating, provisioners), all rows at once: a node each, which loses its power and is kept
-// off. Misprints of the plan: of `wait` and `immediate` it says that the original pod is stuck in Pending; it is Terminating. And
+// off. Beside these rows a node each for the policies that exclude kinds, plain: with nothing else that could spare a pod. Misprints of the plan: of `wait` and `immediate` it says that the original pod is stuck in Pending; it is Terminating. And
 // `do-nothing` and its like stand there for the values of the table above it.
 import { env } from 'node:process'
 import { suite } from 'uvu'
@@ -14,6 +14,7 @@ import { usualWorld } from '../../sim/world/settings.ts'
 import { rightsSuffice } from './lab-judge.ts'
 import { workNamespace } from './lab-objects.ts'
 import { until, verdictsOf } from './lab-play.ts'
+import { watch, type Watch } from './lab-watch.ts'
 import { startLab, type Lab } from './lab.ts'
 
 const test = suite('pods of a down node, by policy')
@@ -28,13 +29,15 @@ interface Row {
   readonly number: number
   readonly policy: DeletionPolicy
   readonly recovery: Recovery
+  /** Without onlyTerminating and provisioners: what is spared is spared for its kind. */
+  readonly plain: boolean
   readonly says: string
 }
 
-const rows: readonly Row[] = policies.flatMap((policy, one) => recoveries.map((recovery, other) => {
-  const number = one * recoveries.length + other + 1
-  return { node: `node-${number}`, number, policy, recovery, says: `${policy}, ${recovery}` }
-}))
+const rowOf = (number: number, row: Pick<Row, 'policy' | 'recovery' | 'plain' | 'says'>): Row => ({ ...row, node: `node-${number}`, number })
+const toTheLetter = policies.flatMap((policy, one) => recoveries.map((recovery, other) => rowOf(one * recoveries.length + other + 1, { policy, recovery, plain: false, says: `${policy}, ${recovery}` })))
+const plain = policies.filter((policy) => policy !== 'DoNothing').map((policy, index) => rowOf(toTheLetter.length + index + 1, { policy, recovery: 'never', plain: true, says: `${policy}, plain` }))
+const rows: readonly Row[] = [...toTheLetter, ...plain]
 const survivors = [1, 2].map((more) => `node-${rows.length + more}`)
 
 /** Whose pods are deleted, of the document's own table. */
@@ -46,16 +49,21 @@ const full = env['HOLDFAST_ALL'] === '1'
 const forEver: Ms = full ? 600_000 : 20_000
 /** Kubernetes' five minutes before an eviction, and a pod's grace, are cut short; the loss of Ready is not. */
 const tolerated = 5
-const grace = 10
+const grace = 20
 
 interface Pod extends KubeObject {
   readonly spec: { readonly nodeName?: string }
   readonly status?: { readonly phase?: string }
 }
 
-let opened: { lab: Lab; cutAt: Ms; original: ReadonlyMap<string, string> } | undefined
+let opened: { lab: Lab; cutAt: Ms; original: ReadonlyMap<string, string>; pods: Watch<Pod> } | undefined
 
 const names = (row: Row) => ({ set: `db-${row.number}`, deployment: `shell-${row.number}`, job: `job-${row.number}`, bare: `bare-${row.number}` })
+/** More of other kinds, where nothing but their kind spares them. */
+const others = (row: Row) => ({ daemon: `daemon-${row.number}`, fixed: `static-${row.number}`, operated: `operated-${row.number}` })
+/** Which Kubernetes evicts, and which it does not. */
+const evictedOf = (row: Row): readonly string[] => [...Object.values(names(row)), ...(row.plain ? [others(row).operated] : [])]
+const stayingOf = (row: Row): readonly string[] => (row.plain ? [others(row).daemon, others(row).fixed] : [])
 
 const among = (values: readonly string[]): object => ({ matchExpressions: [{ key: 'kubernetes.io/hostname', operator: 'In', values }] })
 const labels = (app: string): object => ({ selector: { matchLabels: { app } } })
@@ -64,6 +72,7 @@ const claimed = (claimName: string): readonly object[] => [{ name: 'data', persi
 
 function objectsOf(row: Row): readonly KubeObject[] {
   const { set, deployment, job, bare } = names(row)
+  const { daemon, fixed } = others(row)
   const tolerations = ['not-ready', 'unreachable'].map((key) => ({ key: `node.kubernetes.io/${key}`, operator: 'Exists', effect: 'NoExecute', tolerationSeconds: tolerated }))
   const spec = (own: string, volumes: readonly object[], elsewhere: boolean): object => ({
     terminationGracePeriodSeconds: grace, automountServiceAccountToken: false, tolerations, volumes, containers: [{ name: 'main', image: workImage }],
@@ -76,7 +85,7 @@ function objectsOf(row: Row): readonly KubeObject[] {
   return [
     { apiVersion: 'holdfast.dev/v1alpha1', kind: 'HoldfastPolicy', metadata: { name: row.node }, spec: {
       selector: { matchLabels: { 'kubernetes.io/hostname': row.node } }, profile: 'fast', nodeDownPodDeletionPolicy: row.policy, volumeAttachmentRecovery: row.recovery,
-      onlyTerminating: true, provisioners: [driver],
+      ...(row.plain ? {} : { onlyTerminating: true, provisioners: [driver] }),
     } },
     ...[`data-${set}-0`, deployment, bare].flatMap((claim) => volume(claim, workNamespace, driver)),
     { apiVersion: 'apps/v1', kind: 'StatefulSet', ...of(set), spec: { replicas: 1, serviceName: set, ...labels(set), ...template(set, []),
@@ -84,7 +93,28 @@ function objectsOf(row: Row): readonly KubeObject[] {
     { apiVersion: 'apps/v1', kind: 'Deployment', ...of(deployment), spec: { replicas: 1, ...labels(deployment), ...template(deployment, claimed(deployment)) } },
     { apiVersion: 'v1', kind: 'Pod', metadata: { name: bare, namespace: workNamespace, labels: { app: bare } }, spec: spec(row.node, claimed(bare), false) },
     { apiVersion: 'batch/v1', kind: 'Job', ...of(job), spec: { template: { metadata: { labels: { app: job } }, spec: { ...spec(row.node, [], false), restartPolicy: 'Never' } } } },
+    ...(row.plain ? [
+      { apiVersion: 'apps/v1', kind: 'DaemonSet', ...of(daemon), spec: { ...labels(daemon), ...template(daemon, [], false) } },
+      // As its kubelet shows it: from a file on the node, and in spite of every taint.
+      { apiVersion: 'v1', kind: 'Pod', metadata: { name: fixed, namespace: workNamespace, labels: { app: fixed }, annotations: { 'kubernetes.io/config.mirror': fixed, 'kubernetes.io/config.source': 'file' } }, spec: {
+        nodeName: row.node, tolerations: [{ operator: 'Exists' }], containers: [{ name: 'main', image: workImage }],
+      } },
+    ] : []),
   ] as KubeObject[] // each is more than the common type names
+}
+
+/** Of an operator: its owner is an object of a kind that Kubernetes does not know, here the row's policy. */
+async function operate(lab: Lab, row: Row): Promise<void> {
+  const owner = await lab.api.get<KubeObject>(`/apis/holdfast.dev/v1alpha1/holdfastpolicies/${row.node}`)
+  if (!owner.ok) throw new Error(owner.error.message)
+  const { apiVersion, kind, metadata: { name, uid } } = owner.value
+  const { operated } = others(row)
+  const bare = objectsOf(row).find((object) => object.kind === 'Pod') as Pod | undefined // by its kind
+  const made = await lab.api.create(`/api/v1/namespaces/${workNamespace}/pods`, {
+    apiVersion: 'v1', kind: 'Pod', metadata: { name: operated, namespace: workNamespace, labels: { app: operated }, ownerReferences: [{ apiVersion, kind, name, uid, controller: true }] },
+    spec: { ...bare?.spec, volumes: [] },
+  })
+  if (!made.ok) throw new Error(made.error.message)
 }
 
 function the(): NonNullable<typeof opened> {
@@ -114,9 +144,10 @@ async function takesOver(row: Row, app: string, claim: string): Promise<void> {
 
 test('the rows stand: a node each with its policy, a StatefulSet, a Deployment, a Job and a bare pod', async () => {
   const lab = await startLab({ nodes: rows.length + survivors.length, zones: rows.length + survivors.length, objects: rows.flatMap(objectsOf) })
-  opened = { lab, cutAt: 0, original: new Map() }
+  opened = { lab, cutAt: 0, original: new Map(), pods: await watch<Pod>(lab, `/api/v1/namespaces/${workNamespace}/pods`) }
   await Promise.all([0, 1].map((number) => lab.replicas.start(number)))
-  const apps = rows.flatMap((row) => Object.values(names(row)).map((app) => ({ app, node: row.node })))
+  for (const row of plain) await operate(lab, row)
+  const apps = rows.flatMap((row) => [...evictedOf(row), ...stayingOf(row)].map((app) => ({ app, node: row.node })))
   await until('every pod runs on the node of its row', async () => {
     const pods = await Promise.all(apps.map(async ({ app, node }) => (await podsOf(app)).filter((pod) => pod.status?.phase === 'Running' && pod.spec.nodeName === node)))
     if (pods.every((own) => own.length === 1)) return true
@@ -137,7 +168,7 @@ test('the rows stand: a node each with its policy, a StatefulSet, a Deployment, 
   }
   const original = new Map(await Promise.all(apps.map(async ({ app }) => [app, (await podsOf(app))[0]?.metadata.uid ?? ''] as const)))
   for (const { node } of rows) lab.world.cutPower(node)
-  opened = { lab, cutAt: clock.now(), original }
+  opened = { ...opened, cutAt: clock.now(), original }
 })
 
 test('each node is found off within seconds, long before Kubernetes evicts anything', async () => {
@@ -145,10 +176,10 @@ test('each node is found off within seconds, long before Kubernetes evicts anyth
   console.log(`all found off ${((clock.now() - the().cutAt) / 1_000).toFixed(0)} s after the power loss`)
 })
 
-test('Kubernetes evicts the pods, and nothing of ours went before it', async () => {
-  const apps = rows.flatMap((row) => Object.values(names(row)))
+test('Kubernetes evicts the pods, and where the policy waits for that nothing of ours went before it', async () => {
+  const apps = rows.flatMap(evictedOf)
   await until('every original pod is terminating, or was until it was freed', async () => (await Promise.all(apps.map(originalOf))).every((pod) => pod === undefined || terminating(pod)), 240_000)
-  const first = Math.min(...the().lab.incidents().flatMap(({ status }) => status.timeline.filter(({ what }) => what === 'freed' || what === 'detached').map(({ at }) => Date.parse(at))))
+  const first = Math.min(...the().lab.incidents().filter(({ nodeName }) => toTheLetter.some(({ node }) => node === nodeName)).flatMap(({ status }) => status.timeline.filter(({ what }) => what === 'freed' || what === 'detached').map(({ at }) => Date.parse(at))))
   console.log(`the first pod or volume of them all was freed ${((first - clock.wall() + clock.now() - the().cutAt) / 1_000).toFixed(0)} s after the power loss`)
   assert.ok(first - clock.wall() + clock.now() - the().cutAt > tolerated * 1_000, 'not before the eviction')
 })
@@ -160,25 +191,49 @@ for (const row of rows) {
     await takesOver(row, deployment, deployment)
     assert.is(await originalOf(deployment), undefined)
   })
-  else if (row.recovery !== 'never') test(`Deployment, ${row.says}: the replacement runs and writes the volume, the original pod stays terminating`, () => takesOver(row, deployment, deployment))
+  else if (row.recovery !== 'never') test(`Deployment, ${row.says}: the replacement runs and writes the volume, the original pod stays terminating; the volume goes ${row.recovery === 'wait' ? 'once its grace is over' : 'while its grace lasts'}`, async () => {
+    await takesOver(row, deployment, deployment)
+    const span = releasedAt(row, deployment) - evictedAt(deployment)
+    console.log(`${row.says}: the volume goes ${(span / 1_000).toFixed(1)} s after the eviction, with a grace of ${grace} s`)
+    if (row.recovery === 'wait') assert.ok(span > grace * 1_000 - heardWithin, `${span} ms`)
+    else assert.ok(span < grace * 1_000 - heardWithin, `${span} ms`)
+  })
+}
+
+/** What is written was heard of by then. */
+const heardWithin: Ms = 1_000
+
+function evictedAt(app: string): Ms {
+  return the().pods.told().find(({ object }) => object.metadata.uid === the().original.get(app) && terminating(object))?.at ?? NaN
+}
+
+function releasedAt({ node }: Row, claim: string): Ms {
+  return the().lab.world.truth.entries.find(({ what, facts }) => what === 'volume released' && facts['node'] === node && facts['volume'] === handleOf(claim))?.at ?? NaN
+}
+
+/** What becomes of a pod that is spared, and of whom its owner makes in its place. */
+interface Fate { readonly row: Row; readonly app: string; readonly evicted: boolean; readonly successor: 'none' | 'Pending' | 'Running' }
+
+function sparedOf(row: Row): readonly Fate[] {
+  const { set, deployment, job, bare } = names(row)
+  return [
+    ...(deletes(row.policy, 'StatefulSet') ? [] : [{ app: set, successor: 'none' } as const]),
+    ...(deletes(row.policy, 'Deployment') ? [] : [{ app: deployment, successor: row.recovery === 'never' ? 'Pending' : 'Running' } as const]),
+    // A Job's pod that is terminating is replaced by its Job, and bound to no node but this one.
+    { app: job, successor: 'Pending' } as const, { app: bare, successor: 'none' } as const,
+    ...(row.plain ? [{ app: others(row).operated, successor: 'none' } as const] : []),
+    ...stayingOf(row).map((app) => ({ app, successor: 'none' } as const)),
+  ].map((fate) => ({ ...fate, row, evicted: !stayingOf(row).includes(fate.app) }))
 }
 
 test(`for ever (${forEver / 1_000} s): what the policy spares is still there, terminating, and has no replacement that runs`, async () => {
-  const spared = rows.flatMap((row) => {
-    const { set, deployment, job, bare } = names(row)
-    return [
-      ...(deletes(row.policy, 'StatefulSet') ? [] : [{ row, app: set, replaced: false }]),
-      ...(deletes(row.policy, 'Deployment') ? [] : [{ row, app: deployment, replaced: row.recovery !== 'never' }]),
-      { row, app: job, replaced: false }, { row, app: bare, replaced: false },
-    ]
-  })
+  const spared = rows.flatMap(sparedOf)
   const limit = clock.now() + forEver
   for (;;) {
-    for (const { row, app, replaced } of spared) {
-      const [original, successor] = [await originalOf(app), await successorOf(app)]
-      assert.ok(original !== undefined && terminating(original), `${row.says}: ${app} is still there`)
-      // A Job's pod that is terminating is replaced by its Job, and bound to no node but this one.
-      assert.is(successor?.status?.phase === 'Running', replaced, `${row.says}: the replacement of ${app} ${replaced ? 'runs' : 'does not run'}`)
+    for (const { row, app, evicted, successor } of spared) {
+      const [original, next] = [await originalOf(app), await successorOf(app)]
+      assert.ok(original !== undefined && terminating(original) === evicted, `${row.says}: ${app} is still there`)
+      assert.is(next?.status?.phase ?? 'none', successor, `${row.says}: the replacement of ${app}`)
     }
     if (clock.now() > limit) break
     await clock.wait(2_000)
@@ -191,6 +246,7 @@ if (full) for (const row of rows.filter(({ policy, recovery }) => !deletes(polic
     const original = await originalOf(deployment)
     await the().lab.api.remove(`/api/v1/namespaces/${workNamespace}/pods/${original?.metadata.name}`, { gracePeriodSeconds: 0 })
     await until('Kubernetes detaches by force after six minutes', async () => (await successorOf(deployment))?.status?.phase === 'Running', 480_000)
+    await takesOver(row, deployment, deployment)
   })
 }
 
@@ -203,6 +259,9 @@ test('nobody wrote beside another, out-of-service never stood, and no replica la
   rightsSuffice(lab)
 })
 
-test('the lab stops', async () => await opened?.lab.stop())
+test('the lab stops', async () => {
+  opened?.pods.stop()
+  await opened?.lab.stop()
+})
 
 test.run()
