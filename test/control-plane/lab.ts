@@ -40,6 +40,8 @@ export interface LabSettings {
   readonly deviceStatus: Ms
   readonly deviceOff: Ms
   readonly detach: Ms
+  /** Of another driver beside the usual one. */
+  readonly driverApart: string
   /** What an agent does whose cable is out: nothing, so that its host need not be asked what it does; or it goes on, and nobody hears it. */
   readonly cutOff: 'stands still' | 'runs on'
   readonly logLevel: string
@@ -48,7 +50,7 @@ export interface LabSettings {
 }
 
 const usualLab: LabSettings = {
-  nodes: 4, zones: 2, policy: {}, bootTime: [3_000, 4_000], deviceStatus: 200, deviceOff: 2_000, detach: 500, cutOff: 'stands still', logLevel: 'info',
+  nodes: 4, zones: 2, policy: {}, bootTime: [3_000, 4_000], deviceStatus: 200, deviceOff: 2_000, detach: 500, driverApart: '', cutOff: 'stands still', logLevel: 'info',
 }
 
 export interface Lab {
@@ -112,7 +114,7 @@ export async function startLab(wanted: Partial<LabSettings> = {}): Promise<Lab> 
   const world = await createWorld({
     seed: Date.now(), clock, nodes: names, zones: settings.zones, nodeAddress: (index) => `127.0.1.${index + 1}`, kubeletPort: portOf('kubelet'), replicas: 0,
     namespace: workNamespace, systemNamespace: values.agentNamespace, withWorkload: false, bootTime: settings.bootTime, transportFor, logFrom: 'warn',
-    device: { kind: 'chassis', feed: 'own', timing: { off: settings.deviceOff, on: 500, status: 0 } }, csi: { detachTime: settings.detach },
+    device: { kind: 'chassis', feed: 'own', timing: { off: settings.deviceOff, on: 500, status: 0 } }, csi: { detachTime: settings.detach }, driverApart: settings.driverApart,
     objects: [...controllers.objects(values.namespace), ...settings.objects ?? [policy(settings.policy), ...steadyWorkload()]],
     startAgent(host, { node }) {
       const container = world.nodes.get(node)?.agent()
