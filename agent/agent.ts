@@ -124,7 +124,7 @@ export function startAgent(host: AgentHost, settings: AgentSettings): Agent {
     }
     if (machine === undefined || stopping.signal.aborted) return
     mark = await markBoot(host, machine.boot)
-    log.info({ boot: machine.boot, machine: machine.id, before: mark.before }, 'agent started')
+    log.info({ boot: machine.boot, machine: machine.id, ...mark.told }, 'agent started')
     const stop = keepSelfStop({ host, boot: machine.boot, exempt: () => ({ namespaces, tolerating: new Set(tolerating) }), replicas: repliesSince, say: (word) => links.say(word) })
     selfStop = stop
     whispers = await answerWhispers(host, settings.whisperPort, { boot: machine.boot, keyOf: (replica) => links.keyOf(replica), answer: member.answer })
@@ -169,7 +169,7 @@ export function startAgent(host: AgentHost, settings: AgentSettings): Agent {
     const places = await withDeadline(clock, placesWithin, undefined, () => host.places())
     return {
       say: 'hello', version: 1, token, agent: settings.version, boot: machine.boot, uptime: Math.max(0, Math.round(machine.uptime(clock.now()))),
-      machine: machine.id, whisperPort: whispers?.port ?? 0, ...(mark?.before === undefined ? {} : { before: mark.before }), ...(places === undefined ? {} : { places }),
+      machine: machine.id, whisperPort: whispers?.port ?? 0, ...mark?.told, ...(places === undefined ? {} : { places }),
     }
   }
 

@@ -1,6 +1,6 @@
 // The agent's host on a machine: the kernel's own text files, UDP whispers, TLS links, a folder of its own for what it remembers.
 import { randomBytes } from 'node:crypto'
-import { access, mkdir, readFile, readdir, rename, writeFile } from 'node:fs/promises'
+import { access, mkdir, open, readFile, readdir, rename, writeFile } from 'node:fs/promises'
 import { resolve4, resolve6 } from 'node:dns/promises'
 import { connect, isIP } from 'node:net'
 import { dirname, join } from 'node:path'
@@ -126,11 +126,12 @@ function oneByOne(): <T>(ask: () => Promise<T>) => Promise<T> {
   }
 }
 
-/** Whole or not at all: written beside and renamed, so that a power cut leaves the old text or the new one. One after the other: two at
- *  once would share the file beside, and the earlier text could come last. */
 /** What cannot be remembered by then is not, and the node does without. */
 const loadWithin: Ms = 2_000
 
+/** Whole or not at all: written beside and renamed, so that a power cut leaves the old text or the new one, and after `save` the new one: a mark
+ *  of an older boot that came back would tell of an end that this one did not have. So the disk is waited for twice. One after the other: two at
+ *  once would share the file beside, and the earlier text could come last. */
 function diskIn(folder: string): Disk {
   const onDisk = oneByOne()
   return {
@@ -141,8 +142,10 @@ function diskIn(folder: string): Disk {
   async function write(name: string, text: string): Promise<void> {
     await mkdir(folder, { recursive: true })
     const beside = join(folder, `${name}.new`)
-    await writeFile(beside, text, { mode: 0o600 })
+    await writeFile(beside, text, { mode: 0o600, flush: true })
     await rename(beside, join(folder, name))
+    const opened = await open(folder)
+    await opened.sync().finally(() => opened.close())
   }
 }
 

@@ -1,5 +1,5 @@
 // What a beat makes of what is known of its node. Most beats change a number, and nothing else; whatever is worth a decision is told.
-import type { Beat, BootEnd, NodeBoot, Places } from '../core/beat.ts'
+import type { Beat, Before, NodeBoot, Places } from '../core/beat.ts'
 import type { BeatSeen, Boot, Ms, NodeName } from '../core/model.ts'
 
 /** `boot`: the first beat of a boot; `back`: the first beat after a goodbye. */
@@ -12,7 +12,7 @@ interface Greeted {
   readonly boot: Boot
   readonly from: string
   readonly bootedAt: Ms
-  readonly before: BootEnd | undefined
+  readonly before: Before
   readonly places: Places | undefined
 }
 
@@ -25,7 +25,7 @@ export function takeBeat(row: { seen: Changing<BeatSeen> | undefined }, link: Gr
   const { boot, bootedAt, from, before, places } = link
   const { kubelet, gate, permit, runtime, pressure, storage, vitals } = beat
   const health = { ...(runtime === undefined ? {} : { runtime }), ...(pressure === undefined ? {} : { pressure }), ...(storage === undefined ? {} : { storage }), ...(vitals === undefined ? {} : { vitals }) }
-  row.seen = { boot, bootedAt, since: now, at: now, from, kubelet, ...(gate === undefined ? {} : { gate, gateSince: now }), ...(permit === undefined ? {} : { permit }), ...health, ...(before === undefined ? {} : { before }), ...(places === undefined ? {} : { places }) }
+  row.seen = { boot, bootedAt, since: now, at: now, from, kubelet, ...(gate === undefined ? {} : { gate, gateSince: now }), ...(permit === undefined ? {} : { permit }), ...health, ...before, ...(places === undefined ? {} : { places }) }
   changed(node, 'boot')
 }
 
@@ -58,6 +58,11 @@ function goesOn(seen: Changing<BeatSeen>, { from }: Greeted, { kubelet, gate, pe
     seen.goodbye = undefined
     changed(node, 'back')
   }
+}
+
+/** A hello holds more, its token among it, and that is not kept. */
+export function beforeOf({ before, beforeBoot }: Before): Before {
+  return { ...(before === undefined ? {} : { before }), ...(beforeBoot === undefined ? {} : { beforeBoot }) }
 }
 
 /** What a member permits no more, each with when it first said so. */

@@ -1,7 +1,7 @@
 // The beats server: every agent's open link to this replica, and what was heard over it. Its hot path is one number written
 // for each beat; whatever is worth a decision is told through `changed`. It judges nothing.
 import { tolerating, type Acceptance } from '../core/acceptance.ts'
-import type { AgentWord, Answer, Beat, BootEnd, Check, CleanReport, CleanWord, Hello, NodeBoot, Places, ReplicaWord, RevokesWord, Witness } from '../core/beat.ts'
+import type { AgentWord, Answer, Beat, Before, Check, CleanReport, CleanWord, Hello, NodeBoot, Places, ReplicaWord, RevokesWord, Witness } from '../core/beat.ts'
 import { checkFrames, frameOf, framesOf, mostPods, mostRevoked, permitAgain, readAgentWord } from '../core/frame.ts'
 import type { BeatSeen, Boot, Ms, NodeName, PodsSeen } from '../core/model.ts'
 import { permitSpan, type MemberSays } from '../core/self-stop.ts'
@@ -9,7 +9,7 @@ import { sealHolds } from '../edge/link-seal.ts'
 import type { Link, LinkEars } from '../edge/link.ts'
 import type { Api } from './api.ts'
 import { createDoor } from './beats-door.ts'
-import { sinceFirst, takeBeat, type BeatChange, type Changing } from './beats-heard.ts'
+import { beforeOf, sinceFirst, takeBeat, type BeatChange, type Changing } from './beats-heard.ts'
 import { questions } from './beats-questions.ts'
 import { tallyBeat, type Tally } from './beats-tally.ts'
 import { createReviews, type Caller } from './beats-review.ts'
@@ -141,7 +141,7 @@ interface Line {
   readonly from: string
   readonly boot: Boot
   readonly bootedAt: Ms
-  readonly before: BootEnd | undefined
+  readonly before: Before
   readonly places: Places | undefined
   untilPermit: number
   heardAt: Ms
@@ -268,7 +268,7 @@ export function serveBeats(options: BeatsOptions): Beats {
     const key = Buffer.from(host.secret(32)).toString('base64url')
     const before = rows.get(node)
     const from = hostOf(link.remote).replace(/^\[|\]$/g, '').toLowerCase()
-    const line: Line = { link, from, boot: hello.boot, bootedAt: saidAt - hello.uptime, before: hello.before, places: hello.places, untilPermit: 1, heardAt: clock.now(), said: new Map(), boots: [] }
+    const line: Line = { link, from, boot: hello.boot, bootedAt: saidAt - hello.uptime, before: beforeOf(hello), places: hello.places, untilPermit: 1, heardAt: clock.now(), said: new Map(), boots: [] }
     const { whisperPort } = hello
     const facts: AgentFacts = {
       nodeUid: caller.nodeUid, pod: caller.pod, podUid: caller.podUid, agent: hello.agent, boot: hello.boot, machine: hello.machine,

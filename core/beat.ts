@@ -80,7 +80,7 @@ export interface Witness {
   readonly seal?: string
 }
 
-export interface Hello {
+export interface Hello extends Before {
   readonly say: 'hello'
   readonly version: 1
   /** The pod-bound, audience-bound service account token: it names the node, nothing else here does. */
@@ -92,9 +92,6 @@ export interface Hello {
   readonly machine: string
   /** Where peers may whisper to this agent. 0: nowhere. */
   readonly whisperPort: number
-  /** How this machine's boot before this one ended, by the mark that an agent leaves in an orderly shutdown. Undefined: no disk tells,
-   *  or the agent is of before there was such a mark. */
-  readonly before?: BootEnd
   /** Undefined: its agent is of before it told of them. */
   readonly places?: Places
 }
@@ -106,6 +103,15 @@ export interface Places {
   /** The sockets of the container runtime: for its own list (CRI), and for the gate (NRI). */
   readonly runtime: string
   readonly gate: string
+}
+
+/** What an agent tells of its machine's boot before this one. */
+export interface Before {
+  /** How it ended, by the mark that an agent leaves in an orderly shutdown. Undefined: no disk tells, or the agent is of before there was such
+   *  a mark. */
+  readonly before?: BootEnd
+  /** Which boot that mark is of. Undefined: its agent is of before it told. */
+  readonly beforeBoot?: Boot
 }
 
 export type BootEnd = 'shut down' | 'cut off'

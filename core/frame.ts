@@ -125,7 +125,7 @@ function agentWord(say: string, fields: Fields): AgentWord | undefined {
       return {
         say, version: version(fields), token: text(fields, 'token', longestToken), agent: text(fields, 'agent'), boot: text(fields, 'boot'),
         uptime: whole(fields, 'uptime'), machine: text(fields, 'machine'), whisperPort: whole(fields, 'whisperPort', 65_535),
-        ...maybeOneOf(fields, 'before', bootEnds), ...placesOf(fields),
+        ...maybeOneOf(fields, 'before', bootEnds), ...maybeText(fields, 'beforeBoot'), ...placesOf(fields),
       }
     case 'clean':
       return { say, report: cleanReport(fields), ...maybeText(fields, 'list') } satisfies CleanWord

@@ -1,7 +1,7 @@
 // What the core sees: one snapshot of the cluster as this replica knows it, with the age of each word on it. Everything is
 // plain data. Instants are this replica's own monotonic clock; wall time stands only in records, as text, for people.
 import type { Incident } from './incident.ts'
-import type { BootEnd, CleanReport, GateState, Goodbye, PermitState, Places, Pressure, StorageWord } from './beat.ts'
+import type { Before, CleanReport, GateState, Goodbye, PermitState, Places, Pressure, StorageWord } from './beat.ts'
 import type { Pause } from './policy.ts'
 import type { RecordWrite } from './record-write.ts'
 import type { Remedy } from './remedy.ts'
@@ -191,7 +191,7 @@ export interface ConditionSeen {
   readonly stood?: true
 }
 
-export interface BeatSeen {
+export interface BeatSeen extends Before {
   readonly boot: Boot
   /** First accepted beat of this boot on this replica. */
   readonly since: Ms
@@ -218,8 +218,6 @@ export interface BeatSeen {
   readonly watchdog?: WatchdogSaid
   /** As a member of other nodes: what its agent permits no more, each with when it first said so. */
   readonly revokes?: readonly (NodeBoot & { readonly at: Ms })[] | undefined
-  /** How the boot before this one ended, as its agent tells. */
-  readonly before?: BootEnd
   readonly places?: Places
   readonly clean?: CleanSeen
   readonly goodbye?: { readonly at: Ms; readonly why: Goodbye } | undefined

@@ -5,19 +5,26 @@
 // What stands for "seen already" is the boot in the NodeRecord: it is written once the taint is on, and not before. A leader that is
 // killed between the two finds the same facts.
 import type { Action } from './action.ts'
+import type { Before } from './beat.ts'
 import { handsOff } from './brake.ts'
 import { hasTaint, quarantineKey } from './clear.ts'
-import { isKubeletsWord, sameBoot, type NodeSeen } from './model.ts'
+import { isKubeletsWord, sameBoot, type Boot, type NodeSeen } from './model.ts'
 import { policyOf, type Policy } from './policy.ts'
 import { hold } from './situation.ts'
 import type { Survey } from './survey.ts'
 
-/** Its agent knows of shutdown marks, and found none; and another boot was the last that anybody had on record. */
+/** Its agent knows of shutdown marks, and found none of the boot that was the last that anybody had on record; and that was another one. */
 export function isUnclean({ beat, record, uid }: NodeSeen): boolean {
   // Of five thousand nodes at each tick: what the beat says goes before what would have to be fetched.
-  if (beat === undefined || beat.gate === undefined || beat.before === 'shut down') return false
+  if (beat === undefined || beat.gate === undefined) return false
   // And what is true of nearly none goes before what is true of all.
-  return record !== undefined && !sameBoot(record.boot, beat.boot) && record.nodeUid === uid && !isKubeletsWord(record.boot)
+  return record !== undefined && !sameBoot(record.boot, beat.boot) && record.nodeUid === uid && !isKubeletsWord(record.boot) && !endedWell(beat, record.boot)
+}
+
+/** A mark may be older than the boot on record: in that one the disk was full or read-only, or its power went before the disk had taken the
+ *  mark. Nobody knows then how it ended, even if it did so in good order. An agent of before it told whose mark it is, is believed. */
+function endedWell({ before, beforeBoot }: Before, last: Boot): boolean {
+  return before === 'shut down' && (beforeBoot === undefined || sameBoot(beforeBoot, last))
 }
 
 /** Whether its owner wants more of us than to watch. A pause is over some day, and then the boot is still what it was. */

@@ -1,10 +1,11 @@
 import { spawnSync } from 'node:child_process'
-import { mkdtempSync, mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdtempSync, mkdirSync, readdirSync, readFileSync, readlinkSync, realpathSync, rmSync, writeFileSync } from 'node:fs'
+import { open } from 'node:fs/promises'
 import { once } from 'node:events'
 import { createServer, type AddressInfo } from 'node:net'
 import { createServer as createHttpServer } from 'node:http'
 import { tmpdir } from 'node:os'
-import { dirname, join } from 'node:path'
+import { dirname, join, relative } from 'node:path'
 import { platform } from 'node:process'
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
@@ -33,6 +34,24 @@ test('what is remembered is read back whole, and nothing half written stays', as
   await one.host.disk.save('x.json', 'second')
   assert.is(await one.host.disk.load('x.json'), 'second')
   assert.equal(readdirSync(join(one.folder, 'deep', 'state')), ['x.json'])
+  one.end()
+})
+
+test('a text is on the disk before it takes its name, and its name is before it counts as saved: a power cut leaves the old one or the new one', async () => {
+  const one = host()
+  await one.host.disk.save('x.json', 'first')
+  const state = realpathSync(join(one.folder, 'deep', 'state'))
+  const opened = await open(state)
+  const handles = Object.getPrototypeOf(opened) as { sync(this: { readonly fd: number }): Promise<void> } // what a file opened by fs/promises is
+  await opened.close()
+  const sync = handles.sync
+  const synced: [string, string][] = []
+  handles.sync = async function () {
+    await sync.call(this)
+    synced.push([relative(state, readlinkSync(`/proc/self/fd/${this.fd}`)), readFileSync(join(state, 'x.json'), 'utf8')])
+  }
+  await one.host.disk.save('x.json', 'second').finally(() => { handles.sync = sync })
+  assert.equal(synced, [['x.json.new', 'first'], ['', 'second']])
   one.end()
 })
 

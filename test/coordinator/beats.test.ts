@@ -299,11 +299,11 @@ test('a replica that stops closes every link and leaves no timer behind', async 
 test('how the boot before ended is kept from the hello of its boot', async () => {
   const world = beatsWorld()
   const replica = world.replica('replica-a')
-  const one = await puppet(world, replica.address, { ...hello, before: 'cut off' })
+  const one = await puppet(world, replica.address, { ...hello, before: 'cut off', beforeBoot: 'b007-0000/17' })
   one.say({ say: 'beat', count: 1, kubelet: 'ok', gate: 'open' })
   await world.clock.runFor(10)
-  const { before, gate } = replica.beats.heard('node-1') ?? {}
-  assert.equal({ before, gate }, { before: 'cut off', gate: 'open' })
+  const { before, beforeBoot, gate } = replica.beats.heard('node-1') ?? {}
+  assert.equal({ before, beforeBoot, gate }, { before: 'cut off', beforeBoot: 'b007-0000/17', gate: 'open' })
   one.say({ say: 'beat', count: 2, kubelet: 'ok' })
   one.say({ say: 'beat', count: 3, kubelet: 'ok' })
   await world.clock.runFor(10)

@@ -28,7 +28,7 @@ const report: fc.Arbitrary<CleanReport> = fc.oneof(
   }),
 )
 
-const hello = fc.record({ say: say('hello'), version: fc.constant(1 as const), token: text, agent: text, boot: text, uptime: whole, machine: text, whisperPort: fc.integer({ min: 0, max: 65_535 }), before: fc.constantFrom('shut down' as const, 'cut off' as const), places: fc.record({ kubelet: text, runtime: text, gate: text }) }, {
+const hello = fc.record({ say: say('hello'), version: fc.constant(1 as const), token: text, agent: text, boot: text, uptime: whole, machine: text, whisperPort: fc.integer({ min: 0, max: 65_535 }), before: fc.constantFrom('shut down' as const, 'cut off' as const), beforeBoot: text, places: fc.record({ kubelet: text, runtime: text, gate: text }) }, {
   requiredKeys: ['say', 'version', 'token', 'agent', 'boot', 'uptime', 'machine', 'whisperPort'],
 })
 

@@ -32,9 +32,16 @@ test('so is one of whose last boot no mark tells anything', () => {
 
 test('one that was shut down in good order is not, nor is the same boot, nor a node that was never on record or is another one', () => {
   for (const well of [
-    cut({ beat: booted({ before: 'shut down' }) }), { beat: beat({ gate: 'open', before: 'cut off' }) }, cut({ record: record({ nodeUid: 'uid-of-another' }) }),
+    cut({ beat: booted({ before: 'shut down' }) }), cut({ beat: booted({ before: 'shut down', beforeBoot: boot }) }), { beat: beat({ gate: 'open', before: 'cut off' }) }, cut({ record: record({ nodeUid: 'uid-of-another' }) }),
   ]) assert.equal(wanted(well).filter((action) => action.do === 'taint'), [])
   const { record: _, ...unrecorded } = node(cut())
+  assert.is(isUnclean(unrecorded), false)
+})
+
+test('the mark of an older boot than the one on record tells nothing of that one', () => {
+  assert.is(wanted(cut({ beat: booted({ before: 'shut down', beforeBoot: 'boot-0/50' }) }))[0]?.do, 'taint')
+  // Nobody has anything on record that it would contradict.
+  const { record: _, ...unrecorded } = node(cut({ beat: booted({ before: 'shut down', beforeBoot: 'boot-0/50' }) }))
   assert.is(isUnclean(unrecorded), false)
 })
 

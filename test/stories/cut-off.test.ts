@@ -1,6 +1,7 @@
 // A boot that follows one which was cut off: Kubernetes sees nothing but another boot id, and goes on as before.
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
+import { startAgent } from '../../agent/agent.ts'
 import { happened, ourTaints, peace, workloadRuns, findings, type Play } from './play.ts'
 
 const test = suite('cut off')
@@ -34,6 +35,27 @@ test('one that was shut down in good order is not', async () => {
     seen ||= await quarantined(on)
   }
   assert.is(seen, false)
+})
+
+test('the mark of an older boot does not stand for one whose disk took none, and which was cut off', async () => {
+  const starts = new Map<string, number>()
+  const on = await peace({
+    seed: 92, ...brief, startAgent: (host, { node }) => {
+      const start = (starts.get(node) ?? 0) + 1
+      starts.set(node, start)
+      const disk = start === 2 ? { ...host.disk, save: async () => Promise.reject(new Error('ENOSPC: no space left on device')) } : host.disk
+      return startAgent({ ...host, disk }, { version: 'test', kubeletRoot: '/var/lib/kubelet', whisperPort: 7_416, exemptNamespaces: ['holdfast-system'] })
+    },
+  })
+  const recorded = () => [...on.coordinators.values()].map(({ seen }) => seen.nodes.get(on.victim)?.record?.boot)
+  const first = recorded()
+  on.world.shutDown(on.victim, 'reboot')
+  await on.until('its next boot is on record', () => recorded().every((boot, index) => boot !== first[index]), 180_000)
+  assert.equal(ourTaints(on), [], 'it was shut down in good order')
+  on.world.reboot(on.victim, 1_000)
+  await on.until('the node is quarantined', () => quarantined(on), 30_000)
+  await on.until('the quarantine is lifted', async () => !await quarantined(on), 120_000)
+  assert.equal([starts.get(on.victim), await on.incidents(), findings(on)], [3, [], []])
 })
 
 test('a leader that is killed in between is followed by one that finds the same facts', async () => {
