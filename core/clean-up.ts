@@ -3,10 +3,11 @@
 // ended that could have begun after the list of pods was made: only what was left over by a list, and still is by one that was made
 // ten seconds later. And nothing by force: a lazy unmount leaves the file system to whoever has it open, and the node only looks clean.
 import type { Action } from './action.ts'
+import type { Leftover } from './beat.ts'
 import { handsOff } from './brake.ts'
 import { hasTaint, quarantineKey } from './clear.ts'
 import type { Ms } from './model.ts'
-import { isOfTheApi, type ContainerSeen, type LeftOn, type Place } from './mounts.ts'
+import { containerPath, isOfTheApi, loopPath, toldPath, type ContainerSeen, type LeftOn, type Place } from './mounts.ts'
 import { policyOf } from './policy.ts'
 import type { Survey } from './survey.ts'
 
@@ -25,6 +26,16 @@ export function stepKey(step: CleanUpStep): string {
     case 'stop': return `stop ${step.container.id}`
     case 'detach': return `detach ${step.device} ${step.file}`
     case 'unmount': case 'remove': return `${step.do} ${step.path}`
+  }
+}
+
+/** Whether it is what would end that leftover: a report knows no step, and bears the name by which people know a thing. */
+export function ends(step: CleanUpStep, { kind, path }: Leftover): boolean {
+  switch (step.do) {
+    case 'stop': return kind === 'container' && path === toldPath(containerPath(step.container))
+    case 'detach': return kind === 'loop device' && path === toldPath(loopPath({ name: step.device, file: step.file }))
+    case 'unmount': return (kind === 'mount' || kind === 'staging' || kind === 'block volume') && path === toldPath(step.path)
+    case 'remove': return false
   }
 }
 

@@ -144,7 +144,11 @@ function judged({ containers, places, loops, leaks, folders }: LeftOn): CleanRep
 }
 
 function containerLeft({ id, name, pod }: ContainerSeen): Leftover {
-  return { kind: 'container', path: `${name} ${id.slice(0, 13)}`, ...owner(pod === '' ? undefined : pod) }
+  return { kind: 'container', path: containerPath({ id, name }), ...owner(pod === '' ? undefined : pod) }
+}
+
+export function containerPath({ id, name }: Pick<ContainerSeen, 'id' | 'name'>): string {
+  return `${name} ${id.slice(0, 13)}`
 }
 
 /** Paths of pods are as long as their owners like, and a report that fits no frame would end the link: the node would be silent over it. */
@@ -158,12 +162,16 @@ const longestWhose = 110
 /** As many as fit, one in any case; the rest is found when these are gone. */
 function told(leftovers: readonly Leftover[]): readonly Leftover[] {
   let size = 0
-  const cut = leftovers.slice(0, mostLeftovers).map((leftover) => ({ ...leftover, path: leftover.path.slice(0, longestPath) }))
+  const cut = leftovers.slice(0, mostLeftovers).map((leftover) => ({ ...leftover, path: toldPath(leftover.path) }))
   const fits = cut.findIndex((leftover, index) => {
     size += sizeOf(leftover) + longestWhose + (leftover.kind === 'staging' ? longestName : 0)
     return index > 0 && size > longestReport
   })
   return fits === -1 ? cut : cut.slice(0, fits)
+}
+
+export function toldPath(path: string): string {
+  return path.slice(0, longestPath)
 }
 
 function sizeOf(value: object): number {
@@ -204,8 +212,12 @@ function looped(device: LoopDevice, kubeletRoot: string, belonging: ReadonlySet<
     .flatMap(({ pod, volume }): readonly LoopLeft[] => (pod === undefined || belonging.has(pod) ? [] : [{ device, pod, ...(volume === undefined ? {} : { volume }) }]))
 }
 
-function loopLeft({ device: { name, file }, pod, volume }: LoopLeft): Leftover {
-  return { kind: 'loop device', path: `${name} on ${file}`, ...owner(pod), ...named(volume) }
+function loopLeft({ device, pod, volume }: LoopLeft): Leftover {
+  return { kind: 'loop device', path: loopPath(device), ...owner(pod), ...named(volume) }
+}
+
+export function loopPath({ name, file }: LoopDevice): string {
+  return `${name} on ${file}`
 }
 
 /** What other machines could write to as well: a block device, or a server. All else ends with its namespace. */

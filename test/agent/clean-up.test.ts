@@ -1,7 +1,7 @@
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
 import { frameLimit, frameOf } from '../../core/frame.ts'
-import { cleanReport, type ContainerSeen } from '../../core/mounts.ts'
+import { cleanReport, type ContainerSeen, type LoopDevice } from '../../core/mounts.ts'
 import { beatsWorld, emptyMounts } from '../coordinator/beats-world.ts'
 
 const test = suite('clean-up')
@@ -12,7 +12,7 @@ const podMount = (pod: string) => `/var/lib/kubelet/pods/${pod}/volumes/kubernet
 const staging = '/var/lib/kubelet/plugins/kubernetes.io/csi/disk.example/abc/globalmount'
 
 /** A node with what is left of a pod that is gone, and one that belongs; what its host was told to end. */
-async function node(fault: (what: string) => string | undefined | Promise<undefined> = () => undefined) {
+async function node(fault: (what: string) => string | undefined | Promise<undefined> = () => undefined, loops: readonly LoopDevice[] = []) {
   const world = beatsWorld()
   const [leader, follower] = [world.replica('replica-a', true), world.replica('replica-b')]
   const running = new Map<string, ContainerSeen>([['c1', { id: 'c1', name: 'work/db-0 main', pod: gone, since: 0 }], ['c2', { id: 'c2', name: 'work/web-1 main', pod: mine, since: 0 }]])
@@ -37,6 +37,7 @@ async function node(fault: (what: string) => string | undefined | Promise<undefi
       return undefined
     },
     bareStagings: async () => [...bare],
+    loopDevices: async () => loops,
   })
   one.podFolders = []
   Object.defineProperty(one.files, 'mounts', { get: () => emptyMounts + [...mounts].map(([path, device], index) => `${40 + index} 22 ${device} / ${path} rw - ext4 /dev/sdb rw\n`).join('') })
@@ -95,6 +96,17 @@ test('a container that does not stop keeps its pod\'s mounts where they are', as
   await ask(60_000)
   assert.not(ended.some((one) => one.startsWith('unmount')))
   assert.is(report()?.state, 'dirty')
+})
+
+test('a container and a loop device that cannot be ended are named with their reasons', async () => {
+  const loop = { name: 'loop7', file: `/var/lib/kubelet/plugins/kubernetes.io/csi/volumeDevices/pvc-9/dev/${uid(3)}` }
+  const reasons: Readonly<Record<string, string>> = { c1: 'it does not answer', loop7: 'device busy' }
+  const { ask, report } = await node((what) => reasons[what], [loop])
+  await ask(30_000)
+  const said = report()
+  assert.equal(said?.state === 'dirty' ? said.leftovers.map(({ path, fault }) => [path, fault]) : said, [
+    ['work/db-0 main c1', 'it does not answer'], [podMount(gone), undefined], [staging, undefined], [`loop7 on ${loop.file}`, 'device busy'],
+  ])
 })
 
 test('a step that never comes back delays no report, and only after long is it tried again', async () => {

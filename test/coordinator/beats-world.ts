@@ -59,6 +59,7 @@ export interface AgentChange {
   readonly watchdog: AgentHost['watchdog']
   readonly storage: readonly string[]
   readonly bareStagings: AgentHost['bareStagings']
+  readonly loopDevices: AgentHost['loopDevices']
 }
 
 export const emptyMounts = '22 1 8:1 / / rw,relatime shared:1 - ext4 /dev/sda1 rw\n'
@@ -134,7 +135,7 @@ export function beatsWorld(): World {
         resolveReplicas: async () => change.replicas ?? addresses, ...idleMachine, ...(change.connectNri === undefined ? {} : { connectNri: change.connectNri }),
         ...(change.askApi === undefined ? {} : { askApi: change.askApi }), ...(change.containers === undefined ? {} : { containers: change.containers }),
         ...(change.stopContainer === undefined ? {} : { stopContainer: change.stopContainer }), ...(change.freezeContainer === undefined ? {} : { freezeContainer: change.freezeContainer }),
-        ...(change.endLeftover === undefined ? {} : { endLeftover: change.endLeftover }), ...(change.bareStagings === undefined ? {} : { bareStagings: change.bareStagings }),
+        ...(change.endLeftover === undefined ? {} : { endLeftover: change.endLeftover }), ...(change.bareStagings === undefined ? {} : { bareStagings: change.bareStagings }), ...(change.loopDevices === undefined ? {} : { loopDevices: change.loopDevices }),
         ...(change.runtimeHealth === undefined ? {} : { runtimeHealth: change.runtimeHealth }),
         ...(change.watchdog === undefined ? {} : { watchdog: change.watchdog }),
         ...(change.vitals === undefined ? {} : { vitals: change.vitals }),
