@@ -190,14 +190,21 @@ const runtimes: Readonly<Record<string, string>> = {
 function placesFound(cluster: Cluster): Checked {
   const { nodes, records } = cluster
   const told = recorded(cluster).flatMap(({ name, record }) => (record?.places === undefined ? [] : [{ name, gate: record.gate, places: record.places }]))
-  const found = [...Map.groupBy(told.filter(({ places }) => places.runtime !== ''), ({ places }) => places.runtime)].map(([socket, of]) => `${runtimes[socket] ?? socket} on ${of.length}`)
-  return claim('places-found', `every agent finds kubelet and the container runtime of its node${found.length === 0 ? '' : `: ${found.join(', ')}`}`, [nodes, records], () => {
+  const found = [
+    shared(told.map(({ places }) => runtimes[places.runtime] ?? places.runtime)), shared(told.map(({ places }) => places.kubelet), 'kubelet in '), shared(told.map(({ places }) => places.gate), 'NRI at '),
+  ].filter((says) => says !== '')
+  return claim('places-found', `every agent finds kubelet and the container runtime of its node${found.length === 0 ? '' : `: ${found.join('; ')}`}`, [nodes, records], () => {
     const lacking = told.flatMap(({ name, gate, places }) => {
       const without = [...(places.kubelet === '' ? ['kubelet\'s folder'] : []), ...(places.runtime === '' ? ['a socket of the runtime'] : []), ...(places.gate === '' && gate !== 'off' ? ['the socket of NRI'] : [])]
       return without.length === 0 ? [] : [`${name} (${without.join(', ')})`]
     })
     return lacking.length === 0 ? undefined : `not there: ${few(lacking)}`
   }, 'warning')
+}
+
+/** Each place, and on how many nodes it is. */
+function shared(places: readonly string[], what = ''): string {
+  return [...Map.groupBy(places.filter((place) => place !== ''), (place) => place)].map(([place, of]) => `${what}${place} on ${of.length}`).join(', ')
 }
 
 /** What must start before anybody can accept a boot. A runtime that requires a plugin asks the annotation alone, of static pods too. */

@@ -3,6 +3,7 @@
 // wants it, the control groups, in which it stops what a runtime does not, and the host's mount namespace, in which it cleans up; privileged only
 // where it may arm the watchdog of its machine. That keeps faults of
 // ours small; it does not hold whoever has taken the agent over, because the runtime's socket alone is as much as root on that node.
+import { dirname } from 'node:path'
 import { nodeFlags } from '../agent/node-flags.ts'
 import { tolerateGate } from '../core/gate.ts'
 import type { Manifest } from './manifest.ts'
@@ -47,6 +48,7 @@ function podSpec(values: Values): object {
       { name: 'proc', hostPath: { path: '/proc', type: 'Directory' } },
       { name: 'kubelet', hostPath: { path: kubeletRoot, type: 'Directory' } },
       { name: 'run', hostPath: { path: '/run', type: 'Directory' } },
+      ...socketFolders(values).map((path, index) => ({ name: `sockets-${index}`, hostPath: { path, type: 'DirectoryOrCreate' } })),
       { name: 'state', hostPath: { path: agentState, type: 'DirectoryOrCreate' } },
       ...(values.gateFromBoot === 'on' ? [{ name: 'plugins', hostPath: { path: values.nriPlugins, type: 'DirectoryOrCreate' } }] : []),
       ...(values.freezer === 'on' ? [{ name: 'cgroups', hostPath: { path: '/sys/fs/cgroup', type: 'Directory' } }] : []),
@@ -86,8 +88,18 @@ function exempt({ gateExemptNamespaces, namespace, agentNamespace }: Values): st
   return [...gateExemptNamespaces, namespace, agentNamespace].join(',')
 }
 
+/** As the agent sees it. */
+function onHost(path: string): string {
+  return `/host${path}`
+}
+
+/** Of sockets that are not below the host's /run, which it is given in any case. */
+function socketFolders({ runtimeSocket, nriSocket }: Values): readonly string[] {
+  return [...new Set([runtimeSocket, nriSocket].filter((path) => path !== '' && !path.startsWith('/run/')).map((path) => dirname(path)))]
+}
+
 function container(values: Values): object {
-  const { image, namespace, beatsPort, whisperPort, kubeletRoot, gate, gateFromBoot, freezer, cleanUp, watchdog, storage } = values
+  const { image, namespace, beatsPort, whisperPort, kubeletRoot, runtimeSocket, nriSocket, gate, gateFromBoot, freezer, cleanUp, watchdog, storage } = values
   return {
     name: 'agent', image,
     command: ['/holdfast/node', ...nodeFlags, '/holdfast/agent.mjs'],
@@ -98,6 +110,8 @@ function container(values: Values): object {
       { name: 'HOLDFAST_KUBELET_ROOT', value: kubeletRoot },
       { name: 'HOLDFAST_PROC', value: '/host/proc' },
       { name: 'HOLDFAST_RUN', value: '/host/run' },
+      ...(runtimeSocket === '' ? [] : [{ name: 'HOLDFAST_RUNTIME_SOCKET', value: onHost(runtimeSocket) }]),
+      ...(nriSocket === '' ? [] : [{ name: 'HOLDFAST_NRI_SOCKET', value: onHost(nriSocket) }]),
       { name: 'HOLDFAST_GATE', value: gate },
       ...(gateFromBoot === 'on' ? [{ name: 'HOLDFAST_GATE_FROM_BOOT', value: 'on' }] : []),
       { name: 'HOLDFAST_GATE_EXEMPT_NAMESPACES', value: exempt(values) },
@@ -126,6 +140,7 @@ function container(values: Values): object {
       // The sockets of the runtime's CRI and NRI, and systemd's. The folder, because a runtime that is started again makes new ones; containers'
       // file systems are mounted below, and must go when the host lets go of them. A socket is connected to on a read-only mount.
       { name: 'run', mountPath: '/host/run', readOnly: true, mountPropagation: 'HostToContainer' },
+      ...socketFolders(values).map((path, index) => ({ name: `sockets-${index}`, mountPath: onHost(path), readOnly: true, mountPropagation: 'HostToContainer' })),
       { name: 'state', mountPath: agentState },
       // Root owns each of its files, so no capability is needed.
       ...(freezer === 'on' ? [{ name: 'cgroups', mountPath: '/host/cgroup' }] : []),

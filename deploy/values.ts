@@ -18,6 +18,10 @@ export interface Values {
   readonly whisperPort: number
   /** As kubelet's --root-dir says. */
   readonly kubeletRoot: string
+  /** The runtime's own socket (CRI) and that for its plugins (NRI), as the host calls them. Empty: agents look where kubeadm, k3s, RKE2 and CRI-O
+   *  put them. */
+  readonly runtimeSocket: string
+  readonly nriSocket: string
   /** Whether agents hold pods on a node until its boot is accepted, where the runtime knows NRI. */
   readonly gate: 'on' | 'off'
   /** Whether the gate is shut from the first second of a boot: by a program of its own in the runtime's plugin folder, which is put there. Needs the gate,
@@ -53,6 +57,8 @@ export const usualValues: Values = {
   httpPort: 7_415,
   whisperPort: 7_416,
   kubeletRoot: '/var/lib/kubelet',
+  runtimeSocket: '',
+  nriSocket: '',
   gate: 'on',
   gateFromBoot: 'off',
   nriPlugins: '/opt/nri/plugins',

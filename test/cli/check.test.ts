@@ -105,8 +105,11 @@ const placed = (two: Partial<typeof place>, gate: 'asks' | 'off' = 'asks') => cl
 
 test('what agents found is told by whose it is, and what they miss is a warning', () => {
   assert.is(one('places-found', cluster())?.description, 'every agent finds kubelet and the container runtime of its node')
-  assert.is(one('places-found', placed({}))?.description, 'every agent finds kubelet and the container runtime of its node: containerd of k3s or RKE2 on 1, containerd on 1')
-  assert.is(one('places-found', placed({ runtime: '/run/x.sock' }))?.description, 'every agent finds kubelet and the container runtime of its node: containerd of k3s or RKE2 on 1, /run/x.sock on 1')
+  assert.is(one('places-found', placed({}))?.description, 'every agent finds kubelet and the container runtime of its node: containerd of k3s or RKE2 on 1, containerd on 1; kubelet in /var/lib/kubelet on 2; NRI at /run/nri/nri.sock on 2')
+  assert.is(
+    one('places-found', placed({ runtime: '/run/x.sock', kubelet: '/data/kubelet', gate: '' }, 'off'))?.description,
+    'every agent finds kubelet and the container runtime of its node: containerd of k3s or RKE2 on 1, /run/x.sock on 1; kubelet in /var/lib/kubelet on 1, kubelet in /data/kubelet on 1; NRI at /run/nri/nri.sock on 1',
+  )
   assert.is(one('places-found', placed({}))?.result, 'success')
   const found = one('places-found', placed({ runtime: '', gate: '', kubelet: '' }))
   assert.equal([found?.result, found?.error], ['warning', 'not there: node-2 (kubelet\'s folder, a socket of the runtime, the socket of NRI)'])

@@ -145,6 +145,24 @@ test('every file that the agent reads of the host lies in a folder that it is gi
   }
 })
 
+test('the sockets of a runtime that keeps them elsewhere are where the agent looks, and it is given their folder to read', () => {
+  for (const [runtimeSocket, nriSocket, folders] of [
+    ['/run/k0s/containerd.sock', '', []], ['/var/snap/k8s/run/containerd.sock', '/var/snap/k8s/run/nri.sock', ['/var/snap/k8s/run']], ['', '/opt/nri/nri.sock', ['/opt/nri']],
+  ] as const) {
+    const { containers: [container], volumes } = Object(manifests({ ...usualValues, runtimeSocket, nriSocket }).find(({ kind }) => kind === 'DaemonSet')?.['spec']).template.spec
+    const read = readEnvironment(Object.fromEntries(container.env.map(({ name, value }: { name: string; value?: string }) => [name, value])))
+    assert.ok(read.ok)
+    const given = volumes.flatMap(({ name, hostPath }: { name: string; hostPath?: { path: string } }) => {
+      const mount = container.volumeMounts.find((one: { name: string }) => one.name === name)
+      return hostPath === undefined ? [] : [{ host: hostPath.path, at: mount.mountPath, readOnly: mount.readOnly === true }]
+    })
+    const asTheHost = (path: string) => given.flatMap(({ host, at }: { host: string; at: string }) => (path.startsWith(`${at}/`) ? [host + path.slice(at.length)] : []))
+    if (runtimeSocket !== '') assert.equal(read.settings.runtimeSockets.map(asTheHost), [[runtimeSocket]])
+    assert.equal(asTheHost(read.settings.nriSocket), [nriSocket === '' ? '/run/nri/nri.sock' : nriSocket])
+    assert.equal(given.filter(({ at, readOnly }: { at: string; readOnly: boolean }) => readOnly && !['/host/proc', '/host/run', '/var/lib/kubelet'].includes(at)).map(({ host }: { host: string }) => host), [...folders])
+  }
+})
+
 test('the namespaces of the product pass the gate whatever they are called', () => {
   const renamed = manifests({ ...usualValues, namespace: 'hf', agentNamespace: 'hf-agents' }).find(({ kind }) => kind === 'DaemonSet')
   const [container] = Object(renamed)['spec'].template.spec.containers
