@@ -2,7 +2,7 @@ import { spawn, type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, rmdirSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
-import { dirname, join } from 'node:path'
+import { basename, dirname, join } from 'node:path'
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
 import { freezeGroup } from '../../agent/cgroups.ts'
@@ -18,7 +18,7 @@ function machine(folder: string, files: Readonly<Record<string, string>>, unifie
   mkdirSync(join(root, folder), { recursive: true })
   if (unified) writeFileSync(join(root, 'cgroup.controllers'), 'cpu memory\n')
   for (const [name, text] of Object.entries(files)) writeFileSync(join(root, folder, name), text)
-  return { freeze: () => freezeGroup(root, machineClock, id), read: (name: string) => readFileSync(join(root, folder, name), 'utf8'), end: () => rmSync(root, { recursive: true }) }
+  return { root, freeze: () => freezeGroup(root, machineClock, id), read: (name: string) => readFileSync(join(root, folder, name), 'utf8'), end: () => rmSync(root, { recursive: true }) }
 }
 
 const still = { 'cgroup.events': 'populated 1\nfrozen 1\n' }
@@ -45,24 +45,41 @@ test('one that does not stand still in time, is not there, or cannot be told, is
   const other = machine('kubepods/pod1/another', still)
   assert.is(await other.freeze(), 'it has no control group here')
   const none = machine('elsewhere', still, false)
-  assert.match(await none.freeze() ?? '', /ENOENT/)
+  assert.is(await none.freeze(), 'no freezer of the kernel is here')
   for (const bad of ['', '..', 'a/b', 'short']) assert.match(await freezeGroup('/nowhere', machineClock, bad) ?? '', /no control group can be told/, bad)
   for (const one of [busy, other, none]) one.end()
 })
 
-/** A group of our own in the kernel's freezer, of either hierarchy, as root may make one. */
-function ownGroup(): { readonly root: string; readonly folder: string; readonly unified: boolean } | undefined {
-  const root = '/sys/fs/cgroup'
-  for (const unified of [true, false]) {
-    const folder = join(root, unified ? '' : 'freezer', `holdfast-test-${process.pid}`, id)
-    try {
-      mkdirSync(folder, { recursive: true })
-      if (existsSync(join(folder, unified ? 'cgroup.freeze' : 'freezer.state'))) return { root, folder, unified }
-      rmdirSync(folder)
-      rmdirSync(dirname(folder))
-    } catch {
-      // Not ours to write here: the other one is tried.
-    }
+test('where a host has both, it is the freezer\'s own, and the unified one of a container that has none there', async () => {
+  const older = machine(`freezer/kubepods/pod1/${id}`, {}, false)
+  mkdirSync(join(older.root, 'unified', 'kubepods', 'pod1', id), { recursive: true })
+  assert.is(await older.freeze(), undefined)
+  assert.is(older.read('freezer.state'), 'FROZEN')
+  const unified = machine(`unified/kubepods/pod1/${id}`, still, false)
+  mkdirSync(join(unified.root, 'freezer', 'kubepods', 'pod1', 'another'), { recursive: true })
+  assert.is(await unified.freeze(), undefined)
+  assert.is(unified.read('cgroup.freeze'), '1')
+  for (const one of [older, unified]) one.end()
+})
+
+const root = '/sys/fs/cgroup'
+/** Where the kernel may have its freezers. */
+const freezers = [
+  { name: 'the only hierarchy', within: '', file: 'cgroup.freeze', thawed: '0' }, { name: 'the older freezer', within: 'freezer', file: 'freezer.state', thawed: 'THAWED' },
+  { name: 'the unified hierarchy beside older ones', within: 'unified', file: 'cgroup.freeze', thawed: '0' },
+] as const
+
+/** A group of our own there, as root may make one; no two bear one name, since the first of a name would be found. */
+function ownGroup({ within, file }: typeof freezers[number]): string | undefined {
+  const folder = join(root, within, `holdfast-test-${process.pid}`, `${within}-${id}`)
+  if (!existsSync(join(root, within, 'cgroup.procs'))) return undefined
+  try {
+    mkdirSync(folder, { recursive: true })
+    if (existsSync(join(folder, file))) return folder
+    rmdirSync(folder)
+    rmdirSync(dirname(folder))
+  } catch {
+    // Not ours to write here.
   }
   return undefined
 }
@@ -74,33 +91,42 @@ async function grows(child: ChildProcess, within: number): Promise<boolean> {
   return grew
 }
 
-const group = ownGroup()
-if (group === undefined) console.log('cgroups: no freezer of the kernel can be written here, so none was')
-else test('a real process stands still from then on', async () => {
+for (const freezer of freezers) {
+  const group = ownGroup(freezer)
+  // Not counted: it was not tried.
+  if (group === undefined) console.log(`cgroups: ${freezer.name} is not here, or may not be written`)
+  else test(`in ${freezer.name} of the kernel a real process stands still from then on`, async () => await standsStill(group, freezer))
+}
+
+async function standsStill(group: string, { file, thawed }: typeof freezers[number]): Promise<void> {
   const child = spawn('sh', ['-c', 'while :; do echo on; sleep 0.02; done'], { stdio: ['ignore', 'pipe', 'inherit'] })
   try {
-    writeFileSync(join(group.folder, 'cgroup.procs'), String(child.pid))
+    writeFileSync(join(group, 'cgroup.procs'), String(child.pid))
     // What it had started before it was moved ends by itself.
     await machineClock.wait(100)
     assert.ok(await grows(child, 2_000), 'it writes')
-    assert.is(await freezeGroup(group.root, machineClock, id), undefined)
+    assert.is(await freezeGroup(root, machineClock, basename(group)), undefined)
     child.stdout?.read()
     await machineClock.wait(100)
     assert.not(await grows(child, 500))
   } finally {
-    writeFileSync(join(group.folder, group.unified ? 'cgroup.freeze' : 'freezer.state'), group.unified ? '0' : 'THAWED')
+    writeFileSync(join(group, file), thawed)
     child.kill('SIGKILL')
     await once(child, 'close')
-    for (const until = machineClock.now() + 5_000; machineClock.now() < until;) {
-      try {
-        rmdirSync(group.folder)
-        break
-      } catch {
-        await machineClock.wait(50) // its last process is being buried
-      }
-    }
-    rmdirSync(dirname(group.folder))
+    await removed(group)
   }
-})
+}
+
+async function removed(group: string): Promise<void> {
+  for (const until = machineClock.now() + 5_000; machineClock.now() < until;) {
+    try {
+      rmdirSync(group)
+      break
+    } catch {
+      await machineClock.wait(50) // its last process is being buried
+    }
+  }
+  rmdirSync(dirname(group))
+}
 
 test.run()
