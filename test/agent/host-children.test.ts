@@ -8,7 +8,7 @@ import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
 import { bareStagings, hostChildren } from '../../agent/host-children.ts'
 import { readLoopDevices, readMountTables } from '../../agent/proc-tables.ts'
-import { readMounts } from '../../core/mounts.ts'
+import { cleanReport, readMounts } from '../../core/mounts.ts'
 import { machineClock } from '../../edge/clock.ts'
 import { deafMount, noDeafMount } from './deaf-mount.ts'
 
@@ -25,6 +25,8 @@ interface Host {
   /** Runs until the host ends, and has said something by then. */
   start(script: string): Promise<ChildProcess>
   mounts(): readonly string[]
+  /** Of pid 1, were it a machine of its own. */
+  mountinfo(): string
 }
 
 /** Another mount namespace, with a tmpfs of its own; whatever becomes of the test, nothing of it stays. */
@@ -47,8 +49,9 @@ async function within(play: (on: Host) => Promise<void>): Promise<void> {
         if (ran.status !== 0) throw new Error(`${command.join(' ')}: ${ran.stderr}`)
         return ran.stdout.trim()
       },
+      mountinfo: () => readFileSync(`/proc/${holder.pid}/mountinfo`, 'utf8'),
       mounts() {
-        const read = readMounts(readFileSync(`/proc/${holder.pid}/mountinfo`, 'utf8'))
+        const read = readMounts(this.mountinfo())
         return 'mounts' in read ? read.mounts.map(({ path }) => path).filter((path) => path.startsWith(`${folder}/`)) : []
       },
     })
@@ -78,6 +81,44 @@ if (namespaces) test('a mount of the host is let go of in its own namespace, and
   assert.is(await hostChildren(machineClock, on.enter).end({ do: 'unmount', path }, patient), undefined)
   assert.equal(on.mounts(), [])
   on.run('test', '-d', path)
+}))
+
+/** A volume as kubelet and a CSI driver mount it: staged once, and bound into the pod's folder and, of a subpath, into it once more; beside it one that is
+ *  an overlay, scratch space, and the overlay of a container, which is none of kubelet's. */
+function volumesOf(on: Host, kubeletRoot: string, pod: string): { readonly [place in 'staging' | 'volume' | 'subpath' | 'overlay']: string } {
+  const own = (path: string): string => join(kubeletRoot, 'pods', pod, path)
+  const staging = join(kubeletRoot, 'plugins/kubernetes.io/csi/disk.example/abc/globalmount')
+  const [volume, subpath, overlay] = [own('volumes/kubernetes.io~csi/pvc-1/mount'), own('volume-subpaths/pvc-1/main/0'), own('volumes/kubernetes.io~csi/pvc-2/mount')]
+  const [scratch, rootfs, layers] = [own('volumes/kubernetes.io~empty-dir/scratch'), join(on.folder, 'run/containerd/rootfs'), join(on.folder, 'layers')]
+  on.run('mkdir', '-p', staging, volume, subpath, overlay, scratch, rootfs, ...['lower', 'upper', 'work', 'upper-2', 'work-2'].map((layer) => join(layers, layer)))
+  on.run('mount', '-t', 'tmpfs', 'none', staging)
+  on.run('mkdir', join(staging, 'sub'))
+  on.run('mount', '--bind', staging, volume)
+  on.run('mount', '--bind', join(staging, 'sub'), subpath)
+  on.run('mount', '-t', 'tmpfs', 'none', scratch)
+  for (const [path, number] of [[overlay, ''], [rootfs, '-2']] as const) {
+    on.run('mount', '-t', 'overlay', 'overlay', '-o', `lowerdir=${layers}/lower,upperdir=${layers}/upper${number},workdir=${layers}/work${number}`, path)
+  }
+  return { staging, volume, subpath, overlay }
+}
+
+if (namespaces) test('of bind mounts and overlays those of a pod that does not belong are left over, as the kernel tells of them, and nothing else; let go of in their order they leave it clean', () => within(async (on) => {
+  const pod = '11111111-1111-4111-8111-111111111111'
+  const kubeletRoot = join(on.folder, 'a kubelet')
+  const { staging, volume, subpath, overlay } = volumesOf(on, kubeletRoot, pod)
+  const found = (belonging: readonly string[]) => {
+    const report = cleanReport({ mountinfo: on.mountinfo(), podFolders: [], containers: [], mountTables: [], loopDevices: [], kubeletRoot, belonging: new Set(belonging) })
+    return report.state === 'dirty' ? report.leftovers.map(({ kind, path, pod: of = 'nobody' }) => `${kind} ${path} of ${of}`).toSorted() : report.state
+  }
+  assert.is(found([pod]), 'clean')
+  const left = { [volume]: `mount ${volume} of ${pod}`, [subpath]: `mount ${subpath} of ${pod}`, [overlay]: `mount ${overlay} of ${pod}`, [staging]: `staging ${staging} of nobody` }
+  assert.equal(found([]), Object.values(left).toSorted())
+  const children = hostChildren(machineClock, on.enter)
+  for (const path of [subpath, overlay, volume, staging]) {
+    assert.is(await children.end({ do: 'unmount', path }, patient), undefined)
+    delete left[path]
+    assert.equal(found([]), Object.keys(left).length === 0 ? 'clean' : Object.values(left).toSorted())
+  }
 }))
 
 if (namespaces) test('one that somebody has open stays mounted, and the reason is said: it is never let go of lazily', () => within(async (on) => {
