@@ -1,4 +1,4 @@
-// docs/rows.md names a test for each line of the documents: it must be there, under that title.
+// docs/rows.md names a test for each line of the documents, and test/nodes/README.md one for each thing that real nodes taught: it must be there, under that title.
 import { existsSync, readFileSync } from 'node:fs'
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
@@ -6,12 +6,21 @@ import * as assert from 'uvu/assert'
 const test = suite('rows')
 
 const text = readFileSync('docs/rows.md', 'utf8')
-const named = [...text.matchAll(/`(test\/[^`]+\.ts)` "([^"]*)"/g)].map(([, file = '', title = '']) => ({ file, title }))
+const [, taught = ''] = readFileSync('test/nodes/README.md', 'utf8').split('## What real nodes taught')
+const rowsOf = (page: string): readonly string[] => page.split('\n').filter((line) => line.startsWith('| ') && !/^\| (line|pitfall|failure|what a real node does) \|/.test(line))
+/** Titles of one file follow its name, with a comma between them. */
+const named = [...`${text}\n${taught}`.matchAll(/`(test\/[^`]+\.ts)`((?:,? "[^"]*")+)/g)]
+  .flatMap(([, file = '', titles = '']) => [...titles.matchAll(/"([^"]*)"/g)].map(([, title = '']) => ({ file, title })))
 
 test('there are rows for each document, and each names a test or says that there is none', () => {
   assert.ok(named.length > 60, `${named.length}`)
-  const rows = text.split('\n').filter((line) => line.startsWith('| ') && !/^\| (line|pitfall|failure) \|/.test(line))
-  for (const row of rows) assert.ok(/`test\/|`docs\/|not there|not used|not kept|not a proof|printed by/.test(row), row)
+  for (const row of rowsOf(text)) assert.ok(/`test\/|`docs\/|not there|not used|not kept|not a proof|printed by/.test(row), row)
+})
+
+test('each thing that real nodes taught names a test by its title, or says that there is none', () => {
+  const rows = rowsOf(taught)
+  assert.ok(rows.length > 15, `${rows.length}`)
+  for (const row of rows) assert.ok(/`test\/[^`]+\.ts` "|no test is of that alone/.test(row), row)
 })
 
 for (const { file, title } of named) test(`${file} "${title}"`, () => {
