@@ -7,7 +7,7 @@ import type { Hold, HoldReason, Incident } from '../../core/incident.ts'
 import type { Ms } from '../../core/model.ts'
 import { machineClock as clock } from '../../edge/clock.ts'
 import { until } from './cluster.ts'
-import { secondWriters } from './judge.ts'
+import { secondWriters, type Turn } from './judge.ts'
 import type { Machine } from './machine.ts'
 import { say } from './room.ts'
 import { nodesOf, ourTaint, uptime, type Pod, type Stage } from './stage.ts'
@@ -50,9 +50,19 @@ export async function begin(stage: Stage, victim?: Machine): Promise<Story> {
 /** Since the story began. */
 export const incidentsOf = async ({ stage, before }: Story): Promise<readonly Incident[]> => (await stage.incidents()).filter(({ name }) => !before.has(name))
 
-/** Another boot, which is on another machine or later, writes every volume. */
+/** Another machine writes every volume. */
 export async function movedAway(story: Story): Promise<void> {
-  await until('the workload writes elsewhere', () => volumes.every((volume) => story.stage.turns(volume).at(-1)?.boot !== story.bootId), movedWithin)
+  await written('the workload writes elsewhere', story, ({ node }) => node !== story.machine.name)
+}
+
+/** Another boot does, be it the same machine's: which of them comes first is not the product's to say. */
+export async function goesOn(story: Story): Promise<void> {
+  await written('the workload writes in another boot', story, ({ boot }) => boot !== story.bootId)
+}
+
+async function written(what: string, story: Story, so: (turn: Turn) => boolean): Promise<void> {
+  const all = (): boolean => volumes.every((volume) => story.stage.turns(volume).slice(-1).some(so))
+  await until(what, all, movedWithin)
     .catch(async (error: unknown) => { throw new Error(`${String(error)}\n${(await incidentsOf(story)).map(transcript).join('\n')}`, { cause: error }) })
 }
 

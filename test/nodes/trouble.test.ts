@@ -10,7 +10,7 @@ import { until } from './cluster.ts'
 import { labImage } from './lab-image.ts'
 import { say } from './room.ts'
 import { ourTaint, startStage, uptime, type Stage } from './stage.ts'
-import { begin, comesBack, ended, gateOf, holding, incidentsOf, movedAway, neverTwoWriters, tell, transcript, writtenAgain } from './story.ts'
+import { begin, comesBack, ended, gateOf, goesOn, holding, incidentsOf, movedAway, neverTwoWriters, tell, transcript, writtenAgain } from './story.ts'
 import { driver, volumes } from './workload.ts'
 
 const test = suite('trouble')
@@ -65,9 +65,11 @@ test('other hands switch a machine on in the middle of its incident: its new boo
   await story.machine.powerOff()
   await until('an incident', async () => (await incidentsOf(story)).length > 0, within)
   await story.machine.powerOn()
-  await movedAway(story)
+  await goesOn(story)
   const incident = await ended(story)
   tell('switched on by other hands', story, incident)
+  assert.is(incident.status.outcome, 'Recovered', transcript(incident))
+  assert.is.not(story.machine.bootId(), story.bootId)
   neverTwoWriters(story)
   await stage.peace()
   neverTwoWriters(story)
