@@ -11,6 +11,7 @@ import { endedWithin } from '../../core/watchdog.ts'
 import { usualValues } from '../../deploy/values.ts'
 import { machineClock as clock } from '../../edge/clock.ts'
 import { until } from './cluster.ts'
+import { running } from './containers.ts'
 import { labWatchdog, labWatchdogs } from './lab-watchdog.ts'
 import { say } from './room.ts'
 import { recordsOf, startStage, uptime, type Stage } from './stage.ts'
@@ -83,13 +84,6 @@ test('self-stop: what it runs is gone in time, and nothing is moved; withdrawn o
   assert.equal(machines().map(({ name }) => watchdogs.of(name).armed()), machines().map(() => false), 'nobody asked for watchdogs')
 })
 
-/** Of the workload's containers that are not over, by its runtime's word. */
-async function writers({ machine, pods }: Story): Promise<number> {
-  const ids = pods.map(({ status }) => status.containerStatuses?.[0]?.containerID.replace('containerd://', '') ?? '')
-  const tasks = await machine.run(['ctr', 'tasks', 'list'])
-  return tasks.split('\n').filter((line) => ids.some((id) => id !== '' && line.startsWith(id)) && !line.includes('STOPPED')).length
-}
-
 test('self-stop with a runtime that hangs: what nobody can stop stands still in time, and is ended without another line once the runtime goes on', async () => {
   const { story, cutAt, mend } = await lost(known)
   const { machine } = story
@@ -101,7 +95,7 @@ test('self-stop with a runtime that hangs: what nobody can stop stands still in 
     say(`self-stop, and its runtime hangs: the last line ${stopped.toFixed(1)} s after the cut, announced ${gaveUpWithin / 1_000}`)
     assert.ok(stopped <= gaveUpWithin / 1_000, `the last line came ${stopped} s after the cut`)
     await runtime('CONT')
-    await until('what was frozen is ended', async () => await writers(story) === 0, askedWithin)
+    await until('what was frozen is ended', async () => await running(machine, story.pods) === 0, askedWithin)
     await clock.wait(watchedFor)
     assert.is(lastLine(story) - cutAt, stopped, 'it wrote again while nobody permitted it')
     for (const volume of volumes) assert.is(stage.turns(volume).at(-1)?.boot, story.bootId)

@@ -4,7 +4,7 @@ import { randomBytes } from 'node:crypto'
 import type { KubeObject } from '../../coordinator/api.ts'
 import type { Ms } from '../../core/model.ts'
 import { machineClock } from '../../edge/clock.ts'
-import { startRedfish, type Redfish, type RedfishFault } from '../../sim/redfish.ts'
+import { startRedfish, type Redfish, type RedfishFault, type RedfishOrder } from '../../sim/redfish.ts'
 import type { Machine } from './machine.ts'
 import { gateway } from './network.ts'
 
@@ -13,8 +13,16 @@ export interface Controller {
   fault(fault: RedfishFault | undefined): void
   /** From the order to the deed; it has said yes long before. */
   takes(span: Ms): void
+  /** From then on it says yes to each order, and of the power what it was ordered, and does nothing. `false`: the truth again. */
+  lies(does: boolean): void
   /** What it was ordered since it was built, in order. */
-  readonly orders: readonly ('ForceOff' | 'On')[]
+  readonly orders: readonly Order[]
+}
+
+export interface Order {
+  readonly order: RedfishOrder
+  /** By the wall clock. */
+  readonly at: number
 }
 
 export interface Management {
@@ -29,21 +37,33 @@ export async function openManagement(machines: Iterable<Machine>): Promise<Manag
   const services = new Map<string, Redfish>()
   const controllers = new Map<string, Controller>()
   for (const machine of machines) {
-    const orders: ('ForceOff' | 'On')[] = []
+    const orders: Order[] = []
+    let lies = false
+    let claims: 'On' | 'Off' | undefined
     // One after the other: an *on* that overtakes an *off* is a machine in two boots.
     let last = Promise.resolve()
     let takes: Ms = 0
+    const obey = (order: RedfishOrder): void => {
+      orders.push({ order, at: machineClock.wall() })
+      if (lies) claims = order === 'On' ? 'On' : 'Off'
+      else last = last.then(() => machineClock.wait(takes)).then(() => (order === 'On' ? machine.powerOn() : machine.powerOff()))
+    }
     const redfish = await startRedfish({
       clock: machineClock, username, password, host: gateway,
       systems: () => [{ id: '1', name: machine.name, uuid: machine.machineId }],
-      power: () => (machine.power() === 'on' ? 'On' : 'Off'),
-      order(_, order) {
-        orders.push(order)
-        last = last.then(() => machineClock.wait(takes)).then(() => (order === 'On' ? machine.powerOn() : machine.powerOff()))
-      },
+      power: () => claims ?? (machine.power() === 'on' ? 'On' : 'Off'),
+      order: (_, order) => obey(order),
     })
     services.set(machine.name, redfish)
-    controllers.set(machine.name, { orders, fault: (fault) => redfish.fault('all', fault), takes: (span) => { takes = span } })
+    controllers.set(machine.name, {
+      orders,
+      fault: (fault) => redfish.fault('all', fault),
+      takes: (span) => { takes = span },
+      lies: (does) => {
+        lies = does
+        claims = undefined
+      },
+    })
   }
   return {
     of: controllers,

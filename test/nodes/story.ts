@@ -131,6 +131,12 @@ export async function holding(story: Story, because?: HoldReason): Promise<strin
   return [...new Set(holds.map((hold) => `${hold.because}: ${hold.detail}`))].join('; ')
 }
 
+/** What is said of it since the story began, where there is no incident to say it on. */
+export async function heldBecause({ stage, beganWall }: Story, because: HoldReason): Promise<string | undefined> {
+  const events = JSON.parse(await stage.cluster.kubectl('get', 'events.events.k8s.io', '--all-namespaces', '--output', 'json')) as { items: { eventTime?: string; reason?: string; note?: string }[] } // as kubectl prints them
+  return events.items.find(({ reason, note, eventTime }) => reason === 'Held' && note?.startsWith(`${because}: `) && Date.parse(eventTime ?? '') >= beganWall)?.note
+}
+
 /** No incident but the one that is known of, nothing cut, every pod where it was. */
 export async function untouched(story: Story, known?: Incident): Promise<void> {
   await clock.wait(quietFor)
@@ -141,7 +147,7 @@ export async function untouched(story: Story, known?: Incident): Promise<void> {
 /** So far, while the trouble may still go on. */
 export async function leftAlone(story: Story, known?: Incident): Promise<void> {
   assert.equal((await incidentsOf(story)).filter(({ name }) => name !== known?.name).map(transcript), [])
-  assert.equal(story.stage.management.of.get(story.machine.name)?.orders.slice(story.orders).filter((order) => order === 'ForceOff'), [])
+  assert.equal(story.stage.management.of.get(story.machine.name)?.orders.slice(story.orders).filter(({ order }) => order === 'ForceOff'), [])
   const pods = (await story.stage.pods(workNamespace)).filter(({ spec }) => spec.nodeName === story.machine.name)
   assert.equal(pods.map(({ metadata: { uid } }) => uid).toSorted(), story.pods.map(({ metadata: { uid } }) => uid).toSorted())
   assert.is(story.machine.bootId(), story.bootId)

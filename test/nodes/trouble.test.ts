@@ -1,5 +1,5 @@
 // What happens in the middle of an incident, or beside one: machines that wake up or are switched on by other hands while they
-// are being cut off, a mount that nobody lets go, and too many silent at once. On nodes with a gate.
+// are being cut off, a mount that nobody lets go, too many silent at once, and at last a device that lies. On nodes with a gate.
 import { rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { suite } from 'uvu'
@@ -7,10 +7,11 @@ import * as assert from 'uvu/assert'
 import { usualValues } from '../../deploy/values.ts'
 import { machineClock as clock } from '../../edge/clock.ts'
 import { until } from './cluster.ts'
+import { running } from './containers.ts'
 import { labImage } from './lab-image.ts'
 import { say } from './room.ts'
-import { ourTaint, startStage, uptime, type Stage } from './stage.ts'
-import { begin, comesBack, ended, gateOf, goesOn, holding, incidentsOf, movedAway, neverTwoWriters, tell, transcript, writtenAgain } from './story.ts'
+import { nodesOf, ourTaint, startStage, uptime, writes, type Stage } from './stage.ts'
+import { begin, comesBack, ended, gateOf, goesOn, heldBecause, holding, incidentsOf, movedAway, neverTwoWriters, tell, transcript, writtenAgain, type Story } from './story.ts'
 import { driver, volumes } from './workload.ts'
 
 const test = suite('trouble')
@@ -27,7 +28,7 @@ test('a frozen machine is thawed while it is being cut off: it writes on until i
   const controller = stage.management.of.get(story.machine.name)
   controller?.takes(4_000)
   await story.machine.freeze()
-  await until('it is ordered off', () => controller?.orders[story.orders] === 'ForceOff', within)
+  await until('it is ordered off', () => controller?.orders[story.orders]?.order === 'ForceOff', within)
   await story.machine.thaw()
   const thawedAt = uptime()
   await until('its writer goes on', () => (stage.turns(volumes[0] ?? '').at(-1)?.last ?? 0) > thawedAt, within)
@@ -39,12 +40,11 @@ test('a frozen machine is thawed while it is being cut off: it writes on until i
   await comesBack(story, incident)
 })
 
-test('a frozen machine is thawed once its work has moved: not a line of it comes, and it wakes to another boot whose gate is shut until the node is back', async () => {
+test('a machine that was cut off wakes to another boot whose gate is shut until the node is back', async () => {
   const story = await begin(stage)
   const { machine } = story
   await machine.freeze()
   await movedAway(story)
-  await machine.thaw()
   const seen: (readonly [gate: string, quarantined: boolean])[] = []
   const looked = async (): Promise<boolean> => {
     const gate = machine.bootId() === story.bootId ? undefined : gateOf(machine)
@@ -54,7 +54,7 @@ test('a frozen machine is thawed once its work has moved: not a line of it comes
   }
   await until('the gate of its next boot opens', looked, within)
   const incident = await ended(story)
-  tell('thawed after it moved', story, incident)
+  tell('a gate that is shut until the node is back', story, incident)
   assert.is(seen[0]?.[0], 'shut')
   assert.equal(seen.filter(([gate, quarantined]) => gate === 'open' && quarantined), [], 'it is shut as long as the node is quarantined')
   await comesBack(story, incident)
@@ -132,11 +132,6 @@ for (const { what, at, make } of forgotten) test(`a node that comes back with a 
   await comesBack(story, incident)
 })
 
-async function heldBecause(reason: string, since: number): Promise<string | undefined> {
-  const events = JSON.parse(await stage.cluster.kubectl('get', 'events.events.k8s.io', '--all-namespaces', '--output', 'json')) as { items: { eventTime?: string; reason?: string; note?: string }[] } // as kubectl prints them
-  return events.items.find(({ reason: what, note, eventTime }) => what === 'Held' && note?.startsWith(`${reason}: `) && Date.parse(eventTime ?? '') >= since)?.note
-}
-
 test('two of three machines stand still at once: nobody is cut off, with the reason, and all goes on when they do', async () => {
   const story = await begin(stage)
   const replicas = new Set((await stage.pods(usualValues.namespace)).map(({ spec }) => spec.nodeName))
@@ -147,7 +142,7 @@ test('two of three machines stand still at once: nobody is cut off, with the rea
   await Promise.all([story.machine.freeze(), other?.freeze()])
   // Before there is an incident a hold stands nowhere but in an Event.
   let why: string | undefined
-  await until('it is said why nothing is done', async () => (why = await heldBecause('storm', story.beganWall)) !== undefined, within)
+  await until('it is said why nothing is done', async () => (why = await heldBecause(story, 'storm')) !== undefined, within)
   await clock.wait(20_000)
   assert.is(orders(), before, 'nobody was ordered anything')
   await Promise.all([story.machine.thaw(), other?.thaw()])
@@ -158,6 +153,41 @@ test('two of three machines stand still at once: nobody is cut off, with the rea
   say(`two of three at once (held: ${why}): ${writtenAgain(story) || 'nothing moved'}`)
   neverTwoWriters(story)
   await stage.peace()
+})
+
+/** Lines that the victim's boot has written since then. */
+function linesSince({ bootId }: Story, since: number): number {
+  return volumes.flatMap((volume) => stage.turns(volume)).filter(({ boot, first }) => boot === bootId && first > since).reduce((sum, { lines }) => sum + lines, 0)
+}
+
+// The last story: its volumes have had two writers, and the path of its node is marked.
+test('behind a device that lies the very boot wakes once its work has moved: the proof is void, its gate shuts, its agent ends what runs there, and only until then it writes beside its successor', async () => {
+  const story = await begin(stage)
+  const { machine } = story
+  const controller = stage.management.of.get(machine.name)
+  controller?.lies(true)
+  // A kubelet would end its pods, too, as soon as it heard of them; here the agent is alone.
+  await machine.killService('kubelet', 'stays away')
+  await machine.freeze()
+  await movedAway(story)
+  const wokeAt = uptime()
+  await machine.thaw()
+  await until('its gate is shut', () => gateOf(machine) === 'shut', within)
+  await until('what it runs is ended', async () => await running(machine, story.pods) === 0, within)
+  const [lines, wroteFor] = [linesSince(story, wokeAt), uptime() - wokeAt]
+  const voided = async (): Promise<readonly string[]> => (await incidentsOf(story)).flatMap(({ status }) => (status.proof === undefined ? status.voided.map(({ proof }) => proof.kind) : []))
+  await until('the record says that its proof is void', async () => (await voided()).join() === 'off', within)
+  assert.is(machine.bootId(), story.bootId, 'it never was without power')
+  assert.ok(lines > 0, 'no storage keeps it from writing')
+  await machine.startService('kubelet')
+  const incident = await ended(story)
+  tell('an old boot that wakes behind a device that lies', story, incident)
+  say(`a device that lies: ${lines} lines of the old writer beside its successor, ended ${wroteFor.toFixed(1)} s after it woke`)
+  assert.is(incident.status.outcome, 'Void', transcript(incident))
+  await until('its gate is open', () => gateOf(machine) === 'open', within)
+  assert.is(linesSince(story, wokeAt), lines, 'not a line of it came after its containers were ended')
+  for (const volume of volumes) assert.ok(writes(stage, volume) && stage.turns(volume).at(-1)?.node !== machine.name, `its successor writes ${volume}`)
+  assert.equal((await nodesOf(stage)).flatMap(({ spec }) => spec?.taints?.filter(ourTaint) ?? []), [])
 })
 
 test('the stage is left', async () => await stage.stop())
