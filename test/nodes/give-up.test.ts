@@ -74,6 +74,7 @@ test('self-stop: what it runs is gone in time, and nothing is moved; withdrawn o
   const [held, open] = [await holding(story), await incidentsOf(story)]
   say(`self-stop: the last line ${stopped.toFixed(1)} s after the cut, announced ${gaveUpWithin / 1_000}; held: ${held}`)
   assert.ok(stopped <= gaveUpWithin / 1_000, `the last line came ${stopped} s after the cut`)
+  assert.is(await running(story.machine, story.pods), 0, 'ended, and not frozen')
   assert.equal(open.map(({ status }) => status.proof?.kind), [undefined], open.map(transcript).join('\n'))
   for (const volume of volumes) assert.is(stage.turns(volume).at(-1)?.boot, story.bootId)
   await mend()
