@@ -57,14 +57,27 @@ function writer(app: string, claim: string): object {
   }
 }
 
+const topologyKey = 'kubernetes.io/hostname'
+const toDb = { topologyKey, labelSelector: { matchLabels: { app: 'db' } } }
+
+/** Of `web`, as a merge patch: it stays with `db` whatever comes, or goes on without it where `db` is bound to a node that takes nobody. */
+export function bound(how: 'always' | 'if it can'): object {
+  const podAffinity = how === 'always'
+    ? { requiredDuringSchedulingIgnoredDuringExecution: [toDb], preferredDuringSchedulingIgnoredDuringExecution: null }
+    : { requiredDuringSchedulingIgnoredDuringExecution: null, preferredDuringSchedulingIgnoredDuringExecution: [{ weight: 100, podAffinityTerm: toDb }] }
+  // Where no replica is counts for less than where `db` is.
+  const podAntiAffinity = how === 'always' ? notWithReplicas(100) : notWithReplicas(1)
+  return { spec: { template: { spec: { affinity: { podAffinity, podAntiAffinity } } } } }
+}
+
 /** Both go where no replica of the coordinator is, if they can, and stay together: each story then has one victim with both. */
 function affinity(app: string): object {
-  const topologyKey = 'kubernetes.io/hostname'
+  return { podAntiAffinity: notWithReplicas(100), ...(app === 'web' ? { podAffinity: { requiredDuringSchedulingIgnoredDuringExecution: [toDb] } } : {}) }
+}
+
+function notWithReplicas(weight: number): object {
   const coordinators = { topologyKey, namespaceSelector: {}, labelSelector: { matchLabels: { 'app.kubernetes.io/name': 'holdfast-coordinator' } } }
-  return {
-    podAntiAffinity: { preferredDuringSchedulingIgnoredDuringExecution: [{ weight: 100, podAffinityTerm: coordinators }] },
-    ...(app === 'web' ? { podAffinity: { requiredDuringSchedulingIgnoredDuringExecution: [{ topologyKey, labelSelector: { matchLabels: { app: 'db' } } }] } } : {}),
-  }
+  return { preferredDuringSchedulingIgnoredDuringExecution: [{ weight, podAffinityTerm: coordinators }] }
 }
 
 function nodePlugin(): object {
