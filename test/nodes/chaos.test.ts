@@ -3,7 +3,7 @@
 import { env } from 'node:process'
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
-import { runChaos, written, type Run } from './chaos.ts'
+import { runChaos, unrecorded, written, type Run } from './chaos.ts'
 import { say } from './room.ts'
 import { chaosVariable, type ChaosAsked } from './share.ts'
 import { startStage, type Stage } from './stage.ts'
@@ -44,6 +44,14 @@ test('a second writer, planted by hand, is found', async () => {
   const line = `$(cut -d' ' -f1 /proc/uptime) ${other?.name} ${other?.bootId()} planted`
   await other?.run(['bash', '-c', `for n in 1 2 3; do echo "${line}" >> /san/${volume}/${logFile}; sleep 0.3; done`])
   assert.match(written(stage).join('\n'), new RegExp(`^two writers: ${volume}: `))
+})
+
+test('a machine ordered off by nobody, planted by hand, is found', async () => {
+  const since = Date.now()
+  const [[name, controller] = []] = stage.management.of
+  controller?.order('ForceOff')
+  // Looked at once: cut off by other hands it will have an incident of its own.
+  assert.match(unrecorded(stage, await stage.incidents(), since).join('\n'), new RegExp(`^restraint: ${name} was ordered off at `))
 })
 
 test('the stage is left', async () => await stage.stop())

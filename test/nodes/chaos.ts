@@ -1,7 +1,7 @@
 // A long run of random trouble, drawn from a seed, on a cluster that does its work all the while. The file judges as it goes on;
 // what was cut off without cause, and what never ended, is read from the API server and the management controllers.
 import { machineClock as clock, withDeadline } from '../../edge/clock.ts'
-import type { Incident } from '../../core/incident.ts'
+import { given, type Incident } from '../../core/incident.ts'
 import type { Ms } from '../../core/model.ts'
 import { seededChance, type Chance } from '../../sim/chance.ts'
 import { drawKind, type Kind } from './chaos-kinds.ts'
@@ -46,7 +46,7 @@ interface Excuse {
 
 export async function runChaos(stage: Stage, { seed, span, pause }: RunSettings): Promise<Run> {
   const chance = seededChance(seed)
-  const began = clock.now()
+  const [began, beganWall] = [clock.now(), clock.wall()]
   const log: string[] = []
   const faults = new Map<string, number>()
   const excuses: Excuse[] = []
@@ -107,7 +107,7 @@ export async function runChaos(stage: Stage, { seed, span, pause }: RunSettings)
   look()
   note(why ?? 'peace')
   const incidents = (await stage.incidents()).filter(({ name }) => !before.has(name))
-  violations.push(...written(stage), ...incidents.flatMap((incident) => needless(incident, excuses)))
+  violations.push(...written(stage), ...incidents.flatMap((incident) => needless(incident, excuses)), ...unrecorded(stage, await stage.incidents(), beganWall))
   return { faults, deaths: boots.size - machines.length, incidents, violations, log: [...incidents.map(transcript), ...log] }
 }
 
@@ -128,4 +128,20 @@ function needless({ name, nodeName, status }: Incident, excuses: readonly Excuse
   const opened = Date.parse(status.timeline[0]?.at ?? '')
   const excused = excuses.some(({ node, from, until }) => node === nodeName && from <= opened && opened <= until)
   return excused || status.attempts.every(({ action }) => action === 'on') ? [] : [`restraint: ${nodeName} was taken for dead at ${status.timeline[0]?.at}, without a trouble of its own, and ordered off: ${name}`]
+}
+
+/** A record's instants are in whole seconds. */
+const recordedTo: Ms = 1_000
+
+/** By the management controllers' own word, since then: each machine that was ordered off when no incident of its node had such an order on record, which is written first. */
+export function unrecorded({ management }: Pick<Stage, 'management'>, incidents: readonly Incident[], since: number): readonly string[] {
+  return [...management.of].flatMap(([node, { orders }]) => {
+    const offs = incidents.filter(({ nodeName }) => nodeName === node).flatMap(({ status }) => given(status).filter(({ action }) => action === 'off'))
+    const onRecord = (at: number): boolean => offs.some(({ startedAt, endedAt, within, late }) => {
+      const began = Date.parse(startedAt)
+      return began <= at && at <= (endedAt === undefined ? began + within : Date.parse(endedAt)) + late + recordedTo
+    })
+    return orders.filter(({ order, at }) => order === 'ForceOff' && at >= since && !onRecord(at))
+      .map(({ at }) => `restraint: ${node} was ordered off at ${new Date(at).toISOString()}, and no incident has it on record`)
+  })
 }

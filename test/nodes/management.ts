@@ -15,6 +15,8 @@ export interface Controller {
   takes(span: Ms): void
   /** From then on it says yes to each order, and of the power what it was ordered, and does nothing. `false`: the truth again. */
   lies(does: boolean): void
+  /** By other hands than the product's. */
+  order(order: RedfishOrder): void
   /** What it was ordered since it was built, in order. */
   readonly orders: readonly Order[]
 }
@@ -57,6 +59,7 @@ export async function openManagement(machines: Iterable<Machine>): Promise<Manag
     services.set(machine.name, redfish)
     controllers.set(machine.name, {
       orders,
+      order: obey,
       fault: (fault) => redfish.fault('all', fault),
       takes: (span) => { takes = span },
       lies: (does) => {
