@@ -8,7 +8,7 @@ import { until } from './cluster.ts'
 import { killContainer } from './containers.ts'
 import { say } from './room.ts'
 import { startStage, type Pod, type Stage } from './stage.ts'
-import { begin, comesBack, ended, movedAway, tell, untouched } from './story.ts'
+import { begin, comesBack, ended, movedAway, refusedNobody, tell, untouched } from './story.ts'
 
 const test = suite('power')
 let stage: Stage
@@ -33,6 +33,7 @@ test('power cut of a worker: found off, moved, switched on, back under its own w
   tell('power cut', story, incident)
   assert.is(incident.status.proof?.kind, 'found-off')
   await comesBack(story, incident)
+  refusedNobody(story)
 })
 
 test('kernel freeze: ordered off, moved, switched on, back', async () => {
@@ -44,6 +45,7 @@ test('kernel freeze: ordered off, moved, switched on, back', async () => {
   assert.match(incident.status.timeline[0]?.detail ?? '', /probe silent; witness .* deaf/, 'its peers tell of it, long before the Lease does')
   assert.is(incident.status.proof?.kind, 'off')
   await comesBack(story, incident)
+  refusedNobody(story)
 })
 
 test('a freeze of a second is nothing', async () => {

@@ -7,6 +7,7 @@ import type { Hold, HoldReason, Incident } from '../../core/incident.ts'
 import type { Ms } from '../../core/model.ts'
 import { machineClock as clock } from '../../edge/clock.ts'
 import { until } from './cluster.ts'
+import { callsOf } from './journal.ts'
 import { secondWriters, type Turn } from './judge.ts'
 import type { Machine } from './machine.ts'
 import { say } from './room.ts'
@@ -99,6 +100,22 @@ export function writtenAgain({ stage, bootId, beganAt }: Story): string {
 
 export function neverTwoWriters({ stage }: Story): void {
   assert.equal(volumes.flatMap((volume) => secondWriters(stage.turns(volume))), [])
+}
+
+/** By its own journal the storage took each volume from the victim, gave it to another, and refused nobody: nothing but the product kept two nodes from writing. */
+export function refusedNobody({ stage, machine, beganAt }: Story): void {
+  for (const volume of volumes) {
+    const calls = callsOf(stage.cluster.storage, volume).filter(({ at }) => at >= beganAt)
+    assert.equal(calls.filter(({ refused }) => refused !== undefined), [])
+    const first = (method: string, by: (who: string) => boolean): number => calls.findIndex((call) => call.method === method && by(call.who))
+    const steps = [
+      first('ControllerUnpublishVolume', (who) => who === 'controller'),
+      first('ControllerPublishVolume', (who) => who === 'controller'),
+      first('NodeStageVolume', (who) => who !== machine.name),
+    ]
+    assert.not(steps.includes(-1), `${volume}: ${JSON.stringify(calls)}`)
+    assert.equal(steps.toSorted((one, other) => one - other), steps, `${volume}: ${JSON.stringify(calls)}`)
+  }
 }
 
 /** Of the boot that the machine is in, as its agent has it on its disk. Undefined: nothing of this boot. */
