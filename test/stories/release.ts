@@ -48,17 +48,22 @@ function added(says: string): string {
 }
 
 export async function nextRelease(): Promise<Release> {
+  return releaseAt(nextTree())
+}
+
+/** A copy of what the product is made of, and of whatever else is named, with the additions in its text. Goes with this process. */
+export function nextTree(...others: readonly string[]): string {
   const from = join(import.meta.dirname, '../..')
   const root = mkdtempSync(join(tmpdir(), 'holdfast-next-'))
   process.once('exit', () => rmSync(root, { recursive: true, force: true }))
-  for (const part of ['core', 'edge', 'coordinator', 'agent', 'deploy', 'package.json']) cpSync(join(from, part), join(root, part), { recursive: true })
+  for (const part of ['core', 'edge', 'coordinator', 'agent', 'deploy', 'package.json', ...others]) cpSync(join(from, part), join(root, part), { recursive: true })
   symlinkSync(join(from, 'node_modules'), join(root, 'node_modules'))
   for (const { file, of, to } of edits) {
     const text = readFileSync(join(root, file), 'utf8')
     if (text.split(of).length !== 2) throw new Error(`${file} does not have once: ${of}`)
     writeFileSync(join(root, file), text.replace(of, () => to))
   }
-  return releaseAt(root)
+  return root
 }
 
 /** Whatever tree has the product's folders. */
