@@ -19,7 +19,7 @@ export const chaosVariable = 'HOLDFAST_NODES_CHAOS'
 
 const folder = 'test/nodes'
 const chaos = `${folder}/chaos.test.ts`
-const always = [`${folder}/judge.test.ts`, `${folder}/share.test.ts`, chaos]
+const always = [`${folder}/judge.test.ts`, `${folder}/share.test.ts`, `${folder}/power.test.ts`, chaos]
 const usage = 'npm run test:nodes -- [--kubernetes 1.36.4] [--chaos 60m [--seed S]] [FILE…]'
 /** Of random trouble, beside the stories. */
 const chaosMinutes = { share: 2, all: 10 }
