@@ -1,5 +1,6 @@
 // What a test of devices stands in: a folder, programs that end with us however we end, and fence agents asked as the
 // coordinator asks them, ours and others' alike.
+import * as assert from 'uvu/assert'
 import { chmodSync, mkdirSync, writeFileSync } from 'node:fs'
 import { env } from 'node:process'
 import { fileURLToPath } from 'node:url'
@@ -10,7 +11,9 @@ import { machinePrograms } from '../../coordinator/programs.ts'
 import { machineClock } from '../../edge/clock.ts'
 import { startComponent, type Component } from '../control-plane/component.ts'
 import { claimDirectory } from '../control-plane/directory.ts'
+import { fabricLogin } from '../fence-agents/fabric-os.ts'
 import type { LineServer } from './lines.ts'
+import { discreet } from './overheard.ts'
 
 export interface Rack {
   readonly folder: string
@@ -35,7 +38,7 @@ export interface Answer extends AgentWord {
 }
 
 const patience = 60_000
-/** Of every device here; no text of a program may hold it. */
+/** Of every device here but one, which has its own; no text of a program of ours may hold it, and no argument list while one runs. */
 export const secret = 'S3cret!'
 const ours = fileURLToPath(new URL('../../fence-agents', import.meta.url))
 
@@ -50,7 +53,8 @@ export async function inRack(work: (rack: Rack) => Promise<void>): Promise<void>
   const wrappers = join(directory.path, 'wrappers')
   const components: Component[] = []
   const servers: Closing[] = []
-  const programs = machinePrograms({ folders: [wrappers, ours, '/usr/sbin/fence_*'], clock: machineClock })
+  const processes = machinePrograms({ folders: [wrappers, ours, '/usr/sbin/fence_*'], clock: machineClock })
+  const programs = discreet(processes, [secret, fabricLogin.password])
   try {
     await work({
       folder: directory.path, programs,
@@ -76,8 +80,9 @@ export async function inRack(work: (rack: Rack) => Promise<void>): Promise<void>
         return { ...readEnd(action, end), exitCode: end.exitCode, late: end.late, took, text: `${end.stderr}${end.stdout}${end.refused ?? ''}`.trim() }
       },
     })
+    assert.equal(programs.slips(), [], 'no secret is shown to anybody')
   } finally {
-    await programs.close()
+    await processes.close()
     // One that a test has stopped in its tracks hears no SIGTERM.
     for (const component of components.toReversed()) await component.crash()
     for (const server of servers) await server.vanish()
