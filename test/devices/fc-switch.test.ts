@@ -1,8 +1,9 @@
 // Our `fc-switch` and Debian's fence_brocade at one switch: what one orders the other reads, and no other port is touched.
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
+import type { FabricOs } from '../fence-agents/fabric-os.ts'
 import { startFcSwitch } from './fc-switch.ts'
-import { inRack } from './rack.ts'
+import { inRack, until, type Parameters } from './rack.ts'
 
 const test = suite('fc-switch')
 
@@ -37,6 +38,52 @@ test('a wrong password and a port that is not there: both fail, and nothing is c
     }
   }
   assert.equal(fabric.orders, [])
+}))
+
+/** What the switch is like, what is asked besides, and the reason. */
+const faults: readonly (readonly [FabricOs['fault'], Parameters, RegExp])[] = [
+  ['mute', { shell_timeout: '2', login_timeout: '2' }, /^timeout|^unreachable/],
+  ['hangs up', {}, /^unreachable|^device/],
+  ['not permitted', {}, /^privilege/],
+  ['disobedient', { power_timeout: '1' }, /^timeout \(ordered off, and still/],
+  [{ prints: 'switchd: not running\n' }, {}, /^device|^config/],
+]
+
+test('each way of failing is told apart; a mute switch and a dead one are not off, and nothing is cut', () => inRack(async (rack) => {
+  const { fabric, ours } = await startFcSwitch(rack)
+  for (const [fault, over, reason] of faults) {
+    fabric.fault = fault
+    const word = await rack.ask('fc-switch', 'off', { ...ours, plug: '2', ...over })
+    assert.equal([word.state, word.exitCode, word.late], ['failed', 1, false], `${JSON.stringify(fault)}: ${word.text}`)
+    assert.match(word.reason, reason)
+    assert.is((await rack.ask('fc-switch', 'status', { ...ours, plug: '2', ...over })).state, fault === 'not permitted' || fault === 'disobedient' ? 'on' : 'unknown')
+  }
+  await fabric.close()
+  for (const action of ['off', 'status'] as const) assert.match((await rack.ask('fc-switch', action, { ...ours, plug: '2' })).reason, /^unreachable/)
+  assert.is(fabric.ports.get('2')?.cut, 'no')
+}))
+
+test('a switch that hangs up in the middle of an order: whatever became of it, it is not off', () => inRack(async (rack) => {
+  const { fabric, ours } = await startFcSwitch(rack)
+  fabric.fault = 'disobedient'
+  fabric.heard = () => queueMicrotask(() => { fabric.fault = 'hangs up' }) // once it has not obeyed
+  const word = await rack.ask('fc-switch', 'off', { ...ours, plug: '2', power_timeout: '3' })
+  assert.equal([word.state, word.exitCode, word.late, fabric.orders], ['failed', 1, false, ['persistent disable 2']], word.text)
+  assert.is(fabric.ports.get('2')?.cut, 'no')
+}))
+
+test('slow is waited for; an off that comes late is failed first, and then lands', () => inRack(async (rack) => {
+  const { fabric, ours } = await startFcSwitch(rack)
+  const ask = (action: 'off' | 'on' | 'status', over: Parameters = {}) => rack.ask('fc-switch', action, { ...ours, plug: '2', ...over })
+  fabric.fault = { lag: 1_500 }
+  assert.is((await ask('off')).state, 'off')
+  fabric.fault = undefined
+  assert.is((await ask('on')).state, 'on')
+  fabric.fault = { lag: 4_000 }
+  const word = await ask('off', { power_timeout: '1' })
+  assert.equal([word.state, fabric.ports.get('2')?.cut], ['failed', 'no'], word.text)
+  await until('the late off', async () => (await ask('status')).state === 'off')
+  assert.is(fabric.ports.get('2')?.cut, 'persistent')
 }))
 
 test.run()

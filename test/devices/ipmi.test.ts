@@ -5,7 +5,7 @@ import { readFileSync, readdirSync } from 'node:fs'
 import { sameMachine } from '../../core/machine-id.ts'
 import { inRack, pause, secret, until, type Rack } from './rack.ts'
 import { startIpmiController, type IpmiController } from './ipmi-controller.ts'
-import { loose, startMachine, type Machine } from './machine.ts'
+import { deaf, loose, startMachine, type Machine } from './machine.ts'
 import { sideBySide } from './side-by-side.ts'
 
 const test = suite('ipmi')
@@ -81,6 +81,19 @@ test('a mute controller, then a dead one, then one without a back end: the machi
   await sim.crash()
   assert.is((await rack.ask('ipmi', 'status', login)).state, 'unknown')
   assert.is((await rack.ask('ipmi', 'off', login)).state, 'failed')
+  await machine.mustBeatOn(boot)
+}))
+
+test('a back end that goes in the middle of an order: whatever became of it, it is not off', () => inRack(async (rack) => {
+  const machine = await startMachine(rack, 'machine')
+  const { feed, ordered } = deaf(machine.feed)
+  const { login, backEnd } = await startIpmiController(rack, 'controller', feed)
+  const boot = await machine.beats()
+  const asked = rack.ask('ipmi', 'off', { ...login, power_timeout: '4' })
+  await ordered
+  await backEnd.vanish()
+  const word = await asked
+  assert.equal([word.state, word.exitCode, word.late], ['failed', 1, false], word.text)
   await machine.mustBeatOn(boot)
 }))
 

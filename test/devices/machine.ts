@@ -140,6 +140,13 @@ export async function startMachine(rack: Rack, name: string, { feeds = 1, on = t
   }
 }
 
+/** Behind it nothing comes of an order, which `ordered` waits for. */
+export function deaf(feed: Feed): { readonly feed: Feed; readonly ordered: Promise<void> } {
+  const heard = Promise.withResolvers<void>()
+  const switchTo = () => Promise.resolve(heard.resolve())
+  return { feed: { on: feed.on, switchTo }, ordered: heard.promise }
+}
+
 /** What nothing hangs on. */
 export function loose(): Feed {
   let power = true

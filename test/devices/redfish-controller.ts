@@ -19,9 +19,9 @@ export interface RedfishController {
   fault: RedfishFault | undefined
 }
 
-/** `ignores` answers an order with 204 and does nothing. `late` carries it out when this comes to pass; `slow` keeps each
- *  question of the power so long. `says` is what it tells of the power, whatever it is. */
-export type RedfishFault = 'ignores' | 'broken' | { readonly late: Promise<unknown> } | { readonly slow: number } | { readonly says: string }
+/** `ignores` answers an order with 204 and does nothing, `forbidden` refuses it, as it does of one who may only read. `late` carries it
+ *  out when this comes to pass; `slow` keeps each question of the power so long. `says` is what it tells of the power, whatever it is. */
+export type RedfishFault = 'ignores' | 'broken' | 'forbidden' | { readonly late: Promise<unknown> } | { readonly slow: number } | { readonly says: string }
 
 /** Its systems are the machines by their UUIDs, each behind the feed that is named beside it. */
 export async function startRedfishController(rack: Rack, wires: readonly { readonly machine: Pick<Machine, 'name' | 'uuid'>; readonly feed: Feed }[]): Promise<RedfishController> {
@@ -66,6 +66,7 @@ async function answered(line: string, feeds: ReadonlyMap<string, Feed>, fault: R
   if (feed === undefined) return 'fault: no such system'
   if (typeof fault === 'object' && 'slow' in fault) await pause(fault.slow)
   if (word === 'get') return typeof fault === 'object' && 'says' in fault ? fault.says : feed.on() ? 'On' : 'Off'
+  if (fault === 'forbidden') return 'forbidden: it needs the privilege ConfigureComponents'
   if (order !== 'ForceOff' && order !== 'On' && order !== 'ForceOn') return 'fault: this controller switches power, and no more'
   const obey = () => feed.switchTo(order !== 'ForceOff')
   if (typeof fault === 'object' && 'late' in fault) void fault.late.then(obey)

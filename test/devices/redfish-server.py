@@ -16,6 +16,8 @@ def asked(line):
         wire.sendall(line.encode() + b'\n')
         wire.shutdown(socket.SHUT_WR)
         answer = wire.makefile().read().strip()
+    if answer.startswith('forbidden'):
+        raise error.FishyError(answer, 403)
     if answer.startswith('fault') or answer == '':
         raise error.FishyError(answer or 'no answer', 500)
     return answer

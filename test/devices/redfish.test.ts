@@ -4,7 +4,7 @@ import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
 import { machineClock } from '../../edge/clock.ts'
 import { startRedfish } from '../../sim/redfish.ts'
-import { startMachine, type Machine } from './machine.ts'
+import { deaf, startMachine, type Machine } from './machine.ts'
 import { inRack, secret, until, type Rack } from './rack.ts'
 import { startRedfishController, type RedfishController } from './redfish-controller.ts'
 import { sideBySide } from './side-by-side.ts'
@@ -62,12 +62,13 @@ test('each way of failing is told apart, and the machine goes on', () => withMac
   }
   for (const [fault, reason] of [
     ['broken', /^device/],
+    ['forbidden', /^privilege/],
     ['ignores', /^timeout \(ordered off, and still: PowerState On/],
     [{ says: 'PoweringOff' }, /^timeout \(ordered off, and still: PowerState PoweringOff/],
   ] as const) {
     controller.fault = fault
     assert.match((await off({ power_timeout: '1' })).reason, reason)
-    if (fault === 'broken' || fault === 'ignores') await machine.mustBeatOn(boot)
+    if (typeof fault === 'string') await machine.mustBeatOn(boot)
   }
 }))
 
@@ -90,6 +91,19 @@ test('a mute controller, then one without a back end, then a dead one: the machi
   await server.crash()
   assert.is((await ask('status')).state, 'unknown')
   assert.is((await ask('off')).state, 'failed')
+  await machine.mustBeatOn(boot)
+}))
+
+test('a back end that goes in the middle of an order: whatever became of it, it is not off', () => inRack(async (rack) => {
+  const machine = await startMachine(rack, 'machine')
+  const { feed, ordered } = deaf(machine.feed)
+  const { login, pin, backEnd } = await startRedfishController(rack, [{ machine, feed }])
+  const boot = await machine.beats()
+  const asked = rack.ask('redfish', 'off', { ...login, ...pin, plug: machine.uuid, power_timeout: '4' })
+  await ordered
+  await backEnd.vanish()
+  const word = await asked
+  assert.equal([word.state, word.exitCode, word.late], ['failed', 1, false], word.text)
   await machine.mustBeatOn(boot)
 }))
 

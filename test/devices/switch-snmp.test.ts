@@ -2,7 +2,7 @@
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
 import { startNetworkSwitch } from './network-switch.ts'
-import { inRack, until } from './rack.ts'
+import { inRack, pause, until } from './rack.ts'
 
 const test = suite('switch-snmp')
 
@@ -51,6 +51,21 @@ test('each way of failing is told apart, and the frames go on; a mute switch and
   await bridge.process.crash()
   await fails({}, /^unreachable|^timeout/)
   assert.is(bridge.carries('p2', 'p1'), true)
+}))
+
+test('slow is waited for; a port wired to another machine cuts that one, and no word of the switch tells it', () => inRack(async (rack) => {
+  const bridge = await startNetworkSwitch(rack)
+  const ask = (action: 'off' | 'status', plug: string) => rack.ask('switch-snmp', action, { ...bridge.v2c, plug })
+  process.kill(bridge.process.pid, 'SIGSTOP')
+  const slow = ask('status', 'p1')
+  await pause(700)
+  process.kill(bridge.process.pid, 'SIGCONT')
+  assert.is((await slow).state, 'on')
+  await until('frames', () => bridge.carries('p1', 'p3'))
+  // Meant was the machine on p1.
+  const word = await ask('off', 'p2')
+  assert.equal([word.state, word.machine], ['off', undefined])
+  assert.equal([bridge.carries('p1', 'p3'), bridge.carries('p2', 'p3')], [true, false])
 }))
 
 test.run()

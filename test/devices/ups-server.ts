@@ -5,17 +5,19 @@ import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Component } from '../control-plane/component.ts'
 import { freePorts } from '../control-plane/ports.ts'
+import type { LineServer } from './lines.ts'
 import { installed, secret, until, type Parameters, type Rack } from './rack.ts'
 
 export interface UpsServer {
   readonly login: Parameters
   readonly process: Component
   readonly driver: Component
+  /** The driver is what reads the device: away with it, until upsd misses it, and another one in its place, until upsd knows it. */
+  readonly backEnd: Pick<LineServer, 'vanish' | 'open'>
   /** By NUT's own client. */
   variable(name: string): string
   /** A line of shell that prints the state of the outlet in $PLUG, by the same. */
   readonly stateCommand: string
-  startDriver(): Promise<Component>
 }
 
 export async function startUpsServer(rack: Rack): Promise<UpsServer> {
@@ -37,12 +39,30 @@ export async function startUpsServer(rack: Rack): Promise<UpsServer> {
   const command = (...words: string[]) => ['env', ...Object.entries(surroundings).map(([name, value]) => `${name}=${value}`), ...words]
   const startDriver = () => rack.start('driver', command(join(nut, 'lib/nut/dummy-ups'), '-a', 'strip', '-u', 'root', '-F'))
   const driver = await startDriver()
+  let present = driver
   const process = await rack.start('upsd', command(join(nut, 'lib/nut/upsd'), '-u', 'root', '-F'))
   const login = { ip: '127.0.0.1', ipport: String(upsd), username: 'admin', password: secret, ups: 'strip' }
   await until('upsd to answer', async () => (await rack.ask('nut', 'status', { ...login, plug: '1' })).state !== 'unknown')
+  const variable = (name: string) => execFileSync(join(nut, 'bin/upsc'), [`strip@127.0.0.1:${upsd}`, name], { encoding: 'utf8', env: surroundings, stdio: ['ignore', 'pipe', 'pipe'] }).trim()
+  const isKnown = () => {
+    try {
+      return variable('outlet.count') !== ''
+    } catch {
+      return false // upsd has no driver, or none that speaks
+    }
+  }
   return {
-    login, process, driver, startDriver,
+    login, process, driver, variable,
+    backEnd: {
+      async vanish() {
+        await present.crash()
+        await until('upsd to miss its driver', () => !isKnown())
+      },
+      async open() {
+        present = await startDriver()
+        await until('upsd to know its driver', isKnown)
+      },
+    },
     stateCommand: `${command(join(nut, 'bin/upsc')).join(' ')} strip@127.0.0.1:${upsd} "outlet.$PLUG.status"`,
-    variable: (name) => execFileSync(join(nut, 'bin/upsc'), [`strip@127.0.0.1:${upsd}`, name], { encoding: 'utf8', env: surroundings, stdio: ['ignore', 'pipe', 'pipe'] }).trim(),
   }
 }
