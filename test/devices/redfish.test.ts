@@ -4,10 +4,14 @@ import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
 import { machineClock } from '../../edge/clock.ts'
 import { startRedfish } from '../../sim/redfish.ts'
+import { overhear } from '../fence-agents/overheard.ts'
+import { configMap, inCluster, properties, secretOf } from './cluster.ts'
 import { deaf, startMachine, type Machine } from './machine.ts'
+import { placesOf } from './overheard.ts'
 import { inRack, secret, until, type Rack } from './rack.ts'
 import { startRedfishController, type RedfishController } from './redfish-controller.ts'
 import { sideBySide } from './side-by-side.ts'
+import { audited, cordoned, patience, uncordon, volumesOn } from './victim.ts'
 
 const test = suite('redfish')
 
@@ -130,6 +134,36 @@ test('a system wired to another machine: it says off of the wrong one, and its U
   assert.is.not(word.machine, one.uuid)
   await other.mustBeDead()
   await one.mustBeatOn(boot)
+}))
+
+test('with the whole product: a machine that hangs is ended once its controller permits it, and no secret stands in an argument list, log line, Event or status', () => withMachine(async (rack, machine, controller, plug) => {
+  const { login, pin } = controller
+  const [node, others] = ['node-1', ['node-2', 'node-3']]
+  const boot = await machine.beats()
+  const objects = [
+    secretOf('bmc', { password: secret }),
+    configMap('fence-method-template-bmc', { 'template.properties': properties('redfish', { ...login, ...pin, password: 'secret:bmc/password', timeout: '15s', late: '5s' }) }),
+    configMap(`fence-config-${node}`, { 'config.properties': `node_name=${node}\npower_management=bmc-off\n`, 'fence-method-bmc-off': `template=fence-method-template-bmc\nplug=${plug}\naction=off\n` }),
+  ]
+  await inCluster(rack, { nodes: [node, ...others], real: { [node]: machine }, objects: [...objects, ...cordoned(others)] }, async (cluster) => {
+    await audited(cluster, [node])
+    await volumesOn(cluster, node)
+    await uncordon(cluster, others)
+    const overheard = overhear()
+    const own = () => cluster.incidents().find(({ nodeName }) => nodeName === node)?.status
+    controller.fault = 'forbidden'
+    machine.tell('echo c > /proc/sysrq-trigger')
+    await until('an order that was refused', () => own()?.attempts.some(({ result }) => result === 'failed') === true, patience)
+    controller.fault = undefined
+    await until('the incident to be over', () => own()?.phase === 'Final', patience)
+    assert.equal([own()?.proof?.kind, own()?.outcome], ['off', 'Recovered'])
+    assert.is.not(await machine.beats(), boot)
+    const told = cluster.objects('events').map((event) => JSON.stringify(event))
+    assert.ok(told.some((text) => text.includes(node)), 'there are Events to look at')
+    assert.match(JSON.stringify(own()), /privilege/, 'and a refusal in the status')
+    assert.equal(placesOf([secret], overheard, cluster), [])
+    assert.ok([...overheard.programs].some((name) => name.startsWith('redfish')), [...overheard.programs].join())
+  })
 }))
 
 test.run()
