@@ -19,8 +19,8 @@ export interface OpenStackEndpoint {
 export type Instance = Pick<Machine, 'uuid' | 'name' | 'feed'>
 
 /** `dead compute` takes an order, and its task stays for ever. `forbidden` refuses each. `late` carries it out when this comes to pass.
- *  `mute` never answers. */
-export type NovaFault = 'dead compute' | 'forbidden' | 'mute' | { readonly late: Promise<unknown> }
+ *  `mute` never answers, `broken` answers 500, `slow` keeps every answer so long. */
+export type NovaFault = 'dead compute' | 'forbidden' | 'mute' | 'broken' | { readonly late: Promise<unknown> } | { readonly slow: number }
 
 interface Reply {
   readonly status: number
@@ -33,9 +33,10 @@ export async function startOpenStack(rack: Rack, machine: Instance): Promise<Ope
   let taken: (() => void) | undefined
   const nova: Nova = { machine, task: null, fault: () => own.fault, took: () => taken?.() }
   const server = createServer((request, response) => {
-    void textOf(request).then((body) => {
+    void textOf(request).then(async (body) => {
       if (own.fault === 'mute') return
-      const { status, body: said, token } = answer(nova, { method: request.method ?? '', path: (request.url ?? '').replace(/\?.*$/, ''), token: String(request.headers['x-auth-token']), body, host: request.headers.host ?? '' })
+      if (typeof own.fault === 'object' && 'slow' in own.fault) await pause(own.fault.slow)
+      const { status, body: said, token } = own.fault === 'broken' ? refusal(500, 'computeFault', 'The server has failed.') : answer(nova, { method: request.method ?? '', path: (request.url ?? '').replace(/\?.*$/, ''), token: String(request.headers['x-auth-token']), body, host: request.headers.host ?? '' })
       response.writeHead(status, { 'content-type': 'application/json', ...(token === undefined ? {} : { 'x-subject-token': token }) }).end(said === undefined ? '' : JSON.stringify(said))
     })
   })
@@ -116,7 +117,7 @@ function ordered(nova: Nova, action: string): Reply {
   nova.task = action === 'os-stop' ? 'powering-off' : 'powering-on'
   nova.took()
   if (fault === 'dead compute') return { status: 202 }
-  void (typeof fault === 'object' ? fault.late : pause(100)).then(async () => {
+  void (typeof fault === 'object' && 'late' in fault ? fault.late : pause(100)).then(async () => {
     await nova.machine.feed.switchTo(action === 'os-start')
     nova.task = null
   })

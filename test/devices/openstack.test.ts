@@ -21,7 +21,7 @@ test('beside fence_openstack: both stop the machine and start it, and ours tells
   assert.is((await rack.ask('openstack', 'status', login)).machine, machine.uuid)
 }))
 
-test('a wrong password, an unknown server, too few rights, a hypervisor that is dead: nothing is off, and the machine goes on; what is late lands', () => withMachine(async (rack, machine, nova) => {
+test('a wrong password, an unknown server, too few rights, a hypervisor that is dead: nothing is off, and the machine goes on; what is slow is waited for, and what is late lands', () => withMachine(async (rack, machine, nova) => {
   const boot = await machine.beats()
   const fails = async (over: Readonly<Record<string, string>>, reason: RegExp) => {
     const word = await rack.ask('openstack', 'off', { ...nova.login, power_timeout: '2', login_timeout: '2', shell_timeout: '2', ...over })
@@ -35,6 +35,10 @@ test('a wrong password, an unknown server, too few rights, a hypervisor that is 
   await fails({}, /^privilege/)
   nova.fault = 'mute'
   await fails({}, /^timeout|^unreachable/)
+  nova.fault = 'broken'
+  await fails({}, /^busy|^device/)
+  nova.fault = { slow: 600 }
+  assert.is((await rack.ask('openstack', 'status', nova.login)).state, 'on')
   const due = Promise.withResolvers<void>()
   nova.fault = { late: due.promise }
   await fails({}, /^timeout/)
