@@ -73,7 +73,7 @@ export async function tried(names: readonly DeviceName[], heard: (line: string) 
 }
 
 /** What the tool asks in a shell and the test knows: the truth of an outlet, and a back end that goes and comes. */
-async function shellTo(rack: Rack, feeds: Readonly<Record<string, Pick<Feed, 'on'>>>, backEnd?: LineServer): Promise<Parameters> {
+async function shellTo(rack: Rack, feeds: Readonly<Record<string, Pick<Feed, 'on'>>>, backEnd?: Pick<LineServer, 'vanish' | 'open'>): Promise<Parameters> {
   const name = `truth-${Math.round(performance.now() * 1_000)}`
   const server = rack.keep(await serveLines(join(rack.folder, name), async (lines, say) => {
     for await (const line of lines) {
@@ -190,9 +190,9 @@ function pods(_rack: Rack, use: (trials: readonly Trial[]) => Promise<void>): Pr
 }
 
 async function hypervisor(rack: Rack): Promise<readonly Trial[]> {
-  const { uri, machines: [plug, other], isOn, backEnd } = await startHypervisor(rack)
+  const { ours, machines: [plug, other], isOn, backEnd } = await startHypervisor(rack)
   const feeds = Object.fromEntries([plug, other].map((one) => [one, { on: () => isOn(one) }]))
-  return [{ program: 'libvirt', at: 'libvirtd', told: { uri, plug, other, unknown: uuid(9), ...await shellTo(rack, feeds), ...backEnd } }]
+  return [{ program: 'libvirt', at: 'libvirtd', told: { ...ours, plug, other, unknown: uuid(9), ...await shellTo(rack, feeds, backEnd) } }]
 }
 
 const head = ['| program | at | keeps | lies | breaks |', '|---|---|---|---|---|']

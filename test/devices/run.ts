@@ -11,7 +11,7 @@ const filesAtOnce = 2
 /** Minutes each, of machines that boot in software: one of them for each commit. */
 const inTurn = ['panic', 'watchdog'].map((name) => `test/devices/${name}.test.ts`)
 /** Run where time is no matter (HOLDFAST_ALL), or by name. */
-const longOnes = ['aws', 'azure', 'conformance', 'gce', 'reservation', 'vmware'].map((name) => `test/devices/${name}.test.ts`)
+const longOnes = ['aws', 'azure', 'conformance', 'gce', 'libvirt', 'reservation', 'vmware'].map((name) => `test/devices/${name}.test.ts`)
 
 const named = filesNamed(argv.slice(2))
 const left = named.length > 0 || env['HOLDFAST_ALL'] !== undefined ? [] : notThisTime()
