@@ -41,8 +41,10 @@ test('a new leader first writes its term on the incident, and does nothing befor
   assert.equal(wants(inState(opened, { gone: true }, { term: 2 })), ['adopt'])
 })
 
-/** Whom it asks beside the agents, a replica knows by its own name. */
-const nameless = (action: Action): unknown => (action.do === 'askWitnesses' ? 'askWitnesses' : action)
+/** Whom it asks beside the agents, a replica knows by its own name; and what a fence has proven of its path tells only who gave its orders. */
+function nameless(action: Action): unknown {
+  return action.do === 'askWitnesses' ? 'askWitnesses' : action.do === 'close' ? { ...action, identity: undefined } : action
+}
 
 test('after that it wants in every state what its predecessor wanted', () => {
   for (const state of [opened, ordered, proven, clearing, freed, cleared, recovering, switchedOn, booted, lifted, withdrawn]) {
