@@ -41,9 +41,16 @@ export async function bench(json: boolean, options: ReadonlyMap<string, string>)
       tell(`beside it: a bare Node ${node.bare.rssMiB} and ${node.bare.rssAnonMiB} MiB, ${node.bare.cpuPercent} %; the vitals' child ${node.vitals.peakRssMiB} MiB at most, ${node.vitals.cpuPercent} %, ${node.vitals.looks} looks; ${beside}`)
     }
     if (json) console.log(JSON.stringify({ gateP99Ms: gate.p99Ms, gate, bootGate, ...node, beside }))
+    if (gate.unanswered > 0) fail(`${gate.unanswered} of the gate's calls were not answered in time`)
   } finally {
     rmSync(folder, { recursive: true, force: true })
   }
+}
+
+/** When all figures are told. */
+function fail(because: string): void {
+  console.error(because)
+  process.exitCode = 1
 }
 
 function onNode(minutes: string): NodeFigures | { readonly skipped: string } {
