@@ -36,8 +36,8 @@ export function tainter({ api, observation, incidents, log, leads, how, at, say,
   }
 
   function quarantined({ name, beat }: Row): void {
-    log.warn({ node: name, boot: beat?.boot }, 'node quarantined: the boot before this one was cut off')
-    say(name, undefined, 'Quarantined', 'Taint', 'the boot before this one was cut off: no workload is sent here until its agent has found it clean', 'Warning')
+    log.warn({ node: name, boot: beat?.boot }, 'node quarantined: the boot before this one was cut off, or nobody knows how it ended')
+    say(name, undefined, 'Quarantined', 'Taint', 'the boot before this one was cut off, or nobody knows how it ended: no workload is sent here until its agent has found it clean', 'Warning')
   }
 
   async function untaint(deed: Extract<Deed, { do: 'untaint' }>): Promise<boolean> {

@@ -23,7 +23,7 @@ export function acceptance(node: NodeSeen, boot: Boot, incident: Incident | unde
   if (hasTaint(node, quarantineKey)) return refuses(awaiting(incident, node, now)?.detail ?? 'nothing is left over any more, and its taint comes off')
   // What ran in the boot before may be given to others just now, and its quarantine comes with the first order or with the proof.
   if (incident !== undefined && !sameBoot(incident.boot, boot)) return refuses(`the incident ${incident.name} of an earlier boot is not over`)
-  if (isUnclean(node) && isGuarded(node, policies)) return refuses('the boot before this one was cut off, and nobody has looked yet what it left')
+  if (isUnclean(node) && isGuarded(node, policies)) return refuses('the boot before this one was cut off, or nobody knows how it ended; and nobody has looked yet what it left')
   return accepts
 }
 
