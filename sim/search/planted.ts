@@ -1,7 +1,7 @@
 // Mistakes that a product like this one has been seen to make, planted on purpose: each a change of the product's own text, as
 // sim/search/cut.ts makes it, and a schedule under which a judge sees what comes of it. The same schedule finds nothing wrong
-// with the product as it is. Where one defence stands behind another, both are taken out, and `beside` names the other: alone,
-// the mistake would do no harm that anybody could see.
+// with the product as it is. Where one defence stands behind another, both are taken out, and `beside` is the other: the mistake alone
+// does not the harm that it would, and that the other alone is gone does none.
 import type { Cut } from './defences.ts'
 import type { Judge } from './judgement.ts'
 import type { Schedule } from './schedule.ts'
@@ -9,14 +9,29 @@ import type { Trouble } from './trouble.ts'
 
 export interface Plant {
   readonly name: string
+  /** The mistake itself. */
   readonly cuts: readonly Cut[]
-  /** The defence that had to be taken out as well. */
-  readonly beside?: string
+  /** The defences that had to be taken out as well. */
+  readonly beside?: { readonly name: string; readonly cuts: readonly Cut[] }
   readonly schedule: Schedule
   readonly judge: Judge
 }
 
+/** What asks before each batch whether the proof still holds, and what stops at a word against it. */
+const freshOffAndContradiction: NonNullable<Plant['beside']> = {
+  name: 'fresh-off-before-each-batch and contradiction-stops',
+  cuts: [
+    { file: 'core/proof.ts', take: "return last?.state === 'off' && !isStrange(last, node) && now - last.endedAt <= within", put: 'return now >= within' },
+    { file: 'core/clearing.ts', take: 'const doubt = doubtOf(proof, incident, node, on.now)', put: 'const doubt = undefined as string | undefined' },
+  ],
+}
+
 const scene: Schedule['scene'] = { nodes: 5, zones: 3, replicas: 2, profile: 'fast', feed: 'own' }
+
+/** Mistake and all. */
+export function cutsOfPlant({ cuts, beside }: Plant): readonly Cut[] {
+  return [...cuts, ...beside?.cuts ?? []]
+}
 
 /** In seconds from the end of the calm, as a person reads them. */
 function trouble(does: string, at: number, span: number, wanted: Partial<Trouble> = {}): Trouble {
@@ -41,15 +56,13 @@ export const planted: readonly Plant[] = [
     schedule: schedule(1, 60, trouble('a device loses its back end', 0.5, 40, { how: '0' }), frozen(1, 21)),
   },
   {
-    name: 'proof from exit 0 alone', judge: 'safety', beside: 'fresh-off-before-each-batch',
+    name: 'proof from exit 0 alone', judge: 'safety', beside: freshOffAndContradiction,
     cuts: [
       {
         file: 'core/proof.ts', take: 'const pair = twoOffs(readings, since, now)',
         put: "const said: Reading = { method: method.name, state: 'off', startedAt: now, endedAt: now, evidence: '', digest: method.digest }\n"
           + "    const pair = order.result === 'off' ? { first: said, last: said } : undefined",
       },
-      { file: 'core/proof.ts', take: "return last?.state === 'off' && !isStrange(last, node) && now - last.endedAt <= within", put: 'return now >= within' },
-      { file: 'core/clearing.ts', take: 'const doubt = doubtOf(proof, incident, node, on.now)', put: 'const doubt = undefined as string | undefined' },
     ],
     schedule: schedule(1, 60, frozen(1, 21), trouble('a device loses its back end', 3.7, 40, { how: '0' })),
   },
@@ -72,12 +85,17 @@ export const planted: readonly Plant[] = [
     schedule: { ...schedule(1, 60, trouble('the kernel freezes for good', 1, 1)), scene: { ...scene, nodes: 3 } },
   },
   {
-    name: 'restore remembered as done', judge: 'liveness', beside: 'late-off-waited-out',
+    name: 'restore remembered as done', judge: 'liveness',
+    beside: {
+      name: 'late-off-waited-out and device-asked-after-a-late-off',
+      cuts: [
+        { file: 'core/plan.ts', take: 'if (last === undefined || last.until <= now) return undefined', put: 'if (last === undefined || now > 0) return undefined' },
+        { file: 'core/plan.ts', take: 'const ends = orders.filter(({ attempt }) => isOf(attempt, method)).map(({ until }) => until)', put: 'const ends = orders.filter(() => now < 0).map(({ until }) => until)' },
+      ],
+    },
     cuts: [
       { file: 'core/restore.ts', take: "if (last.result === 'on' && says === 'off') return again(since((attempt) => attempt.action === 'off'))", put: '' },
       { file: 'core/restore.ts', take: "if (last.result === 'running' || last.result === 'on') return ended + incident.policy.bootWithin", put: "if (last.result === 'running' || last.result === 'on') return Infinity" },
-      { file: 'core/plan.ts', take: 'if (last === undefined || last.until <= now) return undefined', put: 'if (last === undefined || now > 0) return undefined' },
-      { file: 'core/plan.ts', take: 'const ends = orders.filter(({ attempt }) => isOf(attempt, method)).map(({ until }) => until)', put: 'const ends = orders.filter(() => now < 0).map(({ until }) => until)' },
     ],
     // The first order fails and lands a quarter of a minute later, when the machine that was switched on boots.
     schedule: { ...schedule(1, 60, trouble('the kernel freezes for good', 1, 1), trouble('a device acts late', 2, 2.05, { how: '1' })), scene: { ...scene, nodes: 3 } },
@@ -111,11 +129,9 @@ export const planted: readonly Plant[] = [
     schedule: { ...schedule(1, 100, trouble('what pods leave outlives a boot', 0.5, 40, { how: 'folders' }), trouble('the kernel freezes for good', 1, 1)), scene: { ...scene, nodes: 3 } },
   },
   {
-    name: 'a proof carried over to a new boot', judge: 'safety', beside: 'fresh-off-before-each-batch and contradiction-stops',
+    name: 'a proof carried over to a new boot', judge: 'safety', beside: freshOffAndContradiction,
     cuts: [
       { file: 'core/decide.ts', take: "if (at.heard === 'new boot' || laterBoot(node, incident.boot)) return ", put: "if (status.step === 'recovery' && (at.heard === 'new boot' || laterBoot(node, incident.boot))) return " },
-      { file: 'core/proof.ts', take: "return last?.state === 'off' && !isStrange(last, node) && now - last.endedAt <= within", put: 'return now >= within' },
-      { file: 'core/clearing.ts', take: 'const doubt = doubtOf(proof, incident, node, on.now)', put: 'const doubt = undefined as string | undefined' },
     ],
     schedule: schedule(
       1, 100, trouble('power is lost and comes back', 1, 10), trouble('a replica is killed', 1, 44, { on: '1' }),
@@ -123,20 +139,26 @@ export const planted: readonly Plant[] = [
     ),
   },
   {
-    name: 'withdrawal while an off is under way', judge: 'liveness', beside: 'securing-off',
+    name: 'withdrawal while an off is under way', judge: 'liveness',
+    beside: {
+      name: 'secured-after-found-off',
+      cuts: [{ file: 'core/clearing.ts', take: "if (proof.kind !== 'found-off' || shutsDown(node)) return []", put: 'if (shutsDown(node) || on.now > 0) return []' }],
+    },
     cuts: [
       { file: 'core/decide.ts', take: 'if (running !== undefined) return [hold(', put: "if (running !== undefined) return [{ do: 'close', node: node.name, incident: incident.name, outcome: 'Withdrawn', because: '' }]\n    if (on.now < 0) return [hold(" },
-      { file: 'core/clearing.ts', take: "if (proof.kind !== 'found-off' || shutsDown(node)) return []", put: 'if (shutsDown(node) || on.now > 0) return []' },
     ],
     // It thaws when the device has taken the order and has not carried it out yet.
     schedule: { ...schedule(1, 60, frozen(1, 4.25)), scene: { ...scene, nodes: 3 } },
   },
   {
-    name: 'two leaders overlapping', judge: 'progress', beside: 'neighbours-asked-after-a-failed-order',
+    name: 'two leaders overlapping', judge: 'progress',
+    beside: {
+      name: 'neighbours-asked-after-a-failed-order',
+      cuts: [{ file: 'core/pursue.ts', take: 'challengeNeighbours(on, incident, node), ...back]', put: 'back]' }],
+    },
     // Each stands for an election of its own, and wins it.
     cuts: [
       { file: 'coordinator/coordinator.ts', take: "name: 'holdfast-coordinator', log,", put: 'name: `holdfast-coordinator-${identity}`, log,' },
-      { file: 'core/pursue.ts', take: 'challengeNeighbours(on, incident, node), ...back]', put: 'back]' },
     ],
     // Two feeds take two orders, and each leader thinks that the other one's is over, and has failed.
     schedule: { ...schedule(2, 60, trouble('the kernel freezes for good', 1, 1)), scene: { ...scene, nodes: 3, power: 'two feeds on two strips' } },

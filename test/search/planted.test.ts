@@ -2,7 +2,7 @@ import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
 import { searchWithout } from '../../sim/search/defence-table.ts'
 import { defences } from '../../sim/search/defences.ts'
-import { planted, type Plant } from '../../sim/search/planted.ts'
+import { cutsOfPlant, planted, type Plant } from '../../sim/search/planted.ts'
 import { runPool, type Verdict } from '../../sim/search/pool.ts'
 import type { WorkerWish } from '../../sim/search/worker.ts'
 
@@ -19,8 +19,18 @@ const violations = (verdict: Verdict | undefined) => (verdict === undefined || '
 
 for (const plant of planted) {
   test(`${plant.name}: ${plant.judge} fails`, async () => {
-    const [verdict] = await judged([plant], { cuts: plant.cuts })
+    const [verdict] = await judged([plant], { cuts: cutsOfPlant(plant) })
     assert.ok(violations(verdict).some(({ judge }) => judge === plant.judge), JSON.stringify(violations(verdict)))
+  })
+}
+
+for (const plant of planted) {
+  const { name, judge, cuts, beside } = plant
+  if (beside === undefined) continue
+  test(`${name}: alone no ${judge} fails, and without ${beside.name} alone no judge does`, async () => {
+    const [[mistake], [other]] = [await judged([plant], { cuts }), await judged([plant], { cuts: beside.cuts })]
+    assert.equal(violations(mistake).filter((one) => one.judge === judge || one.judge === 'broke'), [])
+    assert.equal(violations(other), [])
   })
 }
 
