@@ -1,5 +1,6 @@
-// `npm run test:search`: whether the search sees what it is to see. Each planted mistake must fail a judge, and each kind of trouble must take
-// effect. It needs nothing that `npm test` does not have, but a minute of two cores. Words behind `--` choose files.
+// `npm run test:search`: whether the search sees what it is to see. Each planted mistake must fail a judge, each kind of trouble must take
+// effect, each defence that others stand before must be missed by its tests, and a seed must be the same run wherever it is played. It needs
+// nothing that `npm test` does not have, but some minutes of two cores. Words behind `--` choose files.
 import { availableParallelism } from 'node:os'
 import { globSync } from 'node:fs'
 import { argv, exit } from 'node:process'
