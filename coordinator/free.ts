@@ -11,7 +11,7 @@ import type { DeedMeans } from './deed-means.ts'
 import { paths } from './kubernetes.ts'
 import { holds } from './on-record.ts'
 import type { PodRate } from './pod-rate.ts'
-import { releaser } from './release.ts'
+import { doom, releaser } from './release.ts'
 import type { Row } from './row.ts'
 
 export interface Freer {
@@ -85,10 +85,7 @@ export function freer({ api, observation, incidents, clock, log, rate, leads, ho
   async function freePod(pod: PodSeen, incident: Incident): Promise<boolean> {
     const path = paths.pod(pod.namespace, pod.name)
     const { uid, resourceVersion } = pod
-    const condition = {
-      type: 'DisruptionTarget', status: 'True', reason: 'HoldfastFenced', lastTransitionTime: new Date(clock.wall()).toISOString(),
-      message: `its node ${incident.nodeName} was fenced (${incident.name})`,
-    }
+    const condition = doom(incident, at())
     const over = isOver(pod)
     if (!over) {
       const body = { metadata: { uid, resourceVersion }, status: { phase: 'Failed', reason: 'NodeFenced', message: condition.message, conditions: [condition] } }

@@ -8,6 +8,14 @@ import { attachmentOf, keepNode, paths } from './kubernetes.ts'
 import type { Observation } from './observe.ts'
 import type { Row } from './row.ts'
 
+/** What the condition DisruptionTarget of a pod says that goes with its node, up to the name of the incident. The admission policies hold us to it. */
+export const fencedWith = (node: string): string => `its node ${node} was fenced (`
+
+/** That a pod goes with its node, and by which incident. */
+export function doom({ nodeName, name }: Pick<Incident, 'nodeName' | 'name'>, at: string) {
+  return { type: 'DisruptionTarget', status: 'True', reason: 'HoldfastFenced', lastTransitionTime: at, message: `${fencedWith(nodeName)}${name})` }
+}
+
 export interface Releaser {
   /** It is terminating, and stays so: its owner has replaced it, and only its kubelet ends it. */
   end(pod: PodSeen, incident: Incident): Promise<boolean>
@@ -24,17 +32,17 @@ const killed = 137
 
 export function releaser({ api, observation, how, at }: { api: Api; observation: Observation; how: () => CallOptions; at: () => string }): Releaser {
   return {
-    async end({ namespace, name, uid, resourceVersion }, { nodeName, name: incident }) {
+    async end({ namespace, name, uid, resourceVersion }, incident) {
       const path = paths.pod(namespace, name)
       const live = await api.get<RunningPod>(path, how())
       if (!live.ok || live.value.metadata.uid !== uid || live.value.metadata.resourceVersion !== resourceVersion) return false
       const finishedAt = at()
-      const message = `its node ${nodeName} was fenced (${incident})`
+      const condition = doom(incident, finishedAt)
+      const { message } = condition
       const containerStatuses = (live.value.status?.containerStatuses ?? []).map((one) => (one.state?.running === undefined ? one : {
         ...one, ready: false, started: false,
         state: { terminated: { exitCode: killed, reason: 'NodeFenced', message, startedAt: one.state.running.startedAt ?? finishedAt, finishedAt } },
       }))
-      const condition = { type: 'DisruptionTarget', status: 'True', reason: 'HoldfastFenced', lastTransitionTime: finishedAt, message }
       const body = { metadata: { uid, resourceVersion }, status: { containerStatuses, conditions: [condition] } }
       return (await api.patch<KubeObject>(`${path}/status`, 'strategic', body, how())).ok
     },

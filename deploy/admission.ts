@@ -8,6 +8,7 @@ import { evictedByKey, forceEvictionKey } from '../core/acknowledge.ts'
 import { outOfServiceKey, ownValue, quarantineKey } from '../core/clear.ts'
 import { maintenanceOver, maintenanceReason, maintenanceType } from '../coordinator/kubernetes.ts'
 import { keptName } from '../coordinator/fence-kept.ts'
+import { fencedWith } from '../coordinator/release.ts'
 import { group } from '../coordinator/schema-kind.ts'
 import type { Manifest } from './manifest.ts'
 import { names, type Values } from './values.ts'
@@ -130,7 +131,9 @@ function nodeStatus(coordinator: string): Guard {
 }
 
 const isOver = (pod: string): string => `${pod}.?status.?phase.orValue('') in ['Succeeded', 'Failed']`
-const doomed = (pod: string): string => `${pod}.?status.?conditions.orValue([]).exists(c, c.type == 'DisruptionTarget' && c.status == 'True' && c.?reason.orValue('') == 'HoldfastFenced')`
+/** The sentence names the pod's own node and the incident, by which whoever finds the pod finds why it went. */
+const fencedSentence = (pod: string): string => `c.?message.orValue('').startsWith('${fencedWith(`' + ${pod}.?spec.?nodeName.orValue('') + '`)}') && c.?message.orValue('').matches('[^(][)]$')`
+const doomed = (pod: string): string => `${pod}.?status.?conditions.orValue([]).exists(c, c.type == 'DisruptionTarget' && c.status == 'True' && c.?reason.orValue('') == 'HoldfastFenced' && ${fencedSentence(pod)})`
 
 /** Its owner replaces a pod as soon as its phase is Failed: this write is the deletion. */
 function podStatus(coordinator: string): Guard {
@@ -147,10 +150,10 @@ function podStatus(coordinator: string): Guard {
       told: `object.?status.?containerStatuses == oldObject.?status.?containerStatuses`,
     },
     rules: [
-      [`${doomed('object')} && (object.?status.?phase.orValue('') == 'Failed' || variables.ended)`,
-        'of a pod\'s status the coordinator writes the phase Failed together with the condition DisruptionTarget, reason HoldfastFenced, and nothing else; of a terminating one it may say instead that none of its containers runs'],
-      [`!(${isOver('oldObject')})`, 'this pod is over already: how it ended is not the coordinator\'s to rewrite'],
       [`oldObject.?spec.?nodeName.orValue('') != ''`, 'this pod was bound to no node: no dead node can have run it'],
+      [`${doomed('object')} && (object.?status.?phase.orValue('') == 'Failed' || variables.ended)`,
+        'of a pod\'s status the coordinator writes the phase Failed together with the condition DisruptionTarget, reason HoldfastFenced, which names the pod\'s node and the incident, and nothing else; of a terminating one it may say instead that none of its containers runs'],
+      [`!(${isOver('oldObject')})`, 'this pod is over already: how it ended is not the coordinator\'s to rewrite'],
       [`${unchanged([...kept, ...told])} && (variables.told || variables.ended) && oldObject.?status.?conditions.orValue([]).all(c, c.type == 'DisruptionTarget' || c in object.?status.?conditions.orValue([]))`,
         'beside phase, reason, message and the condition DisruptionTarget the coordinator leaves a pod as it is'],
     ],
@@ -167,7 +170,7 @@ function podDeletion(coordinator: string): Guard {
     rules: [
       [`variables.uid != ''`, 'the coordinator deletes a pod only under preconditions.uid: by name alone it could hit the successor, which runs elsewhere'],
       [`variables.uid != oldObject.metadata.uid || ${isOver('oldObject')} || ${doomed('oldObject')}`,
-        'the coordinator deletes a pod that is over, or that bears the condition DisruptionTarget, reason HoldfastFenced: this one may run'],
+        'the coordinator deletes a pod that is over, or that bears the condition DisruptionTarget, reason HoldfastFenced, with its node and the incident: this one may run'],
     ],
   }
 }

@@ -140,12 +140,17 @@ const rows: readonly Row[] = [
   ['the coordinator dooms a pod that is bound to no node', 'coordinator', statusOf('waits', lethal()), /bound to no node/],
   ['the coordinator writes the phase without the reason', 'coordinator', statusOf('runs', { phase: 'Failed' }), /phase Failed together with the condition/],
   ['the coordinator writes the reason without the phase', 'coordinator', statusOf('runs', { conditions: lethal().conditions }), /phase Failed together with the condition/],
+  ['the coordinator dooms a pod and names no incident', 'coordinator', statusOf('runs', lethal('its node well was fenced ()')), /which names the pod's node and the incident/],
+  ['the coordinator dooms a pod in other words', 'coordinator', statusOf('runs', lethal('the node is off')), /which names the pod's node and the incident/],
+  ['the coordinator dooms a pod for another node\'s incident', 'coordinator', statusOf('runs', lethal('its node fenced was fenced (proven-1)')), /which names the pod's node and the incident/],
+  ['the coordinator says of a terminating pod that nothing of it runs, and names no incident', 'coordinator', statusOf('leaves', { containerStatuses: [ended], conditions: lethal('').conditions }), /which names the pod's node and the incident/],
   ['the coordinator writes an address beside it', 'coordinator', statusOf('runs', { ...lethal(), podIP: '10.9.9.9', podIPs: [{ ip: '10.9.9.9' }] }), /leaves a pod as it is/],
   ['the coordinator changes another condition beside it', 'coordinator', statusOf('runs', { ...lethal(), conditions: [...lethal().conditions, { type: 'Ready', status: 'False' }] }), /leaves a pod as it is/],
   ['the coordinator takes a finalizer off beside it', 'coordinator', (api) => api.patch(dry(`${pod('runs')}/status`), 'merge', { metadata: { finalizers: null }, status: lethal() }), /leaves a pod as it is/],
   ['the coordinator deletes a pod that it doomed', 'coordinator', deleted('doomed')],
   ['the coordinator deletes a pod that is over', 'coordinator', deleted('over')],
   ['the coordinator deletes a pod that may run', 'coordinator', deleted('runs'), /this one may run/],
+  ['the coordinator deletes a pod whose condition names no incident', 'coordinator', deleted('nameless'), /this one may run/],
   ['the coordinator deletes a pod by name alone', 'coordinator', deleted('doomed', 'name'), /only under preconditions\.uid/],
   ['the coordinator meets a successor by the name', 'coordinator', deleted('runs', 'another'), /409 .*UID in the precondition/],
   ['somebody deletes a pod by name alone', 'writer', deleted('runs', 'name')],
@@ -310,8 +315,8 @@ function nodeStatus(name: string, status: object): Row[2] {
   return (api) => api.patch(dry(`${node(name)}/status`), 'strategic', { status })
 }
 
-function lethal() {
-  return { phase: 'Failed', reason: 'NodeFenced', message: 'its node was fenced', conditions: [{ type: 'DisruptionTarget', status: 'True', reason: 'HoldfastFenced', lastTransitionTime: new Date(clock.wall()).toISOString() }] }
+function lethal(message = 'its node well was fenced (well-1)') {
+  return { phase: 'Failed', reason: 'NodeFenced', message, conditions: [{ type: 'DisruptionTarget', status: 'True', reason: 'HoldfastFenced', message, lastTransitionTime: new Date(clock.wall()).toISOString() }] }
 }
 
 /** What a DELETE asks stands in its body. */
@@ -365,7 +370,7 @@ function fixtures(): readonly (readonly [path: string, body: unknown])[] {
     ['/api/v1/nodes', { apiVersion: 'v1', kind: 'Node', metadata: { name: 'closed' }, spec: { unschedulable: true, taints: [quarantine] } }],
     ['/api/v1/nodes', { apiVersion: 'v1', kind: 'Node', metadata: { name: 'crowded' }, spec: { taints: Array.from({ length: 200 }, (_, index) => ({ ...others, key: `example.com/rule-${index}` })) } }],
     ['/api/v1/namespaces/people/pods', podOf('waits')],
-    ...['runs', 'doomed', 'over', 'leaves'].map((name) => ['/api/v1/namespaces/people/pods', podOf(name, { nodeName: 'well' })] as const),
+    ...['runs', 'doomed', 'nameless', 'over', 'leaves'].map((name) => ['/api/v1/namespaces/people/pods', podOf(name, { nodeName: 'well' })] as const),
     [maps(system), configMap('fence-config-kept')],
     [fencesPath, fence('well-1', 'well')],
     [fencesPath, fence('over-1', 'well')],
@@ -378,6 +383,7 @@ const statuses: readonly (readonly [path: string, status: object])[] = [
   [node('fenced'), { conditions: [{ type: 'Ready', status: 'False' }], volumesInUse: inUse }],
   [pod('runs'), { phase: 'Running', conditions: [{ type: 'Ready', status: 'True' }] }],
   [pod('doomed'), { ...lethal(), phase: 'Running' }],
+  [pod('nameless'), { ...lethal('its node was fenced'), phase: 'Running' }],
   [pod('over'), { phase: 'Succeeded' }],
   [`${fencesPath}/over-1`, { phase: 'Final' }],
   [`${fencesPath}/proven-1`, { phase: 'Running', step: 'clear', proof: { kind: 'off', at: new Date(0).toISOString(), boot, nodeUid: 'a-uid', level: 0, methods: ['bmc'], evidence: [] } }],

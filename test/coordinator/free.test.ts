@@ -15,9 +15,10 @@ test('pods are recorded, then doomed, then deleted, each under its uid and versi
   const pod = world.plantPod('db-0')
   assert.ok(await world.do(freeing(world, [pod])))
   assert.equal(world.story, ['PUT node-2-abc-1/status', 'PATCH db-0/status', 'DELETE pods/db-0'])
-  const [doomed, deleted] = podWrites(world).map((write) => write.body as { metadata?: object; status?: { phase: string; conditions: { type: string; reason: string }[] }; preconditions?: object; gracePeriodSeconds?: number }) // a patch, and DeleteOptions
+  const [doomed, deleted] = podWrites(world).map((write) => write.body as { metadata?: object; status?: { phase: string; conditions: { type: string; reason: string; message: string }[] }; preconditions?: object; gracePeriodSeconds?: number }) // a patch, and DeleteOptions
   assert.equal(doomed?.metadata, { uid: pod.uid, resourceVersion: pod.resourceVersion })
   assert.equal([doomed?.status?.phase, doomed?.status?.conditions[0]?.type, doomed?.status?.conditions[0]?.reason], ['Failed', 'DisruptionTarget', 'HoldfastFenced'])
+  assert.is(doomed?.status?.conditions[0]?.message, 'its node node-2 was fenced (node-2-abc-1)')
   assert.equal([deleted?.preconditions, deleted?.gracePeriodSeconds], [{ uid: pod.uid }, 0])
   assert.equal(world.pods(), [])
   assert.equal(world.stored().status.pods.map((fate) => [fate.name, fate.fate]), [['db-0', 'freed']])
