@@ -43,6 +43,26 @@ test('an unknown instance, a list, a mute endpoint and a dead one: nothing is of
   await fails({}, /^unreachable/)
 }))
 
+test('a wrong key, an unknown one and one that may only read are told apart; with the rights that the docs name it is stopped; slow is waited for', () => inRack(async (rack) => {
+  const { ours, instances: [plug, other], process: moto, state, guard } = await startEc2Endpoint(rack)
+  const { fencer, reader } = guard()
+  const asked = (action: 'status' | 'off', over: Readonly<Record<string, string>>) => rack.ask('aws', action, { ...ours, ...fencer, plug, ...over })
+  for (const [over, reason] of [[{ secret_key: 'wrong' }, /^auth/], [{ access_key: 'AKIANOBODY' }, /^auth/], [reader, /^privilege/]] as const) {
+    const word = await asked('off', over)
+    assert.equal([word.state, word.exitCode, word.late], ['failed', 1, false], `${JSON.stringify(over)}: ${word.text}`)
+    assert.match(word.reason, reason)
+    assert.not.ok(word.text.includes(reader['secret_key'] ?? ''), word.text)
+  }
+  assert.is((await asked('status', reader)).state, 'on')
+  process.kill(moto.pid, 'SIGSTOP')
+  const slow = asked('status', {})
+  await pause(1_000)
+  process.kill(moto.pid, 'SIGCONT')
+  assert.is((await slow).state, 'on')
+  assert.is((await asked('off', {})).state, 'off')
+  assert.equal([state(plug), state(other)], ['stopped', 'running'])
+}))
+
 test('terminate=1: what boto3 reads as terminated is off, for good; stopped is not, and what EC2 does not tell of is never', () => inRack(async (rack) => {
   const { ours, instances: [plug, other], state, protect, forget } = await startEc2Endpoint(rack)
   const says = async (action: 'status' | 'off' | 'on', over: Readonly<Record<string, string>>) => rack.ask('aws', action, { ...ours, plug, ...over })

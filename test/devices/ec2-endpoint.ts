@@ -18,6 +18,8 @@ export interface Ec2Endpoint {
   node(instance: string): { readonly providerID: string; readonly address: string }
   /** A machine that lives for as long as boto3 reads that its instance runs. */
   body(instance: string): Promise<InstanceBody>
+  /** From now on it knows keys, and what each may do: the rights that docs/fence-agents.md names, and those to read alone. */
+  guard(): { readonly fencer: Parameters; readonly reader: Parameters }
   /** It may not be terminated, as its owner has it. */
   protect(instance: string): void
   /** As EC2 does it of one instance about an hour after it was terminated, moto does it of all. */
@@ -44,7 +46,10 @@ export async function startEc2Endpoint(rack: Rack): Promise<Ec2Endpoint> {
   space.run('ip', 'addr', 'add', '169.254.169.254/32', 'dev', 'lo')
   const process = await rack.start('moto', space.command(join(installed('ec2'), 'bin/moto_server'), '-H', '127.0.0.1', '-p', String(port)))
   const python = join(installed('ec2'), 'bin/python')
-  const client = ['import boto3, sys', `ec2 = boto3.client('ec2', region_name='${region}', endpoint_url='${url}', aws_access_key_id='AKIAX', aws_secret_access_key='y')`]
+  const keysFile = join(rack.folder, 'keys.json')
+  const judgeBy = ([id, key]: Key) => writeFileSync(keysFile, JSON.stringify({ aws_access_key_id: id, aws_secret_access_key: key }))
+  judgeBy(['AKIAX', 'y'])
+  const client = ['import boto3, json, sys', `keys = json.load(open('${keysFile}'))`, `ec2 = boto3.client('ec2', region_name='${region}', endpoint_url='${url}', **keys)`]
   const boto = (line: string) => space.run(python, '-c', [...client, line].join('\n')).trim()
   const stateFile = join(rack.folder, 'state.py')
   writeFileSync(stateFile, [...client, `print(${told('sys.argv[1]')}["State"]["Name"])`, ''].join('\n'))
@@ -85,10 +90,31 @@ export async function startEc2Endpoint(rack: Rack): Promise<Ec2Endpoint> {
       }
     },
     protect: (instance) => void boto(`ec2.modify_instance_attribute(InstanceId='${instance}', DisableApiTermination={'Value': True})`),
+    guard() {
+      const [judge, fencer, reader] = JSON.parse(boto(guarding)) as readonly [Key, Key, Key] // printed there so
+      judgeBy(judge)
+      const pairOf = ([access_key, secret_key]: Key) => ({ access_key, secret_key })
+      return { fencer: pairOf(fencer), reader: pairOf(reader) }
+    },
     forget: () => void boto(`import urllib.request\nurllib.request.urlopen(urllib.request.Request('${url}/moto-api/reset', method='POST'))`),
     stateCommand: `${space.command(python, stateFile).join(' ')} "$PLUG" | sed 's/^running$/on/; s/^stopped$/off/'`,
   }
 }
+
+type Key = readonly [id: string, key: string]
+
+/** Three users with a key each, and nobody else is heard any more. */
+const guarding = [
+  'import urllib.request', `iam = boto3.client('iam', region_name='us-east-1', endpoint_url='${url}', **keys)`,
+  'def key(name, actions):', '  iam.create_user(UserName=name)',
+  '  document = json.dumps({"Version": "2012-10-17", "Statement": [{"Effect": "Allow", "Action": actions, "Resource": "*"}]})',
+  '  iam.put_user_policy(UserName=name, PolicyName=name, PolicyDocument=document)',
+  '  made = iam.create_access_key(UserName=name)["AccessKey"]', '  return [made["AccessKeyId"], made["SecretAccessKey"]]',
+  'switching = ["ec2:DescribeInstances", "ec2:StopInstances", "ec2:StartInstances"]',
+  'print(json.dumps([key("judge", ["*"]), key("fencer", switching), key("reader", switching[:1])]))',
+  // Else what is sent is taken for a form.
+  `urllib.request.urlopen(urllib.request.Request('${url}/moto-api/reset-auth', data=b'0', headers={'Content-Type': 'text/plain'}, method='POST'))`,
+].join('\n')
 
 /** What boto3 reads of an instance, whose id is written so in Python. */
 function told(instance: string): string {
