@@ -1,12 +1,17 @@
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
 import { auditRate, auditTurnKey, auditTurns, readAuditTurn } from '../../coordinator/audit-turns.ts'
+import type { ConfiguredMethod } from '../../coordinator/fence-config.ts'
+import { fenceRunner } from '../../coordinator/fence.ts'
+import type { ProgramEnd, ProgramRun } from '../../coordinator/host.ts'
 import { keepNode } from '../../coordinator/kubernetes.ts'
+import { looker } from '../../coordinator/look.ts'
+import { runLoop } from '../../coordinator/loop.ts'
 import { createObservation } from '../../coordinator/observe.ts'
-import type { BeatSeen } from '../../core/model.ts'
+import type { BeatSeen, NodeRecord } from '../../core/model.ts'
 import { silentLog } from '../../edge/log.ts'
 import { virtualClock } from '../../sim/clock.ts'
-import { beat, method, reading, record } from '../core/world.ts'
+import { beat, boot, method, reading, record } from '../core/world.ts'
 
 const test = suite('audit turns')
 
@@ -33,6 +38,84 @@ function replica() {
   function asked(...names: readonly string[]): void {
     for (const name of names) observation.read(name, reading('on', clock.now()))
   }
+}
+
+/** Of each: a management controller, and two feeds, on two strips that twenty nodes share. A turn of five thousand comes to the same rate, and takes a minute. */
+const nodes = 1_000
+const outlets = 20
+const [controllerTakes, stripTakes] = [300, 150]
+
+const methodOf = (name: string, agent: string, device: string, parameters: object): ConfiguredMethod => ({
+  ...method, name, agent, device, digest: `${name} ${JSON.stringify(parameters)}`, parameters, on: parameters,
+} as unknown as ConfiguredMethod) // parameters that name no Secret are texts
+
+function pathsOf(index: number): readonly ConfiguredMethod[] {
+  const [strip, plug] = [Math.floor(index / outlets), String((index % outlets) + 1)]
+  return [
+    methodOf('bmc', 'redfish', `bmc-${index}`, { ip: `bmc-${index}` }),
+    ...['left', 'right'].map((side) => methodOf(side, 'pdu-snmp', `${side}-${strip}`, { ip: `${side}-${strip}`, plug })),
+  ]
+}
+
+/** A replica that leads a cluster in which every path was verified once, and what its programs do in the turn that begins now. */
+function turnOf() {
+  const clock = virtualClock(100_000)
+  const configured = new Map(Array.from({ length: nodes }, (_, index) => [`node-${index}`, pathsOf(index)]))
+  const observation = createObservation(clock, 'replica-0', { heard: () => beat({ at: clock.now() }), forget: () => undefined })
+  for (const [name, methods] of configured) {
+    observation.node(keepNode({ metadata: { name, uid: name, resourceVersion: '1' }, status: { nodeInfo: { systemUUID: `machine-of-${name}` } } } as never)) // a Node is more
+    observation.path(name, { levels: [methods], faults: [] })
+    const paths = methods.map(({ name: of, digest }) => ({ ...record().paths[0], method: of, digest, boot, state: 'verified', identity: of === 'bmc' ? 'proven' : 'unproven' }))
+    observation.record(name, record({ nodeUid: name, machine: `machine-of-${name}`, paths: paths as NodeRecord['paths'] }))
+  }
+  const sharing = Map.groupBy([...configured].flatMap(([node, methods]) => methods.map((one) => ({ node, method: one }))), (path) => path.method.device)
+  const runs = { status: 0, list: 0, begun: [] as number[], under: new Map<string, number>(), atOnce: 0 }
+  const audits = auditRate(clock)
+  const on = { clock, runs, turns: auditTurns({ clock, log: silentLog, observation, leads: () => 3 }), paths: [...sharing.values()].flat().length, stop: () => loop.stop() }
+  const runner = fenceRunner({ clock, log: silentLog, secrets: () => undefined, programs: { run } })
+  const loop = runLoop({
+    clock, log: silentLog, observation, policies: () => [], drained: async () => undefined, deed: async () => true, holds: () => undefined, decided: () => on.turns.now(),
+    refresh() {
+      Object.assign(observation.seen.self, { term: 3, ledSince: 0, freshAt: clock.now(), apiAnsweredAt: clock.now(), replicas: ['replica-1'], auditBudget: audits.available() })
+    },
+    look: looker({
+      audits, observation, runner, log: silentLog, stopping: new AbortController().signal, beats: {} as never, api: {} as never, // no look of these is wanted here
+      fences: { method: (node, { name }) => configured.get(node)?.find((one) => one.name === name), sharing: ({ device }) => sharing.get(device) ?? [] },
+      host: { clock, probe: async () => 'answered' },
+    }),
+  })
+  return on
+
+  async function run({ agent, stdin }: ProgramRun): Promise<ProgramEnd> {
+    const told = Object.fromEntries(stdin.trim().split('\n').map((line) => line.split('=')))
+    if (told.action === 'metadata') return ended('<resource-agent><actions><action name="list-status"/></actions></resource-agent>')
+    runs[told.action === 'status' ? 'status' : 'list'] += 1
+    runs.begun.push(clock.now())
+    const here = (runs.under.get(told.ip) ?? 0) + 1
+    runs.under.set(told.ip, here)
+    runs.atOnce = Math.max(runs.atOnce, here)
+    await clock.wait(agent === 'redfish' ? controllerTakes : stripTakes)
+    runs.under.set(told.ip, here - 1)
+    return ended(told.action === 'status' ? `holdfast {"v":1${agent === 'redfish' ? `,"machine":"machine-of-${told.nodename}"` : ''}}\n` : Array.from({ length: outlets }, (_, index) => `${index + 1},outlet-${index + 1},ON\n`).join(''))
+  }
+}
+
+function ended(stdout: string): ProgramEnd {
+  return { exitCode: 0, stdout, stderr: '', late: false, gone: true }
+}
+
+/** From its beginning to its end, in which every path was asked. */
+async function wholeTurn() {
+  const on = turnOf()
+  await on.clock.runFor(1_000)
+  const beganAt = on.clock.now()
+  on.turns.begin(hour)
+  const over = await on.clock.runWhen(() => on.turns.last() !== undefined, 4 * hour)
+  const took = on.clock.now() - beganAt
+  on.stop()
+  assert.ok(over, 'the turn came to its end')
+  assert.equal(on.turns.last()?.missed, [])
+  return { took, paths: on.paths, runs: on.runs }
 }
 
 test('a turn ends once every node that is heard was asked, with its number, its times and whom it missed', async () => {
@@ -127,6 +210,16 @@ test('two programs a second, after the first thirty', async () => {
   assert.is(rate.take(40), 30)
   await clock.runFor(10_000)
   assert.is(rate.take(40), 20)
+})
+
+test('a controller and two feeds a node, where strips are asked once for all their outlets: above 10,000 paths an hour, never two programs at one device, at most two a second', async () => {
+  const { paths, took, runs } = await wholeTurn()
+  const hourly = Math.round((paths * hour) / took)
+  console.log(`audit: ${paths} paths in ${Math.round(took / 1_000)} s by ${runs.status} programs that asked one path and ${runs.list} that asked a whole strip: ${hourly} paths an hour`)
+  assert.equal([runs.status, runs.list, runs.atOnce], [nodes, (2 * nodes) / outlets, 1])
+  assert.ok(hourly > 10_000, `${hourly} paths an hour`)
+  const [first = 0] = runs.begun
+  for (const [index, began] of runs.begun.entries()) assert.ok(index < 30 + (2 * (began - first)) / 1_000 + 1, `${index + 1} programs in ${began - first} ms`)
 })
 
 test.run()
