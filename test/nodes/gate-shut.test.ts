@@ -8,6 +8,7 @@ import { yamlOf } from '../../deploy/manifest.ts'
 import { manifests } from '../../deploy/manifests.ts'
 import { names, usualValues, type Values } from '../../deploy/values.ts'
 import { until } from './cluster.ts'
+import { killContainer } from './containers.ts'
 import { guardedNode, type GuardedNode } from './guarded-node.ts'
 import { say } from './room.ts'
 import { startStage, type Stage } from './stage.ts'
@@ -16,6 +17,8 @@ import { gateOf } from './story.ts'
 const test = suite('shut gate')
 const guarded = 'node-2'
 const within = 120_000
+/** Of a container, where the sandbox is not asked about again: ValidateContainerAdjustment. */
+const notCreated = 'rejected container adjustment, reason: holdfast'
 const theirs = 'required plugin "holdfast" not present'
 let stage: Stage
 let node: GuardedNode
@@ -62,9 +65,19 @@ test('the stage is set, and a gate that is open costs a pod\'s start less than t
   assert.ok(asked < 2 * without, `${asked} ms, and ${without} without`)
 })
 
-test('a node under quarantine has its gate shut, and an agent that is killed and started again goes on with that', async () => {
+test('shut, it refuses a container in a sandbox that stands since before, and says why', async () => {
   await stage.peace()
+  await node.arrive(node.guest('lodger'))
+  await node.run('lodger')
   await node.quarantine()
+  const [lodger] = await node.guests()
+  if (lodger === undefined) throw new Error('the lodger is gone')
+  await killContainer(stage, lodger)
+  await node.told(notCreated, 'lodger')
+  await node.told(node.words, 'lodger')
+})
+
+test('a node under quarantine has its gate shut, and an agent that is killed and started again goes on with that', async () => {
   await node.killAgent()
   await node.arrive(node.guest('after-the-agent'))
   await node.held(node.words, 'after-the-agent')
