@@ -46,7 +46,7 @@ export async function buildImage(dist: string, say: (line: string) => void): Pro
   say(`image    ${fullName(usualValues.image)} ${digest}`)
 }
 
-/** What stands in dist/image already, once more under another name: a release that differs in nothing else. */
+/** What stands in dist/image already, once more under another name: what serves as another release. */
 export async function renameImage(dist: string, image: string, archive: string): Promise<void> {
   await writeImage(join(dist, 'image', 'root'), archive, { ...settings, name: fullName(image), architecture: architectures[arch]?.name ?? 'amd64' })
 }
