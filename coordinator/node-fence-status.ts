@@ -104,7 +104,7 @@ const volume = v.pipe(
   v.object({
     attachment: text('Name of the VolumeAttachment.', 253), volume: text('Name of the PersistentVolume.', 253, 0), driver: text('The CSI driver.', 253, 0),
     fate: word('Where it stands.', { attached: 'still attached', released: 'gone' } satisfies Record<VolumeFate['fate'], string>),
-    reason: v.exactOptional(prose('Why it was not let go of at once: what its driver said last, or for what it was left.')),
+    reason: v.exactOptional(prose('Why it was not let go of at once: what its driver said last, or for what it was left.', 256)),
   } satisfies Fields<VolumeFate>),
   v.description('One VolumeAttachment.'),
 )
