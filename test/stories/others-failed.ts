@@ -13,8 +13,8 @@ function slow({ world }: Ground, node: string, off: Ms): void {
 
 const quarantine = 'holdfast.dev/quarantine'
 
-/** Looked at again and again: which pods are bound to the victim while it is under quarantine, beside those that were there when it began, and what of
- *  these was mounted on its machine still when it was over. */
+/** Looked at again and again: which pods are bound to the victim while it is under quarantine, beside those that were there when it began, and what was
+ *  mounted on its machine still when it was over of those that are bound to it no more. */
 async function underQuarantine(on: Ground) {
   const { victim, world } = on
   const bound = async () => [...await podsOf(on, 'db'), ...await podsOf(on, 'web')].filter(({ spec }) => spec.nodeName === victim).map(({ metadata }) => metadata.uid)
@@ -32,7 +32,8 @@ async function underQuarantine(on: Ground) {
       else if (stands) for (const uid of now) if (there?.has(uid) !== true) sent.add(uid)
       if (stands || there === undefined || liftedAt !== undefined) return
       liftedAt = world.clock.now()
-      for (const { path } of world.nodes.get(victim)?.machine.mounts.values() ?? []) if (first.some((uid) => path.includes(uid))) left.add(path)
+      const gone = first.filter((uid) => !now.includes(uid))
+      for (const { path } of world.nodes.get(victim)?.machine.mounts.values() ?? []) if (gone.some((uid) => path.includes(uid))) left.add(path)
     },
   }
 }
