@@ -10,6 +10,7 @@ import { keptOff } from './hands.ts'
 import { isPartial } from './incident.ts'
 import { seconds, shutsDown } from './judge.ts'
 import { askDevices, askNow, askPods, readLive } from './look.ts'
+import { letIn } from './let-in.ts'
 import type { Ms } from './model.ts'
 import { borneOut, doubtOf, freshFor, extentOf, partsOf, restsOnSilence, saidElsewhere, saysOn, speechless, stillOff, unconfigured, unheardElsewhere, type Proof } from './proof.ts'
 import { sweepWithin } from './reading.ts'
@@ -27,7 +28,7 @@ export function clearing(at: Situation, proof: Proof, provenAt: Ms): Action[] {
   if (freesNothing(incident.policy)) return [idle(at)]
   // What one of two that were joined does not bear out any more, the other may still: each frees what it is of, and nobody what takes both.
   const parts = partsOf(proof)
-  const doubtful = parts.filter((part) => unconfigured(part, node) !== undefined || doubtOf(part, incident, node, on.now) !== undefined)
+  const doubtful = parts.filter((part) => unconfigured(part, node) !== undefined || (doubtOf(part, incident, node, on.now) ?? letIn(at, part)) !== undefined)
   if (doubtful.length === 0 || doubtful.length === parts.length) return clearingBy(at, proof, provenAt)
   const sound = parts.filter((part) => !doubtful.includes(part))
   return [...sound, ...doubtful].flatMap((part) => clearingBy(at, part, provenAt))
@@ -53,11 +54,14 @@ function clearingBy(at: Situation, proof: Proof, provenAt: Ms): Action[] {
   }
   const rest = left(incident, node, on.seen.self.podBudget, provenAt, on.now, extentOf(proof))
   if (rest === undefined) return [...askPods(node), ...unlisted(at, provenAt)]
+  const strikes = !outOfService && rest.strike.length > 0
+  const open = rest.batch.length + rest.release.length > 0 || strikes ? letIn(at, proof) : undefined
+  if (open !== undefined) return [...askDevices(node, on.now, whileWaiting), hold(node.name, open, incident)]
   if (rest.batch.length > 0) {
     if (!borneOut(proof, incident, node, on.now)) return [...askBasis(at, proof), ...late(at, proof, provenAt)]
     return [{ do: 'delete', node: node.name, incident: incident.name, pods: rest.batch, proof }]
   }
-  if (rest.release.length > 0 || (!outOfService && rest.strike.length > 0)) {
+  if (rest.release.length > 0 || strikes) {
     if (!borneOut(proof, incident, node, on.now)) return [...askBasis(at, proof), ...late(at, proof, provenAt)]
     return [{ do: 'detach', node: node.name, incident: incident.name, pods: rest.release, volumes: outOfService ? [] : rest.strike, proof }]
   }

@@ -142,4 +142,23 @@ test('the leader dies between the cut and the proof: the next one reads back, an
   await isWhole(on)
 })
 
+test('silent again when it was ordered on, and the order lands late: what was not freed by then is not freed while that lets it in', async () => {
+  const on = await peace(scene(10, { powerAfter: '30m', giveUp: 'never', onlyTerminating: true }))
+  const [fabric, first] = [on.world.devices.get('fabric'), on.world.isolate(on.victim)]
+  await on.until('it is proven isolated', async () => (await theIncident(on))?.status.proof?.kind === 'isolated', 60_000)
+  if (fabric !== undefined) fabric.fault = { does: 'late', by: 40_000 }
+  first()
+  await on.until('it was ordered on, in vain', async () => (await theIncident(on))?.status.attempts.some(({ action, result }) => action === 'on' && result !== 'running') === true, 120_000)
+  const second = on.world.isolate(on.victim)
+  const [pod] = workload(on).filter(({ metadata }) => metadata.name === 'db-0')
+  assert.is(pod?.spec.nodeName, on.victim)
+  assert.ok((await settled(on.world, on.world.api.remove('/api/v1/namespaces/work/pods/db-0', { gracePeriodSeconds: 5 }))).ok)
+  await on.run(90_000)
+  assert.equal([fabric?.plugs.get(on.victim)?.switched, findings(on)], ['on', []])
+  if (fabric !== undefined) fabric.fault = undefined
+  second()
+  await ended(on, 240_000)
+  await isWhole(on)
+})
+
 test.run()

@@ -185,6 +185,8 @@ export const truths: Readonly<Record<string, Truth>> = {
   'proof-doubted'({ node, detail, fence }, sight) {
     if (detail.startsWith('the proof on record')) return [undefined, fence?.spec.boot].includes(fence?.status?.proof?.boot) ? 'no proof on record is of another boot' : undefined
     if (detail.startsWith('the fenced boot beats')) return runsFor(node, sight) > 0 && sameBoot(fence, node, sight) ? undefined : 'that boot does not run'
+    const [, beside] = /^nothing more is freed: \S+ of (\S+) was ordered on since/.exec(detail) ?? []
+    if (beside !== undefined) return lastOrder(beside, 'on', sight) === -Infinity ? `nothing of ${beside} was ordered on` : undefined
     const words = (fence?.status?.proof?.methods ?? []).map((method) => sight.words(node, method, askedWithin).filter(({ machine }) => machine === undefined || machine === machineOf(node, sight)).slice(-3))
     const off = words.length > 0 && words.every((said) => said.length === 3 && said.every(({ says }) => says === 'off'))
     return off && isOff(node, sight) ? `${node} is off, and each device of the proof has said so three times` : undefined

@@ -63,6 +63,7 @@ const sentences: readonly (readonly [string, string])[] = [
   ['waiting-for-controllers', 'out-of-service is still on: controllers\' caches outlive a taint'],
   ['proof-void', 'shown false'],
   ['proof-doubted', 'the proof on record is of another boot on another'],
+  ['proof-doubted', 'nothing more is freed: bmc-off of node-1 was ordered on since, and nothing proves that it does not let VICTIM in'],
   ['aborted', 'a person aborted it'],
   ['abort-refused', 'the abort came too late'],
   ['unvouched', 'the acknowledgement by on call proves nothing'],
@@ -200,6 +201,7 @@ const makings: readonly (readonly [string, string, (quiet: Quiet) => Promise<voi
     await done(world.api.remove(`/api/v1/namespaces/holdfast-system/configmaps/fence-config-${victim}`))
   }],
   ['proof-doubted', 'nothing more is freed: bmc-off reads on', asked],
+  ['proof-doubted', 'nothing more is freed: bmc-off of node-1 was ordered on since, and nothing proves that it does not let VICTIM in', ({ world }) => world.truth.note('program runs', { ...asksOf(world, 'node-1'), action: 'on' })],
   ['proof-doubted', 'the fenced boot beats after the proof', ({ plantFence, victim }) => void plantFence('b-1', victim, { phase: 'Running' })],
 ]
 
