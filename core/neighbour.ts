@@ -2,21 +2,22 @@
 // other's sockets. An *off* may have cut the other, and an *on* may boot it.
 import type { Brake } from './brake.ts'
 import { hasOurs, outOfServiceKey } from './clear.ts'
-import { given, isOf, type Attempt, type Incident } from './incident.ts'
+import { staysCut } from './cut.ts'
+import { given, isOf, isPartial, type Attempt, type Incident } from './incident.ts'
 import { isWithoutAgent } from './judge.ts'
 import type { Method, Ms, NodeName, NodeSeen } from './model.ts'
 import { isIdentified } from './path.ts'
 import { mayStrike } from './device.ts'
-import { laterBoot, type Situation } from './situation.ts'
+import { laterBoot, situationOf, type Situation } from './situation.ts'
 import { beganAt } from './struck.ts'
 
-/** What is being proven off or cleared must not boot meanwhile. */
+/** What is being proven off or cleared must not boot meanwhile, nor reach what it was cut off from. */
 export function mustStayOff(at: Situation, method: Method): Brake | undefined {
   const { on, incident, node } = at
   if (isIdentified(node, method, incident.boot)) return undefined
   const other = [...on.open.values()].find(({ nodeName }) => nodeName !== node.name && beingFreed(at, nodeName, method))
   if (other === undefined) return undefined
-  return { because: 'concurrency', detail: `${other.nodeName} is being fenced, and nothing proves that ${method.name} does not switch it on`, lifts: 'its last volume freed, or its next boot' }
+  return { because: 'concurrency', detail: `${other.nodeName} is being fenced, and nothing proves that ${method.name} does not switch it on`, lifts: `its last volume freed, ${method.isolates === undefined ? '' : 'a clean report of its agent, '}or its next boot` }
 }
 
 function beingFreed(at: Situation, name: NodeName, method: Method): boolean {
@@ -24,7 +25,14 @@ function beingFreed(at: Situation, name: NodeName, method: Method): boolean {
   const [node, incident] = [on.seen.nodes.get(name), on.open.get(name)]
   if (node === undefined || incident === undefined || !(mayStrike(node, at.node, method) || fellSilentWithAny(node, at, method))) return false
   const { proof, step } = incident.status
-  return on.fencing.has(name) || hasOurs(node, outOfServiceKey) || (proof !== undefined && step !== 'recovery' && !laterBoot(node, incident.boot))
+  if (on.fencing.has(name) || hasOurs(node, outOfServiceKey)) return true
+  return proof !== undefined && step !== 'recovery' && !laterBoot(node, incident.boot) && !(isPartial(proof) && mayBeIn(situationOf(on, incident, node), method))
+}
+
+/** What was only cut off, is heard and clean, may reach again what it was cut off from, by whichever port: two such nodes would wait for each other
+ *  for ever. Should it fall silent once more, nothing else of it is freed by what cut it off (`letIn`). */
+function mayBeIn(there: Situation, method: Method): boolean {
+  return method.isolates !== undefined && staysCut(there, method) === undefined
 }
 
 /** On whatever device: a cable may lead to another strip. */

@@ -1,4 +1,5 @@
-// A machine that was cut off from its storage alone, and its neighbour on the same switch: what is freed no more once either was ordered on.
+// A machine that was cut off from its storage alone, and its neighbour on the same switch: when either is let in again, and what is freed no more
+// once that was ordered.
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
 import type { Action } from '../../core/action.ts'
@@ -33,6 +34,7 @@ const isCut: Partial<NodeSeen> = {
   firstSeen: new Map([...seenOrder(now - 6_000, now - 4_000), seenProof(now - 800, 0, 'isolated')]),
 }
 const clean = (at: number): Partial<NodeSeen> => ({ beat: beat({ clean: { at, report: { state: 'clean' } } }) })
+const dirty: Partial<NodeSeen> = { beat: beat({ clean: { at: now - 300, report: { state: 'dirty', leftovers: [{ kind: 'mount', path: '/var/lib/kubelet/x' }] } } }) }
 const held: Partial<NodeSeen> = { pods: podsOf([pod('p', { volumes: [{ claim: 'default/pv-1', is: 'bound', volume: 'pv-1', driver, provisioner: '', shared: false, local: false }] })]) }
 
 /** node-1, on the same switch. */
@@ -43,6 +45,18 @@ const beside = (changes: Partial<NodeSeen>, status: Partial<IncidentStatus> = {}
 ]
 const both = (changes: Partial<NodeSeen>, [other, its]: readonly [NodeSeen, Incident], status: Partial<IncidentStatus> = {}): readonly Action[] =>
   decide(seen([node({ ...isCut, ...changes }), other, node({ name: 'node-3' })], [incident({ ...proven, ...status }, { policy: patient }), its]), now, [patient])
+const letIn = (actions: readonly Action[]): string[] => actions.flatMap((action) => (action.do === 'restore' ? [action.node] : [])).toSorted()
+
+test('two that were cut off by one switch do not wait for each other: heard and clean, each is let in, and neither before the other is so', () => {
+  const back = clean(now - 300)
+  assert.equal(letIn(both(back, beside(back))), ['node-1', 'node-2'])
+  for (const [what, other] of [['silent', {}], ['not clean', dirty], ['clean before it was proven', clean(now - 900)]] as const) {
+    const waits = both(back, beside(other))
+    assert.equal([letIn(waits), waits.flatMap((action) => (action.do === 'hold' && action.node === 'node-2' && action.because === 'concurrency' ? [action.lifts] : []))],
+      [[], ['its last volume freed, a clean report of its agent, or its next boot']], what)
+  }
+})
+
 const freed = (actions: readonly Action[]): readonly unknown[] => [
   actions.some((action) => action.do === 'delete' && action.node === 'node-2'),
   actions.flatMap((action) => (action.do === 'hold' && action.node === 'node-2' && action.because === 'proof-doubted' ? [action.detail] : [])),

@@ -142,6 +142,20 @@ test('the leader dies between the cut and the proof: the next one reads back, an
   await isWhole(on)
 })
 
+test('two of one switch that tells no machine, partitioned together: heard again and clean, neither waits for the other to be given back', async () => {
+  const on = await peace({ seed: 9, power: 'fabric, then bmc', nodes: 7, zones: 1, policy: { profile: 'balanced', powerAfter: '5m', brakes: { concurrency: 3, stormPercent: 60, stormWindow: '60s' } } })
+  const pair = [on.victim, on.victim === 'node-1' ? 'node-2' : 'node-1']
+  const ports = () => pair.map((node) => on.world.devices.get('fabric')?.plugs.get(node)?.switched)
+  const heals = pair.map((node) => on.world.isolate(node))
+  await on.until('both are cut off', () => ports().every((port) => port === 'off'), 60_000)
+  await on.until('the set\'s pod runs elsewhere', () => dbRunsElsewhere(on), 60_000)
+  for (const heal of heals) heal()
+  await on.until('both are over', async () => (await on.incidents()).every(({ status }) => status.phase === 'Final'), 240_000)
+  assert.equal((await on.incidents()).map(({ nodeName, status }) => [nodeName, status.proof?.kind, status.outcome]).toSorted(), pair.map((node) => [node, 'isolated', 'Recovered']).toSorted())
+  assert.equal([ports(), happened(on, 'machine booted').length], [['on', 'on'], 0])
+  await isWhole(on)
+})
+
 test('silent again when it was ordered on, and the order lands late: what was not freed by then is not freed while that lets it in', async () => {
   const on = await peace(scene(10, { powerAfter: '30m', giveUp: 'never', onlyTerminating: true }))
   const [fabric, first] = [on.world.devices.get('fabric'), on.world.isolate(on.victim)]
