@@ -15,7 +15,7 @@ export async function sideBySide(rack: Rack, machine: Machine, programs: Readonl
   for (const [program, parameters] of Object.entries(programs)) {
     const boot = await machine.beats()
     for (const [step, action, exitCode] of steps) {
-      const answer = await rack.ask(program, action, parameters)
+      const answer = await rack.time(program, action, parameters)
       assert.is(answer.exitCode, exitCode, `${program}, ${step}: ${answer.text}`)
       taken.set(`${program} ${step}`, answer.took)
       if (step === 'status on') await machine.mustBeatOn(boot)

@@ -8,7 +8,7 @@ export async function command(program: string, words: readonly string[], deadlin
   try {
     return (await promisify(execFile)(program, words, { encoding: 'utf8', timeout: deadline, killSignal: 'SIGKILL', maxBuffer: 64 * 1024 * 1024 })).stdout
   } catch (error) {
-    const said = error instanceof Error && 'stderr' in error ? String(error.stderr).trim() : ''
+    const said = error instanceof Error && 'stderr' in error && 'stdout' in error ? `${String(error.stdout)}\n${String(error.stderr)}`.trim() : ''
     throw new Error(`${program} ${words.join(' ')}: ${said === '' ? String(error) : said}`, { cause: error })
   }
 }
