@@ -1,6 +1,7 @@
 // What runs in the cluster beside the product: a CSI driver, a StatefulSet and a Deployment with a ReadWriteOnce volume each, and
 // in each volume a writer that says ten times a second when, on which machine and in which boot of it.
 import type { KubeObject } from '../../coordinator/api.ts'
+import { tolerateGate } from '../../core/gate.ts'
 import { handleOf, volume } from '../../sim/world/objects.ts'
 import { bootIdFile } from './disk.ts'
 import { labImage } from './lab-image.ts'
@@ -87,7 +88,7 @@ function nodePlugin(): object {
     spec: {
       selector: { matchLabels: labels },
       template: {
-        metadata: { labels },
+        metadata: { labels, annotations: { [tolerateGate]: 'true' } },
         spec: {
           hostNetwork: true, priorityClassName: 'system-node-critical', tolerations: [{ operator: 'Exists' }], automountServiceAccountToken: false,
           terminationGracePeriodSeconds: 1,
