@@ -10,7 +10,7 @@ import { filesNamed, runFiles } from '../run.ts'
 const fileDeadline = 3_600_000
 const noGo = 3
 /** Which rest in which turn. */
-const turns = [['floor', 'liars', 'twins'], ['others-failed', 'vouched']].map((names) => names.map((name) => `test/control-plane/${name}.test.ts`))
+const turns = [['floor', 'liars', 'twins'], ['others-failed', 'vouched', 'pitfalls']].map((names) => names.map((name) => `test/control-plane/${name}.test.ts`))
 
 const wanted = argv.slice(2)
 const at = wanted.indexOf('--kubernetes')
