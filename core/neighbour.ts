@@ -26,13 +26,14 @@ function beingFreed(at: Situation, name: NodeName, method: Method): boolean {
   if (node === undefined || incident === undefined || !(mayStrike(node, at.node, method) || fellSilentWithAny(node, at, method))) return false
   const { proof, step } = incident.status
   if (on.fencing.has(name) || hasOurs(node, outOfServiceKey)) return true
-  return proof !== undefined && step !== 'recovery' && !laterBoot(node, incident.boot) && !(isPartial(proof) && mayBeIn(situationOf(on, incident, node), method))
+  return proof !== undefined && step !== 'recovery' && !laterBoot(node, incident.boot) && !(isPartial(proof) && mayComeBack(situationOf(on, incident, node), method))
 }
 
-/** What was only cut off, is heard and clean, may reach again what it was cut off from, by whichever port: two such nodes would wait for each other
- *  for ever. Should it fall silent once more, nothing else of it is freed by what cut it off (`letIn`). */
-function mayBeIn(there: Situation, method: Method): boolean {
-  return method.isolates !== undefined && staysCut(there, method) === undefined
+/** A proof of some volumes holds while the machine runs: two that are dark would wait for each other for ever, and whichever boots reaches nothing that was
+ *  freed. What was only cut off, is heard and clean, may reach that again, by whichever port. Should it fall silent once more, nothing else of it is freed
+ *  by what cut it off (`letIn`). */
+function mayComeBack(there: Situation, method: Method): boolean {
+  return method.isolates === undefined || staysCut(there, method) === undefined
 }
 
 /** On whatever device: a cable may lead to another strip. */

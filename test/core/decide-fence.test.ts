@@ -147,11 +147,13 @@ test('what may feed another machine is not switched on while that one is being p
     return seen([{ ...target, ...its }, neighbour, node({ name: 'node-3' }), node({ name: 'node-4' }), node({ name: 'node-5' })], [incident(spent), beside])
   }
   const proof = proofRecord({ nodeUid: 'uid-node-1' })
+  const ofSome = proofRecord({ nodeUid: 'uid-node-1', kind: 'safe-detach', methods: [], digests: [] })
   const ordering1 = { phase: 'Running', step: 'power-management', attempts: [attempt({ id: 'z' })] } as const
   for (const [what, other, status] of [
     ['proven', {}, { phase: 'Running', step: 'clear', proof }], ['out of service', { taints: [outOfService] }, { phase: 'Running', step: 'clear', proof }],
     ['ordered off', { firstSeen: new Map(seenOrder(now - 3_000, now - 1_000, 'z')), readings: [reading('off', now - 800)] }, ordering1],
     ['being ordered off', { busy: new Set(['order node-1 bmc-off']) }, { phase: 'Running' }],
+    ['being ordered off, and proven of some volumes', { busy: new Set(['order node-1 bmc-off']) }, { phase: 'Running', step: 'clear', proof: ofSome }],
   ] as const) {
     assert.not(wishedOf(astray(other, status)).includes('restore bmc-off'), what)
     assert.match(held(astray(other, status), 'concurrency'), /^node-1 is being fenced, and nothing proves that bmc-off does not switch it on/, what)
@@ -159,6 +161,7 @@ test('what may feed another machine is not switched on while that one is being p
   const apart = { path: { levels: [[{ ...method, device: 'bmc-1:443' }]], faults: [] }, beat: beat({ at: now - 60_000 }) }
   for (const [what, other, status] of [
     ['cleared', {}, { phase: 'Running', step: 'recovery', proof }], ['withdrawn', {}, { phase: 'Done', step: 'recovery' }], ['not yet ordered off', {}, { phase: 'Running' }],
+    ['proven of some volumes, which it reaches no more in any boot', {}, { phase: 'Running', step: 'clear', proof: ofSome }],
     ['on another device, and silent before', apart, { phase: 'Running', step: 'clear', proof }], ['in a new boot', { beat: beat({ boot: newBoot }) }, { phase: 'Running', step: 'clear', proof }],
   ] as const) assert.ok(wishedOf(astray(other, status)).includes('restore bmc-off'), what)
   assert.not(wishedOf(astray({ ...apart, beat: beat({ at: now - 36_500 }) }, { phase: 'Running', step: 'clear', proof })).includes('restore bmc-off'), 'on another device, and silent since the order')
