@@ -1,11 +1,11 @@
 // What a person who started the world reads in the terminal: where to look, and what happens.
 import { line } from './truth.ts'
 import type { Embedded } from './embedded.ts'
-import { incidentsOf } from './start-script.ts'
+import { allWell, incidentsOf } from './start-script.ts'
 
 const lookEvery = 200
 
-export function greet({ page, kubeconfig, home }: Embedded): void {
+export function greet({ page, kubeconfig }: Embedded): void {
   console.log(`
   page      ${page}
   kubectl   export KUBECONFIG=${kubeconfig}
@@ -13,8 +13,15 @@ export function greet({ page, kubeconfig, home }: Embedded): void {
             kubectl get pods -A -o wide
             kubectl get nodefence -w
 
-  Cut the power of ${home} on the page and watch. Ctrl-C ends all of it and leaves nothing behind.
+  Ctrl-C ends all of it and leaves nothing behind.
 `)
+}
+
+/** Not before each fence path was read *on*: a device first read *off* in a boot proves nothing, and whoever cuts the power in
+ *  the first second would look at an incident that is held, and has to be. */
+export async function invite(embedded: Embedded): Promise<void> {
+  await allWell(embedded)
+  console.log(`  All is well, every fence path is verified. Cut the power of ${embedded.home} on the page and watch.\n`)
 }
 
 /** Each new moment of each incident, as it comes to stand on its NodeFence. */

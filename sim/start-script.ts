@@ -50,9 +50,7 @@ export async function playScript(embedded: Embedded, fault: Fault, within: Ms, t
   const wellAt = endsAt - storyTakes
   const { world, home } = embedded
   const { clock } = world
-  const isWell = await until(world, () => well(embedded), wellAt)
-  if (!isWell) return played({ fault, node: home, phase: 'none', times: {}, reason: `not well within ${seconds(wellAt).trim()}: ${lacks(embedded)}` })
-  await clock.wait(restsFor)
+  if (!await allWell(embedded, wellAt)) return played({ fault, node: home, phase: 'none', times: {}, reason: `not well within ${seconds(wellAt).trim()}: ${lacks(embedded)}` })
   tell(`all is well: db-0 and web write into their volumes on ${home}, every fence path is verified`)
 
   const before = see(embedded)
@@ -183,9 +181,11 @@ function sentence(step: Step, { incident, pods, home, boot }: Seen): string {
   }
 }
 
-/** Both pods write, and everything that a fast recovery rests on was seen to work. */
-function well(embedded: Embedded): boolean {
-  return lacks(embedded) === ''
+/** Both pods write, and everything that a fast recovery rests on was seen to work, for a while. */
+export async function allWell(embedded: Embedded, at = Infinity): Promise<boolean> {
+  const so = await until(embedded.world, () => lacks(embedded) === '', at)
+  if (so) await embedded.world.clock.wait(restsFor)
+  return so
 }
 
 function lacks({ world, nodes, home, leader }: Embedded): string {

@@ -49,11 +49,12 @@ async function main(): Promise<void> {
     world = startEmbedded({ folder, profile: wanted.profile, bootTime: wanted.script ? [4_500, 5_500] : [8_000, 10_000] })
     const embedded = await world
     if (ending) return
-    const { greet, narrate, narrateAll } = await import('./start-narration.ts')
+    const { greet, invite, narrate, narrateAll } = await import('./start-narration.ts')
     if (wanted.verbose) narrateAll(embedded)
     if (!wanted.script) {
       greet(embedded)
       narrate(embedded)
+      await invite(embedded)
       return
     }
     const { playScript } = await import('./start-script.ts')

@@ -23,7 +23,7 @@ const test = suite('kubectl on the in-memory API server')
 interface Opened { readonly world: World; readonly served: Served; readonly folder: string }
 
 let opened: Opened | undefined
-const patience = 60_000
+const patience = 150_000
 const kubectlFile = join(process.env['HOLDFAST_CACHE'] ?? join(homedir(), '.cache', 'holdfast'), 'control-plane', `v${(process.env['HOLDFAST_KUBERNETES'] ?? '1.36.4').replace(/^v/, '')}`, 'kubectl')
 
 test('the in-memory server is there, and its workload runs', async () => {
@@ -137,7 +137,7 @@ test('with what npm start prints, a person sees a node die and come back, and de
   const ended = once(started, 'close')
   const word = (pattern: RegExp): string => pattern.exec(said)?.[1] ?? ''
   try {
-    await eventually('its last word', () => said.includes('Ctrl-C'))
+    await eventually('its last word', () => said.includes('Cut the power'))
     const there = [`--kubeconfig=${word(/export KUBECONFIG=(\S+)/)}`, `--cache-dir=${join(folder, 'cache')}`]
     const told = async (...words: readonly string[]): Promise<string> => await run([...there, ...words])
     assert.equal(rows(await told('get', 'nodes')).slice(1).map(([name, status]) => `${name} ${status}`), ['node-1 Ready', 'node-2 Ready', 'node-3 Ready'])
