@@ -2,7 +2,6 @@
 // is anything switched on that nobody here ever switched off? There may be hands in it. What was said a moment ago, or while the leader was
 // served badly, could not be known.
 import type { Ms } from '../../../core/model.ts'
-import type { World } from '../../world.ts'
 import type { Switch } from '../../world/power.ts'
 import type { Violation } from '../judgement.ts'
 import { isOff, seconds } from './facts.ts'
@@ -39,7 +38,7 @@ export function judgeHands(history: History): HandsJudge {
       if (own === undefined) continue
       const word = kept(node, sight).find((one) => one.on === undefined || (action === 'on' && machine.state() === 'off'))
       if (word !== undefined) violations.push({ judge: 'restraint', what: `${own.name} of ${node} was ordered ${action}, and ${word.says} had stood there for ${seconds(at - stoodSince(node, word, at))}`, node, from: at })
-      const strange = action === 'on' && !wantsItOn(sight) ? whoseHands(sight, node, own, history.ears.lastOrder(own.address, own.plug, 'off') ?? (writtenByTheDead(own, node, sight, world) ? at : undefined)) : undefined
+      const strange = action === 'on' && !wantsItOn(sight) ? whoseHands(sight, node, own, history.ears.lastOrder(own.address, own.plug, 'off') ?? (writtenInATermBefore(own, node, sight) ? at : undefined)) : undefined
       if (strange !== undefined) violations.push({ judge: 'restraint', what: `${own.name} of ${node} was ordered on, and ${strange}`, node, from: at })
     }
   })
@@ -85,10 +84,9 @@ function whoseHands(sight: Sight, node: string, { kind }: Switch, orderedOff: Ms
   return vouched && isOff(node, sight) ? 'it was off by a person\'s word alone' : undefined
 }
 
-/** A replica wrote an order down and died: whether it was given nobody alive can tell, so it counts as one. */
-function writtenByTheDead({ name }: Switch, node: string, sight: Sight, { replicas }: World): boolean {
-  const alive = new Set([...replicas.running.values()].map(({ identity }) => identity))
-  return sight.openOf(node).some(({ status }) => status?.attempts?.some(({ action, method, result, replica }) => action === 'off' && method === `${name}-off` && result !== 'not-given' && !alive.has(replica)) === true)
+/** A leader wrote an order down, and leads no more: dead, or cut off, it can tell nobody whether the order was given, so it counts as one. */
+function writtenInATermBefore({ name }: Switch, node: string, sight: Sight): boolean {
+  return sight.openOf(node).some(({ status }) => status?.attempts?.some(({ action, method, result, term }) => action === 'off' && method === `${name}-off` && result !== 'not-given' && term < sight.term()) === true)
 }
 
 function wantsItOn(sight: Sight): boolean {

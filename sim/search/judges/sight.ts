@@ -28,7 +28,7 @@ export interface Fence extends KubeObject {
     readonly eviction?: { readonly over?: object }
     readonly dump?: { readonly afterSilence: boolean }
     readonly holds?: readonly { readonly because: string; readonly detail: string }[]
-    readonly attempts?: readonly { readonly method: string; readonly action: string; readonly result: string; readonly replica: string; readonly within: string; readonly late: string }[]
+    readonly attempts?: readonly { readonly method: string; readonly action: string; readonly result: string; readonly term: number; readonly within: string; readonly late: string }[]
     readonly proof?: { readonly kind?: string; readonly boot: string; readonly methods: readonly string[] }
     readonly voided?: readonly object[]
   }
@@ -73,6 +73,8 @@ export interface Sight extends History {
   leaderSince(): Ms
   /** When it began to lead, by its own log. */
   ledSince(): Ms
+  /** Its term, by the same. */
+  term(): number
 }
 
 export function look(history: History): Sight {
@@ -109,10 +111,8 @@ export function look(history: History): Sight {
       if (host === undefined || api === undefined || ears.apiFaulty()) return false
       return (['api', 'watch'] as const).every((plane) => world.network.reach(host, api, plane) === 'open' && world.network.reach(api, host, plane) === 'open')
     },
-    ledSince() {
-      const identity = leaderOf(on)
-      return world.truth.entries.findLast(({ what, facts }) => what === 'log' && facts['who'] === identity && facts['message'] === 'this replica leads')?.at ?? -Infinity
-    },
+    ledSince: () => beganToLead(on)?.at ?? -Infinity,
+    term: () => Number(beganToLead(on)?.facts['term'] ?? 0),
     leaderSince() {
       const identity = leaderOf(on)
       return world.truth.entries.findLast(({ what, facts }) => what === 'replica starts' && facts['replica'] === identity)?.at ?? now
@@ -123,6 +123,11 @@ export function look(history: History): Sight {
 function leaderOf(on: Stage): string | undefined {
   const leader = on.leader()
   return leader === undefined ? undefined : on.world.replicas.running.get(leader)?.identity
+}
+
+function beganToLead(on: Stage) {
+  const identity = leaderOf(on)
+  return on.world.truth.entries.findLast(({ what, facts }) => what === 'log' && facts['who'] === identity && facts['message'] === 'this replica leads')
 }
 
 function leaderHost({ world, leader }: Stage) {
