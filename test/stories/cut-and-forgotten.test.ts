@@ -3,18 +3,9 @@ import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
 import type { KubeObject } from '../../coordinator/api.ts'
 import { settled } from '../../sim/stage.ts'
-import { ended, findings, ourTaints, peace, programs, theIncident, type Play } from './play.ts'
+import { configure, ended, findings, ourTaints, peace, programs, theIncident, type Play } from './play.ts'
 
 const test = suite('cut and forgotten')
-
-async function configure(on: Play, more: string): Promise<void> {
-  const path = `/api/v1/namespaces/holdfast-system/configmaps/fence-config-${on.victim}`
-  const was = await settled(on.world, on.world.api.get<KubeObject & { data: Record<string, string> }>(path))
-  assert.ok(was.ok)
-  const own = was.value.data['fence-method-bmc-off']?.replace(/^login_timeout=.*\n/m, '') ?? ''
-  const patched = await settled(on.world, on.world.api.patch<KubeObject>(path, 'merge', { data: { 'fence-method-bmc-off': `${own}${more}` } }))
-  assert.ok(patched.ok)
-}
 
 /** The victim is heard again after an order whose end nobody knows, and its method has been configured otherwise meanwhile. */
 async function cutAndForgotten(seed: number): Promise<Play> {

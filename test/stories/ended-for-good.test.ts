@@ -1,20 +1,10 @@
 // The node's instance is terminated: its pods run elsewhere, nothing is switched on again, and the incident ends when its Node is deleted.
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
-import type { KubeObject } from '../../coordinator/api.ts'
 import { settled } from '../../sim/stage.ts'
-import { ended, findings, killLeader, ourTaints, peace, programs, theIncident, workloadRuns, type Play } from './play.ts'
+import { configure, ended, findings, killLeader, ourTaints, peace, programs, theIncident, workloadRuns, type Play } from './play.ts'
 
 const test = suite('story: ended for good')
-
-async function configure(on: Play, more: string): Promise<void> {
-  const path = `/api/v1/namespaces/holdfast-system/configmaps/fence-config-${on.victim}`
-  const was = await settled(on.world, on.world.api.get<KubeObject & { data: Record<string, string> }>(path))
-  assert.ok(was.ok)
-  const own = was.value.data['fence-method-bmc-off']?.replace(/^login_timeout=.*\n/m, '') ?? ''
-  const patched = await settled(on.world, on.world.api.patch<KubeObject>(path, 'merge', { data: { 'fence-method-bmc-off': `${own}${more}` } }))
-  assert.ok(patched.ok)
-}
 
 /** A cloud's machine, by a method that terminates. */
 async function terminable(seed: number): Promise<Play> {

@@ -2,7 +2,7 @@
 import type { KubeObject } from '../../coordinator/api.ts'
 import type { Incident } from '../../core/incident.ts'
 import type { Ms } from '../../core/model.ts'
-import { stage, type Stage, type StageSettings } from '../../sim/stage.ts'
+import { settled, stage, type Stage, type StageSettings } from '../../sim/stage.ts'
 import type { World } from '../../sim/world.ts'
 
 export interface Play extends Stage {
@@ -37,6 +37,16 @@ export function workload({ world }: Stage): readonly Pod[] {
 function objects<T extends KubeObject>({ server }: World, collection: string): readonly T[] {
   if (server === undefined) throw new Error('a story stands in a world of its own')
   return server.peek(collection) as readonly T[] // the caller knows the kind
+}
+
+/** The victim's method from now on, with `more` in place of what was added before. */
+export async function configure(on: Play, more: string): Promise<void> {
+  const path = `/api/v1/namespaces/holdfast-system/configmaps/fence-config-${on.victim}`
+  const was = await settled(on.world, on.world.api.get<KubeObject & { data: Record<string, string> }>(path))
+  if (!was.ok) throw new Error(`${path}: ${was.error.message}`)
+  const own = was.value.data['fence-method-bmc-off']?.replace(/^login_timeout=.*\n/m, '') ?? ''
+  const patched = await settled(on.world, on.world.api.patch<KubeObject>(path, 'merge', { data: { 'fence-method-bmc-off': `${own}${more}` } }))
+  if (!patched.ok) throw new Error(`${path}: ${patched.error.message}`)
 }
 
 /** The one incident there is; undefined when there is none. */
