@@ -79,7 +79,8 @@ function goesOff(on: Survey, name: NodeName): boolean {
 }
 
 /** The policy in force now counts as well: who allows more of them means this incident. */
-function restartsSpent({ on, incident, node, status }: Situation, step: Next): Brake | undefined {
+function restartsSpent(at: Situation, step: Next): Brake | undefined {
+  const { on, incident, node, status } = at
   if (step.next !== 'rest' && !(step.next === 'order' && step.round > status.round)) return undefined
   const now = policyOf(node, on.policies)
   const restarts = Math.max(incident.policy.restarts ?? Infinity, 'policy' in now ? now.policy.restarts ?? Infinity : 0)
@@ -87,7 +88,7 @@ function restartsSpent({ on, incident, node, status }: Situation, step: Next): B
   const last = step.next === 'rest' ? `: ${step.detail}` : ''
   return {
     because: 'exhausted', detail: `${status.round} rounds came to nothing, and restarts is ${restarts}${last}`,
-    lifts: 'more restarts in its HoldfastPolicy, spec.acknowledge by a person who knows that the machine is off, spec.abort, or a beat of the node',
+    lifts: `more restarts in its HoldfastPolicy, spec.acknowledge by a person who knows that the machine is off, ${isWanted(at) ? 'or spec.abort' : 'spec.abort, or a beat of the node'}`,
   }
 }
 

@@ -60,11 +60,6 @@ function takesBack(world: World, fence: Fence): void {
 
 const standsByFor: Ms = 600_000
 
-function isProven({ server }: World, name: string): boolean {
-  const fence = (server?.peek('nodefences.holdfast.dev') ?? []).find(({ metadata }) => metadata.name === name) as Fence | undefined // that collection's kind
-  return fence?.status?.proof !== undefined
-}
-
 /** Of a node that may be as well as any. Who sees what comes of it may change his mind. */
 const byHand: TroubleKind = {
   class: 'people', weight: 7,
@@ -75,9 +70,10 @@ const byHand: TroubleKind = {
     void world.api.create(fencesPath, { apiVersion: 'holdfast.dev/v1alpha1', kind: 'NodeFence', metadata: { name }, spec: { nodeName: ground.node(trouble) } })
     const abort = (): void => void world.api.patch(`${fencesPath}/${name}`, 'merge', { spec: { abort: true } })
     if (trouble.how === 'and aborts it') return abort
-    // What nothing could prove for so long, as where no path is trusted, he reads there, and lets it be.
+    // What nothing could prove for so long, as where no path is trusted, or what has used up its restarts, he reads there, and lets it be.
     world.clock.after(standsByFor, () => {
-      if (openFence(world, ground.node(trouble))?.metadata.name === name && !isProven(world, name)) abort()
+      const fence = openFence(world, ground.node(trouble))
+      if (fence?.metadata.name === name && (fence.status?.proof === undefined || fence.status.phase === 'Error')) abort()
     })
     return lasting
   },

@@ -356,6 +356,13 @@ test('once every restart is used up the incident is in error, and holds', () => 
   assert.equal(orders(of(tired, thirdRound)), ['fence bmc-off'], 'as many as it takes')
 })
 
+test('a beat lifts that of what fell silent, and not of what a person wants fenced though it is heard', () => {
+  for (const [more, byBeat] of [[{}, true], [{ cause: 'by-hand' } as const, false]] as const) {
+    const lifts = of(tired, thirdRound, { policy: bounded, ...more }, [bounded]).flatMap((action) => (action.do === 'hold' ? [action.lifts] : []))
+    assert.equal(lifts.map((words) => words.endsWith(', or a beat of the node')), [byBeat])
+  }
+})
+
 test('a policy that allows more restarts lets it go on, one that allows fewer does not stop it', () => {
   const error: Partial<IncidentStatus> = { ...thirdRound, phase: 'Error' }
   assert.equal(orders(of(tired, error, { policy: bounded }, [{ ...bounded, restarts: 3 }])), ['fence bmc-off'])
