@@ -4,6 +4,9 @@
 //
 // A new authority is believed long before anybody serves by it: it is published first (`next`), takes over after `overlap`,
 // and the one before stays believed as long again. A mounted ConfigMap needs a minute or two to reach every node.
+//
+// There is one authority: the one in the Secret. A replica that finds agents told of another one than its own looks there before
+// it writes anything. A Secret that is gone is written anew by whoever notices first, and the others go by what that one wrote.
 import { X509Certificate, randomBytes } from 'node:crypto'
 import type { Ms } from '../core/model.ts'
 import { makeAuthority, makeServer, type Certified } from '../edge/certificate.ts'
@@ -17,7 +20,7 @@ export interface Authority {
   serving(): Serving
   /** PEM of every authority that is to be believed now. */
   authorities(): string
-  /** A secret of the cluster that outlives every certificate. */
+  /** A secret of the cluster that outlives every certificate. As it was at the start: whoever has gone over to another Secret since has computed with this one all along. */
   readonly salt: string
   /** Makes this replica's address known, and tells all of them whenever they change; the answer ends both. */
   replicas(own: string, changed: (addresses: readonly string[]) => void): () => void
@@ -110,25 +113,37 @@ export async function keepAuthority(options: AuthorityOptions): Promise<Authorit
     }
   }
 
-  /** Once a day: the authority moves on if its time has come, and a serving certificate that is old is made anew. */
-  async function turn(): Promise<void> {
-    const read = await api.get<Kept>(`${secrets}/${authorityName}`)
-    if (!read.ok) return
+  /** Once a day, and where agents are told of another authority: what the Secret holds is gone by, the authority moves on if its
+   *  time has come, and a serving certificate that is old, or of another authority, is made anew. False: nobody knows what holds. */
+  async function turn(): Promise<boolean> {
+    const secret = await theSecret()
+    if (secret === undefined) return false
     turnedAt = clock.wall()
     const before = holding
-    const found = holdingOf(read.value)
+    const found = holdingOf(secret)
     if (found === undefined) log.error({}, 'the Secret of the certificate authority holds something else; what was known of it goes on')
     holding = found ?? holding
     const wanted = movedOn(holding, clock.wall())
     if (wanted !== undefined) {
-      const written = await api.replace<Kept>(`${secrets}/${authorityName}`, secretOf(wanted, read.value))
+      const written = await api.replace<Kept>(`${secrets}/${authorityName}`, secretOf(wanted, secret))
       if (written.ok) holding = wanted
       log.info({ written: written.ok }, 'the certificate authority moves on')
     }
-    if (before.current.certificate === holding.current.certificate && clock.wall() - servingSince < renewAfter) return
+    if (before.current.certificate === holding.current.certificate && clock.wall() - servingSince < renewAfter) return true
     serving = issue()
     servingSince = clock.wall()
     options.renewed(serving)
+    return true
+  }
+
+  /** As it stands in the cluster. Where it is gone, as it is written again from what is held, unless another one was first: that is read at the next look. */
+  async function theSecret(): Promise<Kept | undefined> {
+    const read = await api.get<Kept>(`${secrets}/${authorityName}`)
+    if (read.ok) return read.value
+    if (read.error.kind !== 'notFound') return undefined
+    const created = await api.create<Kept>(secrets, secretOf(holding))
+    log.warn({ written: created.ok }, 'the Secret of the certificate authority was gone, and is written again from what is held')
+    return created.ok ? created.value : undefined
   }
 
   function issue(): Serving {
@@ -159,6 +174,8 @@ export async function keepAuthority(options: AuthorityOptions): Promise<Authorit
       const read = await api.get<Kept>(`${maps}/${authorityName}`)
       if (!read.ok && read.error.kind !== 'notFound') return
       const before = read.ok ? read.value.data ?? {} : {}
+      // Not ours: another replica moved on before us, or holds another authority. Whoever just wrote over it would be written over in turn.
+      if ((before['ca.crt'] ?? believed(holding)) !== believed(holding) && !await turn()) return
       const data = dataOf(before)
       tell(data)
       if (JSON.stringify(before) === JSON.stringify(data)) return

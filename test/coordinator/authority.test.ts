@@ -19,28 +19,45 @@ function cluster() {
   const api = createApi({ transport: server.transportFor(admin), clock })
   for (const name of ['system', 'agents']) server.plant({ apiVersion: 'v1', kind: 'Namespace', metadata: { name } })
   const renewed: Serving[] = []
-  const keep = async (identity: string, address: string, lookEvery = 10_000): Promise<Authority> => {
-    let kept: Authority | undefined
+  const begin = (identity: string, address: string, lookEvery = 10_000): { kept?: Authority } => {
+    const begun: { kept?: Authority } = {}
     void keepAuthority({ api, clock, log: silentLog, namespace: 'system', agentNamespace: 'agents', identity, address, lookEvery, renewed: (serving) => renewed.push(serving) })
-      .then((authority) => { kept = authority })
-    await clock.runWhen(() => kept !== undefined, 60_000)
-    if (kept === undefined) throw new Error('no authority within a minute')
-    return kept
+      .then((authority) => { begun.kept = authority })
+    return begun
   }
+  const keptBy = async (begun: { kept?: Authority }): Promise<Authority> => {
+    await clock.runWhen(() => begun.kept !== undefined, 60_000)
+    if (begun.kept === undefined) throw new Error('no authority within a minute')
+    return begun.kept
+  }
+  const keep = (identity: string, address: string, lookEvery?: number): Promise<Authority> => keptBy(begin(identity, address, lookEvery))
   const map = (): Record<string, string> => {
     const found = server.peek('configmaps').find((object) => object.metadata.name === 'holdfast-authority')
     return (found as KubeObject & { data?: Record<string, string> } | undefined)?.data ?? {} // it is a ConfigMap
   }
-  return { clock, keep, map, renewed, server, api }
+  const removeSecret = async (): Promise<void> => {
+    const gone = api.remove('/api/v1/namespaces/system/secrets/holdfast-authority')
+    await clock.runFor(1_000)
+    assert.ok((await gone).ok)
+  }
+  return { clock, begin, keptBy, keep, map, renewed, server, api, removeSecret }
 }
 
-test('two replicas that come first together end with one authority', async () => {
-  const { keep } = cluster()
-  const [one, two] = [await keep('a', '10.0.0.1'), await keep('b', '10.0.0.2')]
+/** Whether whoever believes these certificates believes what this replica serves by. */
+function believes(certificates: string | undefined, one: Authority): boolean {
+  const pems = certificates?.match(/-----BEGIN[\s\S]*?-----END CERTIFICATE-----/g) ?? []
+  return pems.some((pem) => new X509Certificate(one.serving().certificate).verify(new X509Certificate(pem).publicKey))
+}
+
+test('two replicas that come first at the same moment end with one authority', async () => {
+  const { begin, keptBy, renewed } = cluster()
+  const begun = [begin('a', '10.0.0.1'), begin('b', '10.0.0.2')] as const
+  const [one, two] = [await keptBy(begun[0]), await keptBy(begun[1])]
   assert.is(one.authorities(), two.authorities())
   assert.is(one.salt, two.salt)
   const authority = new X509Certificate(one.authorities())
   for (const kept of [one, two]) assert.ok(new X509Certificate(kept.serving().certificate).verify(authority.publicKey))
+  assert.equal(renewed, [], 'neither had begun with another one')
   one.stop()
   two.stop()
 })
@@ -140,6 +157,67 @@ test('a new authority is believed two days before anybody serves by it, and the 
   assert.not.ok(servedBy(first), 'by the new one')
   assert.is(believed().length, 2, 'the old one is still believed')
   assert.ok(renewed.length > 0)
+  one.stop()
+})
+
+test('while two replicas go through a rotation, what agents read of it a look ago lets them believe both', async () => {
+  const { keep, clock, map } = cluster()
+  const kept = [await keep('a', '10.0.0.1', day / 4), await keep('b', '10.0.0.2', day / 4)]
+  const first = map()['ca.crt']
+  let read = first
+  while (clock.now() < 400 * day) {
+    await clock.runFor(day / 4)
+    for (const one of kept) assert.ok(believes(read, one), `on day ${clock.now() / day}`)
+    read = map()['ca.crt']
+  }
+  assert.is.not(read, first)
+  for (const one of kept) one.stop()
+})
+
+test('of two authorities, since the Secret was deleted and one replica began anew, the one in the Secret holds, for both', async () => {
+  const { keep, clock, map, removeSecret } = cluster()
+  const [one, two] = [await keep('a', '10.0.0.1'), await keep('b', '10.0.0.2')]
+  const before = one.authorities()
+  two.stop()
+  await removeSecret()
+  const anew = await keep('b-2', '10.0.0.2')
+  await clock.runFor(20_000)
+  assert.is.not(anew.authorities(), before, 'a new one was made')
+  for (let looks = 0; looks < 20; looks += 1) {
+    await clock.runFor(7_000)
+    for (const kept of [one, anew]) assert.ok(believes(map()['ca.crt'], kept), `look ${looks}`)
+  }
+  assert.is(one.authorities(), anew.authorities())
+  one.stop()
+  anew.stop()
+})
+
+test('a Secret that is gone is written again from what the replicas hold', async () => {
+  const { keep, clock, removeSecret } = cluster()
+  const [one, two] = [await keep('a', '10.0.0.1', day / 8), await keep('b', '10.0.0.2', day / 8)]
+  const before = one.authorities()
+  await removeSecret()
+  await clock.runFor(2 * day)
+  two.stop()
+  const anew = await keep('b-2', '10.0.0.2')
+  assert.equal([one.authorities(), anew.authorities(), anew.salt], [before, before, one.salt])
+  one.stop()
+  anew.stop()
+})
+
+test('nothing is written over another authority while the Secret cannot be read', async () => {
+  const { keep, clock, map, server, api } = cluster()
+  const one = await keep('a', '10.0.0.1')
+  const found = server.peek('configmaps').find((object) => object.metadata.name === 'holdfast-authority') as KubeObject & { data: Record<string, string> } // it was made above
+  const foreign = api.replace('/api/v1/namespaces/agents/configmaps/holdfast-authority', { ...found, data: { ...found.data, 'ca.crt': 'another' } })
+  await clock.runFor(1_000)
+  assert.ok((await foreign).ok)
+  server.faults.set([{ does: 'answer', status: 503, strikes: ({ path }) => path.includes('/secrets/') }])
+  await clock.runFor(60_000)
+  assert.is(map()['ca.crt'], 'another')
+  server.faults.clear()
+  await clock.runFor(60_000)
+  assert.is(map()['ca.crt'], one.authorities())
   one.stop()
 })
 
