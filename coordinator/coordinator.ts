@@ -24,6 +24,7 @@ import { keepAttachment, keepNode, paths, saysMore, wordsOf } from './kubernetes
 import { elect } from './lease.ts'
 import { looker } from './look.ts'
 import { runLoop, type Loop } from './loop.ts'
+import { answerWord } from './measures.ts'
 import { fencesPath } from './node-fence.ts'
 import { readRecord, recordsPath } from './node-record.ts'
 import { remediesPath } from './node-remedy.ts'
@@ -96,7 +97,7 @@ export async function startCoordinator(host: CoordinatorHost, settings: Coordina
   const onAnswer = (at: Ms): void => {
     if (observe !== undefined) observe.seen.self.apiAnsweredAt = Math.max(observe.seen.self.apiAnsweredAt, at)
   }
-  const observed = (verb: string, status: number, span: Ms): void => settings.requested?.(verb, status === 0 ? 'none' : `${Math.floor(status / 100)}xx`, span)
+  const observed = (verb: string, status: number, span: Ms): void => settings.requested?.(verb, answerWord(status), span)
   const stopping = new AbortController()
   const api = createApi({ transport, clock, onAnswer, observe: observed, rate: { perSecond: 100, burst: 200 }, userAgent: 'holdfast-coordinator' })
   const endingApi = endingWith(api, stopping.signal)

@@ -118,6 +118,7 @@ export function looker(options: LookOptions): (look: Look) => Promise<boolean> {
       const deadline = podsDeadline - (clock.now() - askedAt)
       if (deadline <= 0) return undefined
       const answer = await api.get<KubeList<KubeObject>>(paths.podsOf(node, after), { deadline })
+      if (row !== undefined) row.podsRefused = answer.ok || answer.error.kind !== 'forbidden' ? undefined : answer.error.message
       if (!answer.ok) return undefined
       objects.push(...answer.value.items)
       after = answer.value.metadata.continue ?? ''

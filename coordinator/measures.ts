@@ -33,7 +33,7 @@ export function measures(version: string): Measures {
   return {
     metrics: registry,
     decision: registry.histogram('holdfast_decision_seconds', 'How long one decision over all nodes took.', [0.001, 0.003, 0.01, 0.02, 0.05, 0.1]),
-    request: registry.histogram('holdfast_api_request_seconds', 'Requests to the API server, by verb and by what became of them.', [0.01, 0.05, 0.25, 1, 5], ['verb', 'answer']),
+    request: registry.histogram('holdfast_api_request_seconds', 'Requests to the API server, by verb and by what became of them: none (no answer), 2xx to 5xx, or 403, which 4xx leaves out.', [0.01, 0.05, 0.25, 1, 5], ['verb', 'answer']),
     wrote({ status: before, cause }, after, silence) {
       for (const { until, span } of milestones(before, after)) {
         incident.observe({ until, cause }, span / 1000)
@@ -73,6 +73,12 @@ export function measures(version: string): Measures {
       registry.gaugeOf('holdfast_proofs_void', 'Proofs that were shown false, of all incidents kept.', [], () => [[{}, incidents().reduce((sum, one) => sum + shownFalse(one.status).length, 0)]])
     },
   }
+}
+
+/** Of a status line, 0 where none came. What lacks a right is told from what was gone, or written by another: no waiting mends it. */
+export function answerWord(status: number): string {
+  if (status === 0) return 'none'
+  return status === 403 ? '403' : `${Math.floor(status / 100)}xx`
 }
 
 function openFor({ status: { phase, timeline } }: Incident, wall: number): Ms {

@@ -50,6 +50,7 @@ export class Row implements NodeSeen {
   members: NodeSeen['members'] = undefined
   ailing: NodeSeen['ailing'] = undefined
   pods: PodsSeen | undefined = undefined
+  podsRefused: string | undefined = undefined
   evictions: Map<string, EvictionSeen> | undefined = undefined
   path: NodeSeen['path'] = { levels: [], faults: [] }
   witnesses: WitnessSeen[] = []

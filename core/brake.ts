@@ -31,6 +31,12 @@ export function blind(self: Self, now: Ms): Brake | undefined {
   return undefined
 }
 
+/** The API server answers, and says no: that is lifted by whoever grants the right, and by no waiting. */
+export function unlistable({ name, podsRefused }: NodeSeen): Brake | undefined {
+  if (podsRefused === undefined) return undefined
+  return { because: 'blind', detail: `the API server refuses to list the pods of ${name}: ${podsRefused}`, lifts: 'the right to list pods' }
+}
+
 /** The policy or a person says hands off. */
 export function handsOff(self: Self, policy: Policy): Brake | undefined {
   if (self.pause !== undefined) return paused(self.pause, theirPause)

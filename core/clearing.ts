@@ -3,7 +3,7 @@
 // them says anything but off, nothing more is freed.
 import { unasked, unread } from './acknowledge.ts'
 import type { Action, Deed, HoldAction } from './action.ts'
-import { loosened, noOrders, type Brake } from './brake.ts'
+import { loosened, noOrders, unlistable, type Brake } from './brake.ts'
 import { freesNothing } from './choice.ts'
 import { goesOutOfService, hasOurs, hasTaint, left, nothingLeft, outOfServiceKey, quarantineKey, type Left } from './clear.ts'
 import { keptOff } from './hands.ts'
@@ -155,6 +155,8 @@ function doubted(at: Situation, proof: Proof, doubt: string, provenAt: Ms): Acti
 }
 
 function unlisted({ on, incident, node }: Situation, provenAt: Ms): Action[] {
+  const refused = unlistable(node)
+  if (refused !== undefined) return [hold(node.name, refused, incident)]
   if (on.now - provenAt < freshSoon) return []
   return [hold(node.name, { because: 'blind', detail: `the pods of ${node.name} could not be listed since the proof`, lifts: 'an answer of the API server' }, incident)]
 }

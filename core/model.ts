@@ -124,6 +124,8 @@ export interface NodeSeen {
   /** Methods configured for the node, level by level, those that isolate first; with the faults that keep a path out. */
   readonly path: FencePath
   readonly pods?: PodsSeen | undefined
+  /** What the API server said when it refused to list them, this process's own. Undefined: it did not, when it was last asked. */
+  readonly podsRefused?: string | undefined
   /** What became of the evictions that were asked for, by the pod's uid, this process's own. */
   readonly evictions?: ReadonlyMap<string, EvictionSeen> | undefined
   readonly volumes: readonly VolumeSeen[]

@@ -4,7 +4,7 @@
 // have been gone for a while. A node that has no agent says less: a new boot has mounted nothing that was mounted before it, and
 // its kubelet tells what it uses; of an old boot nobody can tell.
 import type { Leftover } from './beat.ts'
-import type { Brake } from './brake.ts'
+import { unlistable, type Brake } from './brake.ts'
 import { given, lastProvenAt, type Incident } from './incident.ts'
 import { foreignTaint, hasTaint, outOfServiceKey } from './clear.ts'
 import { isWithoutAgent, seconds } from './judge.ts'
@@ -70,6 +70,9 @@ function controllers(incident: Incident | undefined, node: NodeSeen, now: Ms): B
 export function lacksClean(incident: Incident | undefined, node: NodeSeen, beat: BeatSeen): Brake | undefined {
   const { clean } = beat
   if (clean === undefined || asOf(clean) < worldStoodStill(incident, node, beat) || clean.report.state === 'unknown') {
+    // Without a list of what belongs there its agent is asked nothing.
+    const refused = unlistable(node)
+    if (refused !== undefined) return { ...refused, because: 'waiting-for-clean', detail: `${node.name} is not asked whether it is clean: ${refused.detail}` }
     const why = clean?.report.state === 'unknown' ? `: ${clean.report.reason}` : ''
     return { because: 'waiting-for-clean', detail: `${node.name} cannot tell yet whether it is clean${why}`, lifts: 'a clean report of its agent' }
   }

@@ -13,7 +13,7 @@ export type Fault = {
 } & (
   | { readonly does: 'unreachable' }
   | { readonly does: 'slow'; readonly by: Ms }
-  | { readonly does: 'answer'; readonly status: 409 | 410 | 429 | 500 | 502 | 503 | 504; readonly retryAfterSeconds?: number }
+  | { readonly does: 'answer'; readonly status: 403 | 409 | 410 | 429 | 500 | 502 | 503 | 504; readonly retryAfterSeconds?: number }
   /** The request is carried out, its answer is lost. */
   | { readonly does: 'lose answer' }
   /** Watches stay open and silent while all else works. */
@@ -85,7 +85,7 @@ export function createFaults(world: { openWatches: () => readonly Opened[]; comp
       return {
         call, delay: faults.reduce((sum, fault) => sum + (fault.does === 'slow' ? fault.by : 0), 0),
         unreachable: faults.some((fault) => fault.does === 'unreachable'),
-        answer: faults.flatMap((fault) => (fault.does === 'answer' ? [answerOf(fault)] : []))[0],
+        answer: faults.flatMap((fault) => (fault.does === 'answer' ? [answerOf(fault, call)] : []))[0],
         loseAnswer: faults.some((fault) => fault.does === 'lose answer'),
       }
     },
@@ -106,9 +106,11 @@ export function callOf(request: ApiRequest, user: User): Call {
   return { user, method: request.method, path, query, watch: query.get('watch') === 'true' || query.get('watch') === '1' }
 }
 
-function answerOf(fault: Extract<Fault, { does: 'answer' }>): Refusal {
+function answerOf(fault: Extract<Fault, { does: 'answer' }>, { user, method, path }: Call): Refusal {
   const wait = fault.retryAfterSeconds === undefined ? {} : { retryAfterSeconds: fault.retryAfterSeconds }
   switch (fault.status) {
+    case 403:
+      return { code: 403, reason: 'Forbidden', message: `forbidden: User "${user.name}" cannot ${method.toLowerCase()} path "${path}"`, ...wait }
     case 409:
       return { code: 409, reason: 'Conflict', message: 'Operation cannot be fulfilled: the object has been modified; please apply your changes to the latest version and try again', ...wait }
     case 410:

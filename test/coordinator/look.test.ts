@@ -183,6 +183,23 @@ test('a list that breaks off at its second page, or never ends, is not used', as
   assert.is(on.observation.row('node-2')?.pods, undefined)
 })
 
+test('that a list was refused stands there until it is asked for again, and what else went wrong is no refusal', async () => {
+  const on = small()
+  const said = async (): Promise<string | undefined> => {
+    assert.is(await on.look(listPods), false)
+    return on.observation.row('node-2')?.podsRefused
+  }
+  on.answer = () => ({ ok: false, error: { kind: 'forbidden', status: 403, message: 'pods is forbidden' } })
+  assert.is(await said(), 'pods is forbidden')
+  on.answer = () => refused
+  assert.is(await said(), undefined)
+  on.answer = (path) => (path.includes('continue=') ? { ok: false, error: { kind: 'forbidden', status: 403, message: 'no more of them' } } : pods(['a'], 'more'))
+  assert.is(await said(), 'no more of them')
+  on.answer = () => pods(['a'])
+  assert.ok(await on.look(listPods))
+  assert.is(on.observation.row('node-2')?.podsRefused, undefined)
+})
+
 test('a list whose pages take longer than one may is not used', async () => {
   const on = small()
   on.answer = async () => {

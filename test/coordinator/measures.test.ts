@@ -3,7 +3,7 @@ import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
 import type { Coordinator } from '../../coordinator/coordinator.ts'
 import type { DrillTurnEnd } from '../../coordinator/drill-turns.ts'
-import { measures } from '../../coordinator/measures.ts'
+import { answerWord, measures } from '../../coordinator/measures.ts'
 import type { HoldAction } from '../../core/action.ts'
 import type { Incident, IncidentStatus } from '../../core/incident.ts'
 import type { Policy } from '../../core/policy.ts'
@@ -45,6 +45,10 @@ test('what a replica measures of itself, by name', () => {
     'holdfast_nodes_governed{as="dryRun"} 2', 'holdfast_incident_seconds_bucket{until="released",cause="silence",le="4"} 1', 'holdfast_incident_seconds_bucket{until="released",cause="silence",le="2"} 0',
     'holdfast_decision_seconds_count 1', 'holdfast_api_request_seconds_count{verb="get",answer="2xx"} 1',
   ]) assert.ok(text.split('\n').includes(line), `${line} in:\n${text}`)
+})
+
+test('what a request came to is one of a few words, and the lack of a right is one of them', () => {
+  assert.equal([0, 200, 404, 403, 409, 503].map(answerWord), ['none', '2xx', '4xx', '403', '4xx', '5xx'])
 })
 
 test('who does not lead says so; a watch that was never fresh is old, and no series is without a number', () => {

@@ -4,7 +4,7 @@ import * as assert from 'uvu/assert'
 import type { IncidentStatus } from '../../core/incident.ts'
 import type { NodeSeen, Self } from '../../core/model.ts'
 import { bootedReady, cleared, clearing, freed, ordered, proven, quarantine, seenAll, seenLongAgo } from './states.ts'
-import { held, inState, lead, looks, wants } from './wishes.ts'
+import { held, holds, inState, lead, looks, wants } from './wishes.ts'
 import { attempt, beat, foundOffNode, incident, method, newBoot, now, pod, podsOf, policy, proofRecord, reading, seenOrder, seenProof, self, three } from './world.ts'
 
 const test = suite('decide: clear')
@@ -123,6 +123,14 @@ test('while the clear waits the pods are listed once a second; after a batch, an
   const { pods: _, ...unlisted } = freed.node
   assert.ok(looks(inState({ node: unlisted, status: freed.status })).includes('listPods'))
   assert.ok(looks(inState(freed, { pods: podsOf([], now - 600) })).includes('listPods'), 'listed before the proof')
+})
+
+const unlisted = (changes: Partial<NodeSeen>) => holds(inState(clearing, { pods: undefined, firstSeen: seenAll, ...changes }))
+
+test('a list of pods that does not come is waited for; one that is refused is told at once, and no answer but the right lifts it', () => {
+  assert.equal(unlisted({}), [])
+  assert.equal(unlisted({ firstSeen: seenLongAgo }), [['blind', 'the pods of node-2 could not be listed since the proof', 'an answer of the API server']])
+  assert.equal(unlisted({ podsRefused: '403 pods is forbidden' }), [['blind', 'the API server refuses to list the pods of node-2: 403 pods is forbidden', 'the right to list pods']])
 })
 
 test('everything free: out-of-service comes off while the node is still off', () => {

@@ -5,7 +5,7 @@ import { decide } from '../../core/decide.ts'
 import type { Attempt, IncidentStatus } from '../../core/incident.ts'
 import type { NodeSeen } from '../../core/model.ts'
 import { attempts, booted, bootedReady, clearing, freed, lifted, littered, on, opened, ordered, proven, quarantine, recovering, seenLongAgo, switchedOn, withdrawn, type State } from './states.ts'
-import { inState, looks, loose, passed, wants, wishes } from './wishes.ts'
+import { holds, inState, looks, loose, passed, wants, wishes } from './wishes.ts'
 import { attempt, beat, dead, incident, method, newBoot, node, now, policy, proofRecord, reading, record, seen, seenOrder, silentAt } from './world.ts'
 
 const test = suite('decide: close')
@@ -28,6 +28,13 @@ test('where its operator wants it so, the node is cordoned in the very write tha
 
 test('a pod that was doomed and never deleted goes before the quarantine does', () => {
   assert.equal(wants(inState(littered)), ['hold waiting-for-clean', 'bury web-0'])
+})
+
+test('back, and its agent cannot be asked whether it is clean, since its pods may not be listed: that is said', () => {
+  const podsRefused = '403 pods is forbidden'
+  const { clean: _, ...unasked } = beat({ boot: newBoot, since: now - 10_000 })
+  assert.equal(holds(inState(booted, { beat: unasked, podsRefused })), [['waiting-for-clean', 'node-2 is not asked whether it is clean: the API server refuses to list the pods of node-2: 403 pods is forbidden', 'the right to list pods']])
+  assert.equal(wants(inState(booted, { podsRefused })), wants(inState(booted)), 'what it told before is known')
 })
 
 const notClosed: [string, Partial<NodeSeen>, Partial<IncidentStatus>, readonly string[]][] = [

@@ -38,6 +38,11 @@ export function said(action: Action): string {
   }
 }
 
+/** Each hold on node-2: why, in which words, and what lifts it. */
+export function holds(observed: Observed): readonly (readonly string[])[] {
+  return wishes(observed, [policy], now).flatMap((action) => (action.do === 'hold' ? [[action.because, action.detail, action.lifts]] : []))
+}
+
 export function held(observed: Observed, because: string, policies: readonly Policy[] = [policy]): string {
   const hold = wishes(observed, policies, now).find((action) => action.do === 'hold' && action.because === because)
   if (hold?.do !== 'hold') return assert.unreachable(`no hold ${because}: ${wants(observed, policies).join(', ')}`) as never

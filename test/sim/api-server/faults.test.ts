@@ -80,7 +80,7 @@ test('a lost answer: the write is done, its writer does not hear of it', async (
   assert.is((await ask('GET', `${maps}/a`)).status, 200)
 })
 
-for (const status of [409, 410, 500, 502, 503, 504] as const) {
+for (const status of [403, 409, 410, 500, 502, 503, 504] as const) {
   test(`${status} is answered in the real server's words`, async () => {
     const { ask, server } = serverWorld()
     server.faults.set([{ does: 'answer', status }])
