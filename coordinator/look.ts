@@ -16,6 +16,7 @@ import type { CoordinatorHost } from './host.ts'
 import { keepNode, paths, readPod } from './kubernetes.ts'
 import type { Observation } from './observe.ts'
 import { podVolumes } from './pod-volumes.ts'
+import { tellingRefusals } from './rights.ts'
 
 export interface LookOptions {
   readonly api: Pick<Api, 'get'>
@@ -40,8 +41,9 @@ const podsDeadline: Ms = 5_000
 const mostPages = 60
 
 export function looker(options: LookOptions): (look: Look) => Promise<boolean> {
-  const { api, beats, fences, runner, host, observation, stopping } = options
+  const { beats, fences, runner, host, observation, stopping } = options
   const { clock } = host
+  const api = tellingRefusals(options.api, options.log)
   const volumes = podVolumes(api)
   const ears = keepEars({ beats, clock })
   const listed = auditLists({ fences, runner, observation, clock, stopping })

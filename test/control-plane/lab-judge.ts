@@ -65,7 +65,7 @@ export async function comesBack(play: Play, incident: Incident): Promise<void> {
   assert.equal(freed.filter((uid) => !play.pods.includes(uid) && ran.has(uid)), [], 'no successor that ever ran was freed')
 }
 
-/** Nothing that a replica asked for was refused for want of a right. */
+/** Nothing that a replica asked for was refused for want of a right: a look that is refused stands in its log like a write. */
 export function rightsSuffice(lab: Lab): void {
   assert.equal(lab.replicaLog().map((line) => JSON.stringify(line)).filter((line) => /forbidden|"status":403/i.test(line)), [])
 }

@@ -1,7 +1,7 @@
 // Somebody took a right from the coordinator's account: the API server answers, and says no. That is lifted by no waiting, so it is told.
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
-import { peace, theIncident, type Play } from './play.ts'
+import { happened, peace, theIncident, type Play } from './play.ts'
 
 const test = suite('a right that is lacking')
 
@@ -15,6 +15,21 @@ async function without(seed: number, fits: (path: string) => boolean): Promise<P
 }
 
 const ofPods = (path: string): boolean => path === '/api/v1/pods'
+
+for (const [what, right, fits] of [
+  ['its Lease', 'get leases in kube-node-lease', (path) => path.includes('/kube-node-lease/')],
+  ['a claim of its pods', 'get persistentvolumeclaims in work', (path) => path.includes('/persistentvolumeclaims/')],
+  ['a volume of them', 'get persistentvolumes', (path) => path.includes('/persistentvolumes/')],
+  ['its pods', 'list pods', ofPods],
+] as [string, string, (path: string) => boolean][]) {
+  test(`a replica that may not read ${what} says so in its log, once`, async () => {
+    const on = await without(271, fits)
+    const lines = happened(on, 'log').filter((line) => /forbidden/.test(JSON.stringify(line)) && line['right'] !== undefined)
+    const who = [...new Set(lines.map((line) => line['who']))]
+    assert.equal(lines.map((line) => line['right']), who.map(() => right))
+    assert.is.not(who.length, 0)
+  })
+}
 
 test('a node is proven off and its pods may not be listed: the hold says what is refused, and the right, once it is there, lifts it', async () => {
   const on = await without(271, ofPods)
