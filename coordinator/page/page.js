@@ -173,7 +173,7 @@ function incidents() {
           h('code.muted', {}, incident.name)),
         way(incident, began),
         incident.proof !== undefined && h('div.proof', {},
-          h('p', {}, h('b', {}, `✔ proven: ${incident.proof.kind}`), ` at ${offset(incident.proof.at, began)}, level ${incident.proof.level + 1} (${incident.proof.methods.join(', ')})`),
+          h('p', {}, h('b', {}, `✔ proven: ${incident.proof.kind}`), ` at ${offset(incident.proof.at, began)}${byLevel(incident.proof)}`),
           h('ul', {}, incident.proof.evidence.map((one) => h('li', {}, h('span.muted', {}, one.source), ` ${one.word}`)))),
         incident.voided.map((voided) => h('div.hold.bad', {}, h('p', {}, h('b', {}, voided.how === 'lapsed' ? '✖ a proof has lapsed' : '✖ a proof was shown false'), ` ${offset(voided.at, began)}: ${voided.evidence}`))),
         incident.holds.map(hold),
@@ -188,6 +188,11 @@ function incidents() {
     }),
     state.incidentsLeft > 0 && h('p.empty', {}, `${state.incidentsLeft} older ones: kubectl get nodefence`),
   ]
+}
+
+/** A person's word, a crash kernel's, a watchdog and a driver prove without any level. */
+function byLevel({ level, methods }) {
+  return level < 0 ? '' : `, level ${level + 1} (${methods.join(', ')})`
 }
 
 function way({ timeline }, began) {
