@@ -4,9 +4,9 @@ import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
 import type { KubeObject } from '../../coordinator/api.ts'
 import { fencesPath } from '../../coordinator/node-fence.ts'
-import type { Incident } from '../../core/incident.ts'
+import type { Incident, IncidentStatus } from '../../core/incident.ts'
 import { settled } from '../../sim/stage.ts'
-import { ended, findings, happened, ourTaints, peace, workloadRuns, type Play } from './play.ts'
+import { ended, findings, happened, lasting, ourTaints, peace, workloadRuns, type Play } from './play.ts'
 
 const test = suite('killed between two writes')
 
@@ -27,9 +27,33 @@ function recovered(on: Play, { status }: Incident): void {
   assert.is(status.outcome, 'Recovered')
   assert.equal(findings(on), [])
   assert.equal([offs(on), happened(on, 'machine booted').length], [1, 1])
-  const freed = status.pods.filter(({ fate }) => fate === 'freed').map(({ uid }) => uid)
+  const freed = freedOf(status)
   assert.equal(freed.toSorted(), [...new Set(freed)].toSorted(), 'freed once each')
   assert.equal(freed.filter((uid) => !on.pods.includes(uid)), [], 'no successor was freed')
+}
+
+const freedOf = (status: IncidentStatus): readonly string[] => status.pods.filter(({ fate }) => fate === 'freed').map(({ uid }) => uid)
+
+/** Notes what the coordinator asks of the API server that dooms a pod: its record would tell only what it wrote down. */
+function noteDoomed({ world: { server, truth } }: Play): void {
+  server?.faults.set([{
+    does: 'slow', by: 0,
+    strikes({ method, path, user }) {
+      if (method === 'PATCH' && /\/pods\/[^/]+\/status$/.test(path) && user.name.endsWith(':holdfast-coordinator')) truth.note('pod doomed', { path })
+      return false
+    },
+  }])
+}
+
+/** Nothing more was freed from when the proof was known to be false, and nobody is left that writes beside another. */
+function voided(on: Play, { status }: Incident): void {
+  assert.equal([status.outcome, offs(on)], ['Void', 0])
+  const { clock, truth } = on.world
+  const voidAt = Date.parse(status.voided[0]?.at ?? '') - clock.wall() + clock.now()
+  assert.ok(voidAt > on.beganAt, 'it is said when')
+  assert.equal(truth.entries.filter(({ what, at }) => what === 'pod doomed' && at > voidAt), [], 'nothing was freed after that')
+  assert.equal(freedOf(status).filter((uid) => !on.pods.includes(uid)), [], 'no successor was freed')
+  assert.equal(lasting(on), [], 'nobody writes beside another any more')
 }
 
 const incidents: readonly Told[] = [
@@ -62,6 +86,7 @@ const incidents: readonly Told[] = [
     title: 'a proof that is shown false', seed: 265, changes: 24,
     async begin(on) {
       const device = on.world.devices.get(`bmc-${on.victim}`)
+      noteDoomed(on)
       if (device !== undefined) device.fault = { does: 'lie' }
       const heal = on.world.isolate(on.victim)
       on.world.clock.after(25_000, () => {
@@ -69,9 +94,7 @@ const incidents: readonly Told[] = [
         if (device !== undefined) device.fault = undefined
       })
     },
-    judge(on, { status }) {
-      assert.equal([status.outcome, offs(on)], ['Void', 0])
-    },
+    judge: voided,
   },
 ]
 

@@ -89,11 +89,24 @@ export function ourTaints({ world }: Stage): readonly string[] {
 
 /** What the world's own judges found. Empty: no promise was broken. */
 export function findings(on: Stage): readonly string[] {
-  const { judges } = on.world
+  return found(on, () => true)
+}
+
+/** Of these, what goes on at this moment. */
+export function lasting(on: Stage): readonly string[] {
+  const lately = on.world.clock.now() - writesWithin
+  return found(on, (until) => until === undefined || until >= lately)
+}
+
+/** Whoever has a volume writes into it far more often. */
+const writesWithin: Ms = 1_000
+
+function found({ world: { judges } }: Stage, counts: (until: Ms | undefined) => boolean): readonly string[] {
+  const fits = (one: { readonly until: Ms | undefined }): boolean => counts(one.until)
   return [
-    ...judges.twoWriters().map((one) => `two writers on ${one.volume}: ${one.one} and ${one.other}`),
-    ...judges.wroteAfterRelease().map((one) => `${one.writer} wrote ${one.volume} after its release`),
-    ...judges.twins().map((one) => `twins: ${JSON.stringify(one)}`),
+    ...judges.twoWriters().filter(fits).map((one) => `two writers on ${one.volume}: ${one.one} and ${one.other}`),
+    ...judges.wroteAfterRelease().filter(fits).map((one) => `${one.writer} wrote ${one.volume} after its release`),
+    ...judges.twins().filter(fits).map((one) => `twins: ${JSON.stringify(one)}`),
   ]
 }
 
