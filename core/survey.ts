@@ -3,7 +3,7 @@
 import { isShut } from './acceptance.ts'
 import { forceEvictionKey } from './acknowledge.ts'
 import { storm, type Silent, type Storm } from './brake.ts'
-import { hasTaint, quarantineKey } from './clear.ts'
+import { hasOurs, hasTaint, outOfServiceKey, quarantineKey } from './clear.ts'
 import { hasCrashed, withoutRefusals } from './dump.ts'
 import { given, isPartial, type Incident } from './incident.ts'
 import { isLate, judge, lastBeat, shutsDown, soonestLate, type Peers, type Verdict } from './judge.ts'
@@ -32,6 +32,8 @@ export interface Survey {
   readonly storms: Storm
   /** Nodes that bear our quarantine. */
   readonly quarantined: readonly NodeSeen[]
+  /** Nodes that bear an out-of-service of ours. */
+  readonly outOfService: readonly NodeSeen[]
   /** Nodes of which we said that they are being worked on. */
   readonly maintained: readonly NodeSeen[]
   /** Nodes that beat while their gate keeps pods from starting. */
@@ -67,6 +69,7 @@ export function survey(seen: Observed, now: Ms, policies: readonly Policy[]): Su
   const quiet: NodeSeen[] = []
   const late: NodeSeen[] = []
   const quarantined: NodeSeen[] = []
+  const outOfService: NodeSeen[] = []
   const evicted: NodeSeen[] = []
   const maintained: NodeSeen[] = []
   const shut: NodeSeen[] = []
@@ -80,6 +83,7 @@ export function survey(seen: Observed, now: Ms, policies: readonly Policy[]): Su
     const beating = plainlyAlive(beat, now)
     if (node.busy.size > 0) count(running, node.busy, beating)
     if (node.taints.length > 0 && hasTaint(node, quarantineKey)) quarantined.push(node)
+    if (node.taints.length > 0 && hasOurs(node, outOfServiceKey)) outOfService.push(node)
     if (node.taints.length > 0 && hasTaint(node, forceEvictionKey)) evicted.push(node)
     if (node.maintenance === 'ours') maintained.push(node)
     if (beat?.lapse !== undefined && recentLapse(node, beat.lapse, seen, policies, now)) lapsed.add(node)
@@ -106,7 +110,7 @@ export function survey(seen: Observed, now: Ms, policies: readonly Policy[]): Su
   const present = silent.length < 2 ? [] : [...seen.nodes.values()].filter((node) => node.gone !== true)
   let listeners: readonly (readonly NodeSeen[])[] | undefined
   return {
-    seen, now, peers, policies, open, beside, verdicts, late, storms: storm(present, silent, policies), fencing: slotHolders(seen, open, now), quarantined, evicted, maintained, shut, ailing, unclean, running,
+    seen, now, peers, policies, open, beside, verdicts, late, storms: storm(present, silent, policies), fencing: slotHolders(seen, open, now), quarantined, outOfService, evicted, maintained, shut, ailing, unclean, running,
     listeners: () => (listeners ??= listenersOf(seen.nodes.values(), now)),
   }
 }

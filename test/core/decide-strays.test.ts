@@ -5,7 +5,7 @@ import type { IncidentStatus } from '../../core/incident.ts'
 import type { NodeSeen } from '../../core/model.ts'
 import { attempts, booted, bootedReady, cleared, clearing, on, opened, ordered, outOfService, quarantine, recovering, theirs, withdrawn, type State } from './states.ts'
 import { held, inState, lead, wants } from './wishes.ts'
-import { attempt, beat, incident, now, proofRecord, reading, seenOrder, silent, three } from './world.ts'
+import { attempt, beat, incident, newBoot, now, proofRecord, reading, seenOrder, silent, three } from './world.ts'
 
 const test = suite('decide: strays')
 
@@ -52,6 +52,23 @@ test('it comes off as well where the node is silent, or where an incident is ope
   assert.equal(wants(inState(opened, { taints: [quarantine, outOfService] })), ['untaint out-of-service'])
   assert.equal(wants(inState(ordered, { taints: [quarantine, outOfService] })), ['untaint out-of-service'])
   assert.not.ok(wants(inState(opened, { taints: [quarantine, theirs] })).some((wish) => wish.startsWith('untaint')))
+})
+
+test('it comes off as well where no quarantine stands beside it, whether the node runs, is silent or is paused; another\'s does not', () => {
+  const paused = lead({ pause: { reason: 'x', by: 'y' } })
+  for (const incidents of [[], [over]]) {
+    assert.equal(wants(three({ ...booted.node, taints: [outOfService] }, incidents)), ['untaint out-of-service'])
+    assert.equal(wants(three({ ...silent, taints: [outOfService] }, incidents)), ['untaint out-of-service'])
+    assert.equal(wants(three({ ...booted.node, taints: [outOfService] }, incidents, paused)), ['untaint out-of-service'])
+    assert.equal(wants(three({ ...booted.node, taints: [theirs] }, incidents)), [])
+    assert.equal(wants(three({ ...booted.node, taints: [outOfService], busy: new Set(['deed node-2']) }, incidents)), [], 'one deed at a time')
+  }
+})
+
+test('it comes off a boot that follows one which was cut off, and that boot is quarantined', () => {
+  const unclean: Partial<NodeSeen> = { beat: beat({ boot: newBoot, gate: 'open', before: 'cut off' }), bootId: 'boot-2' }
+  assert.equal(wants(three({ ...unclean, taints: [outOfService] })), ['taint quarantine'], 'one deed at a time')
+  assert.equal(wants(three({ ...unclean, taints: [outOfService, quarantine] })), ['untaint out-of-service'])
 })
 
 // Strays: our taint on a node without an open incident.
