@@ -1,6 +1,7 @@
 // holdfast check: would it work tonight? The same list before and after an installation; each line is one claim, and each that
 // does not hold says why and where to read on. It only reads, and only what the API server knows.
-import { outOfServiceKey, quarantineKey } from '../core/clear.ts'
+import { forceEvictionKey } from '../core/acknowledge.ts'
+import { isOurs, outOfServiceKey, quarantineKey } from '../core/clear.ts'
 import { tolerateGate } from '../core/gate.ts'
 import { isKubeletsWord, sameBoot, type NodeRecord } from '../core/model.ts'
 import { isPauseOver, policyOf, type Policy } from '../core/policy.ts'
@@ -378,7 +379,7 @@ function taintsOwned({ nodes, incidents }: Cluster): Checked {
   const owners = new Set(valueOf(incidents, []).filter(({ status }) => status.phase !== 'Final').map(({ nodeName }) => nodeName))
   const orphans = valueOf(nodes, []).flatMap(({ metadata, taints }) => {
     if (owners.has(metadata.name)) return []
-    return taints.filter(({ key }) => key === quarantineKey || key === outOfServiceKey).map(({ key }) => ({ key, says: `${metadata.name} bears ${key}` }))
+    return taints.filter((taint) => isOurs(taint) && taint.key !== forceEvictionKey).map(({ key }) => ({ key, says: `${metadata.name} bears ${key}` }))
   })
   // A quarantine comes off by itself once its node is clean.
   const weight = orphans.some(({ key }) => key === outOfServiceKey) ? 'error' : 'warning'

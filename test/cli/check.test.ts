@@ -8,7 +8,8 @@ import type { Cluster, DaemonSet } from '../../cli/cluster.ts'
 import { paint } from '../../cli/paint.ts'
 import { guardNames } from '../../cli/guards.ts'
 import { keptKey, keptName, pack } from '../../coordinator/fence-kept.ts'
-import { outOfServiceKey, quarantineKey } from '../../core/clear.ts'
+import { forceEvictionKey } from '../../core/acknowledge.ts'
+import { outOfServiceKey, ownValue, quarantineKey } from '../../core/clear.ts'
 import type { Policy } from '../../core/policy.ts'
 import { manifests } from '../../deploy/manifests.ts'
 import { usualValues } from '../../deploy/values.ts'
@@ -293,12 +294,15 @@ test('a watchdog that a policy asks for and that is not armed is named, or one t
 })
 
 test('a taint of ours without an open incident is an orphan, with one it is not', () => {
-  const marked = part([kept('node-1'), kept('node-2', { taints: [{ key: quarantineKey, effect: 'NoSchedule' }, { key: outOfServiceKey, effect: 'NoSchedule' }] })])
+  const marked = part([kept('node-1'), kept('node-2', { taints: [{ key: quarantineKey, effect: 'NoSchedule' }, { key: outOfServiceKey, value: ownValue, effect: 'NoSchedule' }] })])
   assert.is(one('taints-owned', cluster({ nodes: marked }))?.error, `node-2 bears ${quarantineKey}, node-2 bears ${outOfServiceKey}`)
   assert.is(one('taints-owned', cluster({ nodes: marked, incidents: part([incident({ phase: 'Final' })]) }))?.result, 'error')
   assert.is(one('taints-owned', cluster({ nodes: marked, incidents: part([incident({ phase: 'Running' })]) }))?.result, 'success')
   const quarantined = part([kept('node-2', { taints: [{ key: quarantineKey, effect: 'NoSchedule' }] })])
   assert.is(one('taints-owned', cluster({ nodes: quarantined }))?.result, 'warning', 'it comes off by itself')
+  for (const taint of [{ key: outOfServiceKey, value: 'nodeshutdown', effect: 'NoExecute' }, { key: outOfServiceKey, effect: 'NoSchedule' }, { key: forceEvictionKey, effect: 'NoSchedule' }] as const) {
+    assert.is(one('taints-owned', cluster({ nodes: part([kept('node-2', { taints: [taint] })]) }))?.result, 'success', 'a person put it there')
+  }
 })
 
 test('a CSI node plugin that does not tolerate our taints is named', () => {
