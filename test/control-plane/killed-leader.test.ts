@@ -1,6 +1,7 @@
 // The leader is killed as a step comes onto the record, and the next one finishes: nothing is lost, and nothing is done twice
-// that must not be. Between any two changes, in the same five stories, on the in-memory server at each run; here ten of these
-// moments, others with each commit, and all with HOLDFAST_ALL=1. And the API server is away for a minute in the middle.
+// that must not be. Between any two changes, in the same five stories, on the in-memory server at each run; here as one of its moments
+// is on the record, between two of which there may be several writes: ten of them, others with each commit, and all with HOLDFAST_ALL=1.
+// A kill that comes when the story is over shows nothing, and is counted as skipped. And the API server is away for a minute in the middle.
 //
 // A story goes on while its node is brought back, which takes half a minute of waiting: the next one begins meanwhile, on
 // another node, so its kills meet the last steps of those before it as well.
@@ -14,15 +15,16 @@ import { usualValues } from '../../deploy/values.ts'
 import { machineClock as clock } from '../../edge/clock.ts'
 import { comesBack, findings, happened, lasting, rightsSuffice } from './lab-judge.ts'
 import { ended, keepLab, theIncident, times, transcript, until, workloadRuns, type Play } from './lab-play.ts'
+import { skip } from './said.ts'
 
 const test = suite('killed leader on a real control plane')
 const keeper = keepLab({ nodes: 6, zones: 3 })
 
 interface Story {
   readonly name: string
-  /** More than it has that nothing delays: what a leader says of its waiting is on the record, too. */
+  /** No more than it has before its last one, if it is said once for what it waits. */
   readonly moments: number
-  /** So many are on its record before it is Final, whatever is said of its waiting: a kill as one of these comes is one in its middle. */
+  /** So many are on its record before it is Final, whatever is said of its waiting: a kill as one of these comes is one in its middle, or a fault. */
   readonly surely: number
   begin(play: Play): Promise<void>
   /** What must come to pass before the next one may begin. */
@@ -42,8 +44,8 @@ const maps = `/api/v1/namespaces/${usualValues.namespace}/configmaps`
 let fences = 0
 
 const stories: readonly Story[] = [
-  { name: 'cutPower', moments: 18, surely: 10, begin: async ({ lab, victim }) => lab.world.cutPower(victim), passes: cleared, judge: comesBack },
-  { name: 'freeze', moments: 18, surely: 10, begin: async ({ lab, victim }) => lab.world.freeze(victim), passes: cleared, judge: comesBack },
+  { name: 'cutPower', moments: 14, surely: 10, begin: async ({ lab, victim }) => lab.world.cutPower(victim), passes: cleared, judge: comesBack },
+  { name: 'freeze', moments: 15, surely: 10, begin: async ({ lab, victim }) => lab.world.freeze(victim), passes: cleared, judge: comesBack },
   {
     name: 'a fence by hand', moments: 16, surely: 10, passes: cleared, judge: comesBack,
     async begin({ lab, victim }) {
@@ -120,11 +122,13 @@ for (const { story, moment } of chosen()) {
     await lab.replicas.kill(leader ?? 0)
     const { phase, step, timeline } = theIncident(play)?.status ?? {}
     console.log(`${told}: it stands at ${phase}, ${step}, with ${timeline?.length} moments`)
-    assert.ok(phase !== 'Final' || moment > story.surely, `${told}: it was over before anybody died`)
+    const late = phase === 'Final'
+    assert.ok(!late || moment > story.surely, `${told}: it was over before anybody died`)
     await clock.wait(startedAgain)
     await lab.replicas.start(leader ?? 0)
     await begun
     await story.passes(play)
+    if (late) skip(`${told}: it was over with ${timeline?.length} moments before anybody died`)
   })
 }
 
