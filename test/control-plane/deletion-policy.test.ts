@@ -1,7 +1,8 @@
 // The test plan of "Improve Node Failure Handling By Automatically Force Delete Terminating Pods of StatefulSet/Deployment On Down
 // Node", row by row and to its letter (onlyTerminating, provisioners), all rows at once: a node each, which loses its power and is kept
-// off. Beside these rows a node each for the policies that exclude kinds, plain: with nothing else that could spare a pod. Misprints of the plan: of `wait` and `immediate` it says that the original pod is stuck in Pending; it is Terminating. And
-// `do-nothing` and its like stand there for the values of the table above it.
+// off. Beside these rows a node each for the policies that exclude kinds, plain: with nothing else that could spare a pod. Misprints of the
+// plan: of `wait` and `immediate` it says that the original pod is stuck in Pending; it is Terminating. And `do-nothing` and its like stand
+// there for the values of the table above it.
 import { env } from 'node:process'
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
@@ -35,8 +36,10 @@ interface Row {
 }
 
 const rowOf = (number: number, row: Pick<Row, 'policy' | 'recovery' | 'plain' | 'says'>): Row => ({ ...row, node: `node-${number}`, number })
-const toTheLetter = policies.flatMap((policy, one) => recoveries.map((recovery, other) => rowOf(one * recoveries.length + other + 1, { policy, recovery, plain: false, says: `${policy}, ${recovery}` })))
-const plain = policies.filter((policy) => policy !== 'DoNothing').map((policy, index) => rowOf(toTheLetter.length + index + 1, { policy, recovery: 'never', plain: true, says: `${policy}, plain` }))
+const toTheLetter = policies.flatMap((policy, one) => recoveries.map((recovery, other) =>
+  rowOf(one * recoveries.length + other + 1, { policy, recovery, plain: false, says: `${policy}, ${recovery}` })))
+const plain = policies.filter((policy) => policy !== 'DoNothing').map((policy, index) =>
+  rowOf(toTheLetter.length + index + 1, { policy, recovery: 'never', plain: true, says: `${policy}, plain` }))
 const rows: readonly Row[] = [...toTheLetter, ...plain]
 const survivors = [1, 2].map((more) => `node-${rows.length + more}`)
 
@@ -81,7 +84,8 @@ function objectsOf(row: Row): readonly KubeObject[] {
       preferredDuringSchedulingIgnoredDuringExecution: [{ weight: 100, preference: among([own]) }],
     } },
   })
-  const template = (app: string, volumes: readonly object[], elsewhere = true): object => ({ template: { metadata: { labels: { app } }, spec: spec(row.node, volumes, elsewhere) } })
+  const template = (app: string, volumes: readonly object[], elsewhere = true): object =>
+    ({ template: { metadata: { labels: { app } }, spec: spec(row.node, volumes, elsewhere) } })
   return [
     { apiVersion: 'holdfast.dev/v1alpha1', kind: 'HoldfastPolicy', metadata: { name: row.node }, spec: {
       selector: { matchLabels: { 'kubernetes.io/hostname': row.node } }, profile: 'fast', nodeDownPodDeletionPolicy: row.policy, volumeAttachmentRecovery: row.recovery,
@@ -96,9 +100,11 @@ function objectsOf(row: Row): readonly KubeObject[] {
     ...(row.plain ? [
       { apiVersion: 'apps/v1', kind: 'DaemonSet', ...of(daemon), spec: { ...labels(daemon), ...template(daemon, [], false) } },
       // As its kubelet shows it: from a file on the node, and in spite of every taint.
-      { apiVersion: 'v1', kind: 'Pod', metadata: { name: fixed, namespace: workNamespace, labels: { app: fixed }, annotations: { 'kubernetes.io/config.mirror': fixed, 'kubernetes.io/config.source': 'file' } }, spec: {
-        nodeName: row.node, tolerations: [{ operator: 'Exists' }], containers: [{ name: 'main', image: workImage }],
-      } },
+      {
+        apiVersion: 'v1', kind: 'Pod',
+        metadata: { name: fixed, namespace: workNamespace, labels: { app: fixed }, annotations: { 'kubernetes.io/config.mirror': fixed, 'kubernetes.io/config.source': 'file' } },
+        spec: { nodeName: row.node, tolerations: [{ operator: 'Exists' }], containers: [{ name: 'main', image: workImage }] },
+      },
     ] : []),
   ] as KubeObject[] // each is more than the common type names
 }
@@ -111,7 +117,8 @@ async function operate(lab: Lab, row: Row): Promise<void> {
   const { operated } = others(row)
   const bare = objectsOf(row).find((object) => object.kind === 'Pod') as Pod | undefined // by its kind
   const made = await lab.api.create(`/api/v1/namespaces/${workNamespace}/pods`, {
-    apiVersion: 'v1', kind: 'Pod', metadata: { name: operated, namespace: workNamespace, labels: { app: operated }, ownerReferences: [{ apiVersion, kind, name, uid, controller: true }] },
+    apiVersion: 'v1', kind: 'Pod',
+    metadata: { name: operated, namespace: workNamespace, labels: { app: operated }, ownerReferences: [{ apiVersion, kind, name, uid, controller: true }] },
     spec: { ...bare?.spec, volumes: [] },
   })
   if (!made.ok) throw new Error(made.error.message)
@@ -172,26 +179,32 @@ test('the rows stand: a node each with its policy, a StatefulSet, a Deployment, 
 })
 
 test('each node is found off within seconds, long before Kubernetes evicts anything', async () => {
-  await until('every node is proven off', () => rows.every(({ node }) => the().lab.incidents().some((incident) => incident.nodeName === node && incident.status.proof?.kind === 'found-off')), 60_000)
+  const isProven = ({ node }: Row): boolean => the().lab.incidents().some((incident) => incident.nodeName === node && incident.status.proof?.kind === 'found-off')
+  await until('every node is proven off', () => rows.every(isProven), 60_000)
   console.log(`all found off ${((clock.now() - the().cutAt) / 1_000).toFixed(0)} s after the power loss`)
 })
 
 test('Kubernetes evicts the pods, and where the policy waits for that nothing of ours went before it', async () => {
   const apps = rows.flatMap(evictedOf)
-  await until('every original pod is terminating, or was until it was freed', async () => (await Promise.all(apps.map(originalOf))).every((pod) => pod === undefined || terminating(pod)), 240_000)
-  const first = Math.min(...the().lab.incidents().filter(({ nodeName }) => toTheLetter.some(({ node }) => node === nodeName)).flatMap(({ status }) => status.timeline.filter(({ what }) => what === 'freed' || what === 'detached').map(({ at }) => Date.parse(at))))
+  const all = () => Promise.all(apps.map(originalOf))
+  await until('every original pod is terminating, or was until it was freed', async () => (await all()).every((pod) => pod === undefined || terminating(pod)), 240_000)
+  const told = the().lab.incidents().filter(({ nodeName }) => toTheLetter.some(({ node }) => node === nodeName)).flatMap(({ status }) => status.timeline)
+  const first = Math.min(...told.filter(({ what }) => what === 'freed' || what === 'detached').map(({ at }) => Date.parse(at)))
   console.log(`the first pod or volume of them all was freed ${((first - clock.wall() + clock.now() - the().cutAt) / 1_000).toFixed(0)} s after the power loss`)
   assert.ok(first - clock.wall() + clock.now() - the().cutAt > tolerated * 1_000, 'not before the eviction')
 })
 
 for (const row of rows) {
   const { set, deployment } = names(row)
-  if (deletes(row.policy, 'StatefulSet')) test(`StatefulSet, ${row.says}: the pod is deleted, its replacement runs and writes the volume`, () => takesOver(row, set, `data-${set}-0`))
+  const goes = row.recovery === 'wait' ? 'once its grace is over' : 'while its grace lasts'
+  if (deletes(row.policy, 'StatefulSet')) {
+    test(`StatefulSet, ${row.says}: the pod is deleted, its replacement runs and writes the volume`, () => takesOver(row, set, `data-${set}-0`))
+  }
   if (deletes(row.policy, 'Deployment')) test(`Deployment, ${row.says}: the pod is deleted, its replacement runs and writes the volume`, async () => {
     await takesOver(row, deployment, deployment)
     assert.is(await originalOf(deployment), undefined)
   })
-  else if (row.recovery !== 'never') test(`Deployment, ${row.says}: the replacement runs and writes the volume, the original pod stays terminating; the volume goes ${row.recovery === 'wait' ? 'once its grace is over' : 'while its grace lasts'}`, async () => {
+  else if (row.recovery !== 'never') test(`Deployment, ${row.says}: the original pod stays terminating, the replacement runs and writes; the volume goes ${goes}`, async () => {
     await takesOver(row, deployment, deployment)
     const span = releasedAt(row, deployment) - evictedAt(deployment)
     console.log(`${row.says}: the volume goes ${(span / 1_000).toFixed(1)} s after the eviction, with a grace of ${grace} s`)

@@ -50,7 +50,8 @@ const stories: readonly Story[] = [
     name: 'a fence by hand', moments: 16, surely: 10, passes: cleared, judge: comesBack,
     async begin({ lab, victim }) {
       fences += 1
-      assert.ok((await lab.api.create<KubeObject>(fencesPath, { apiVersion: 'holdfast.dev/v1alpha1', kind: 'NodeFence', metadata: { name: `by-hand-${fences}` }, spec: { nodeName: victim } } as KubeObject)).ok) // a kind of ours, as a person would write it
+      const fence = { apiVersion: 'holdfast.dev/v1alpha1', kind: 'NodeFence', metadata: { name: `by-hand-${fences}` }, spec: { nodeName: victim } }
+      assert.ok((await lab.api.create<KubeObject>(fencesPath, fence as KubeObject)).ok) // a kind of ours, as a person would write it
     },
   },
   {

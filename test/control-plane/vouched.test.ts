@@ -52,7 +52,9 @@ function firstHarm({ pods }: Account, play: Play): bigint {
 
 /** When the last attachment of these volumes to the victim was gone. */
 function lastDetach({ attachments }: Account, { victim }: Play, claims: readonly string[]): bigint {
-  const gone = attachments.told().filter(({ type, object: { spec } }) => type === 'DELETED' && spec.nodeName === victim && claims.some((claim) => spec.source.persistentVolumeName === `pv-${claim}`))
+  const volumes = claims.map((claim) => `pv-${claim}`)
+  const gone = attachments.told().filter(({ type, object: { spec } }) =>
+    type === 'DELETED' && spec.nodeName === victim && volumes.includes(spec.source.persistentVolumeName ?? ''))
   assert.is(gone.length, claims.length)
   return gone.at(-1)?.version ?? 0n
 }
@@ -93,13 +95,19 @@ const claims = ['data-db-0', 'web'] as const
 const spared = ['bare', 'shared', 'foreign', 'mixed'] as const
 const sparedPath = '/api/v1/namespaces/spared/pods'
 
+const isShared = (claim: string): boolean => claim === 'shared'
+const isForeign = (claim: string): boolean => claim.endsWith('foreign')
+const driverOf = (claim: string): string => (isForeign(claim) ? otherDriver : usualWorld.driver)
+
 /** One for each condition: no volume, a ReadWriteMany one, one of another driver, and one of these beside one that is covered. */
 function sparedObjects(victim: string): readonly object[] {
-  const claimsOf = { bare: [], shared: ['shared'], foreign: ['foreign'], mixed: ['mixed-own', 'mixed-foreign'] } as const satisfies Readonly<Record<(typeof spared)[number], readonly string[]>>
+  const claimsOf = {
+    bare: [], shared: ['shared'], foreign: ['foreign'], mixed: ['mixed-own', 'mixed-foreign'],
+  } as const satisfies Readonly<Record<(typeof spared)[number], readonly string[]>>
   return [
     { apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'spared' } },
     ...spared.flatMap((name) => [
-      ...claimsOf[name].flatMap((claim) => volume(claim, 'spared', claim.endsWith('foreign') ? otherDriver : usualWorld.driver, claim === 'shared' ? 'ReadWriteMany' : 'ReadWriteOnce')),
+      ...claimsOf[name].flatMap((claim) => volume(claim, 'spared', driverOf(claim), isShared(claim) ? 'ReadWriteMany' : 'ReadWriteOnce')),
       { apiVersion: 'v1', kind: 'Pod', metadata: { name, namespace: 'spared' }, spec: {
         nodeName: victim, automountServiceAccountToken: false, containers: [{ name: 'main', image: workImage }],
         volumes: claimsOf[name].map((claimName) => ({ name: claimName, persistentVolumeClaim: { claimName } })),
@@ -135,7 +143,7 @@ test('SafeDetach: the quarantine stands first, covered pods are freed and no oth
   const { lab, victim } = play
   const { world } = lab
   assert.ok((await lab.api.patch(`/apis/storage.k8s.io/v1/csidrivers/${usualWorld.driver}`, 'merge', { metadata: { annotations: { 'holdfast.dev/safe-detach': 'true' } } })).ok)
-  for (const claim of ['shared', 'foreign', 'mixed-own', 'mixed-foreign']) world.storage.addVolume(handleOf(claim), { shared: claim === 'shared', apart: claim.endsWith('foreign') })
+  for (const claim of ['shared', 'foreign', 'mixed-own', 'mixed-foreign']) world.storage.addVolume(handleOf(claim), { shared: isShared(claim), apart: isForeign(claim) })
   await apply(lab.api, sparedObjects(victim) as KubeObject[], (span) => clock.wait(span)) // each is more than the common type names
   await until('all of them run', async () => (await sparedPods(play)).filter(({ status }) => status?.phase === 'Running').length === spared.length, 90_000)
   const told = await account(play)
@@ -150,9 +158,12 @@ test('SafeDetach: the quarantine stands first, covered pods are freed and no oth
   await until('a proof of its drivers', () => theIncident(play)?.status.proof?.kind === 'safe-detach', 150_000)
   await until('a volume that nobody uses is released', async () => (await attachedTo(play)).length === 1, 60_000)
   await until('the refusal of the other one is quoted', () => /pv-web .*in use by open session/.test(detail(play, 'waiting-for-volumes')), 20_000)
-  await until('the pod of the first runs elsewhere', async () => (await workload(lab)).some((pod) => pod.metadata.labels?.['app'] === 'db' && pod.status.phase === 'Running' && pod.spec.nodeName !== victim), 60_000)
-  await until('what is left alone is told, with reasons', () => Number(/(\d+) pods stay: .*(no volume|not of a driver that refuses|ReadWriteMany)/.exec(detail(play, 'partial'))?.[1] ?? 0) >= spared.length, 60_000)
-  assert.equal((await sparedPods(play)).filter(({ metadata }) => metadata.deletionTimestamp === undefined).map(({ metadata }) => metadata.name).toSorted(), [...spared].toSorted(), 'left alone')
+  await until('the pod of the first runs elsewhere', async () =>
+    (await workload(lab)).some((pod) => pod.metadata.labels?.['app'] === 'db' && pod.status.phase === 'Running' && pod.spec.nodeName !== victim), 60_000)
+  const leftAlone = (): number => Number(/(\d+) pods stay: .*(no volume|not of a driver that refuses|ReadWriteMany)/.exec(detail(play, 'partial'))?.[1] ?? 0)
+  await until('what is left alone is told, with reasons', () => leftAlone() >= spared.length, 60_000)
+  const unharmed = (await sparedPods(play)).filter(({ metadata }) => metadata.deletionTimestamp === undefined)
+  assert.equal(unharmed.map(({ metadata }) => metadata.name).toSorted(), [...spared].toSorted(), 'left alone')
   const [first, of] = [firstHarm(told, play), ofVictim(told, play)]
   const stood = of.find(({ object }) => hasTaint(object, quarantineKey))
   assert.ok(stood !== undefined && stood.version < first, `quarantined at ${stood?.version}, first touched at ${first}`)
