@@ -1,8 +1,9 @@
 // The test plan of "Improve Node Failure Handling By Automatically Force Delete Terminating Pods of StatefulSet/Deployment On Down
 // Node", row by row and to its letter (onlyTerminating, provisioners), all rows at once: a node each, which loses its power and is kept
-// off. Beside these rows a node each for the policies that exclude kinds, plain: with nothing else that could spare a pod. Misprints of the
-// plan: of `wait` and `immediate` it says that the original pod is stuck in Pending; it is Terminating. And `do-nothing` and its like stand
-// there for the values of the table above it.
+// off. Beside these rows a node each for the policies that exclude kinds, plain: with nothing else that could spare a pod; and with
+// HOLDFAST_ALL three on which no timer is cut short, for the document's own timeline. Misprints of the plan: of `wait` and `immediate` it
+// says that the original pod is stuck in Pending; it is Terminating. And `do-nothing` and its like stand there for the values of the table
+// above it.
 import { env } from 'node:process'
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
@@ -10,6 +11,7 @@ import type { KubeObject } from '../../coordinator/api.ts'
 import type { Ms } from '../../core/model.ts'
 import type { DeletionPolicy } from '../../core/policy.ts'
 import { machineClock as clock } from '../../edge/clock.ts'
+import type { NodeObject } from '../../sim/objects.ts'
 import { handleOf, volume, workImage } from '../../sim/world/objects.ts'
 import { usualWorld } from '../../sim/world/settings.ts'
 import { rightsSuffice } from './lab-judge.ts'
@@ -17,6 +19,7 @@ import { workNamespace } from './lab-objects.ts'
 import { until, verdictsOf } from './lab-play.ts'
 import { watch, type Watch } from './lab-watch.ts'
 import { startLab, type Lab } from './lab.ts'
+import { say } from './said.ts'
 
 const test = suite('pods of a down node, by policy')
 
@@ -32,34 +35,48 @@ interface Row {
   readonly recovery: Recovery
   /** Without onlyTerminating and provisioners: what is spared is spared for its kind. */
   readonly plain: boolean
+  /** Kubernetes' five minutes before an eviction, and the graces of the document's examples; else both are cut short. */
+  readonly fullTimers: boolean
   readonly says: string
 }
 
-const rowOf = (number: number, row: Pick<Row, 'policy' | 'recovery' | 'plain' | 'says'>): Row => ({ ...row, node: `node-${number}`, number })
+const full = env['HOLDFAST_ALL'] === '1'
+const both = 'DeleteBothStatefulsetAndDeploymentPod'
+
+const rowOf = (number: number, row: Pick<Row, 'policy' | 'recovery' | 'plain' | 'says'> & Partial<Row>): Row => ({ fullTimers: false, ...row, node: `node-${number}`, number })
 const toTheLetter = policies.flatMap((policy, one) => recoveries.map((recovery, other) =>
   rowOf(one * recoveries.length + other + 1, { policy, recovery, plain: false, says: `${policy}, ${recovery}` })))
 const plain = policies.filter((policy) => policy !== 'DoNothing').map((policy, index) =>
   rowOf(toTheLetter.length + index + 1, { policy, recovery: 'never', plain: true, says: `${policy}, plain` }))
 const rows: readonly Row[] = [...toTheLetter, ...plain]
-const survivors = [1, 2].map((more) => `node-${rows.length + more}`)
+const timed = { recovery: 'never', fullTimers: true } as const
+const [alone, letter, atOnce] = [
+  rowOf(rows.length + 1, { ...timed, policy: 'DoNothing', plain: false, says: 'Kubernetes alone' }),
+  rowOf(rows.length + 2, { ...timed, policy: both, plain: false, says: 'ours, to the letter' }),
+  rowOf(rows.length + 3, { ...timed, policy: both, plain: true, says: 'ours, at once' }),
+]
+const everyRow = full ? [...rows, alone, letter, atOnce] : rows
+const survivors = [1, 2].map((more) => `node-${everyRow.length + more}`)
 
 /** Whose pods are deleted, of the document's own table. */
 const deletes = (policy: DeletionPolicy, kind: 'StatefulSet' | 'Deployment'): boolean =>
-  policy === 'DeleteBothStatefulsetAndDeploymentPod' || policy === (kind === 'StatefulSet' ? 'DeleteStatefulSetPod' : 'DeleteDeploymentPod')
+  policy === both || policy === (kind === 'StatefulSet' ? 'DeleteStatefulSetPod' : 'DeleteDeploymentPod')
 
-const full = env['HOLDFAST_ALL'] === '1'
 /** What the plan calls for ever. */
 const forEver: Ms = full ? 600_000 : 20_000
 /** Kubernetes' five minutes before an eviction, and a pod's grace, are cut short; the loss of Ready is not. */
 const tolerated = 5
 const grace = 20
+/** Where they are not cut short. */
+const toleratedInFull: Ms = 300_000
+const graceInFull = { set: 10, deployment: 30 } as const
 
 interface Pod extends KubeObject {
   readonly spec: { readonly nodeName?: string }
   readonly status?: { readonly phase?: string }
 }
 
-let opened: { lab: Lab; cutAt: Ms; original: ReadonlyMap<string, string>; pods: Watch<Pod> } | undefined
+let opened: { lab: Lab; cutAt: Ms; original: ReadonlyMap<string, string>; pods: Watch<Pod>; nodes: Watch<NodeObject> } | undefined
 
 const names = (row: Row) => ({ set: `db-${row.number}`, deployment: `shell-${row.number}`, job: `job-${row.number}`, bare: `bare-${row.number}` })
 /** More of other kinds, where nothing but their kind spares them. */
@@ -76,25 +93,30 @@ const claimed = (claimName: string): readonly object[] => [{ name: 'data', persi
 function objectsOf(row: Row): readonly KubeObject[] {
   const { set, deployment, job, bare } = names(row)
   const { daemon, fixed } = others(row)
-  const tolerations = ['not-ready', 'unreachable'].map((key) => ({ key: `node.kubernetes.io/${key}`, operator: 'Exists', effect: 'NoExecute', tolerationSeconds: tolerated }))
-  const spec = (own: string, volumes: readonly object[], elsewhere: boolean): object => ({
-    terminationGracePeriodSeconds: grace, automountServiceAccountToken: false, tolerations, volumes, containers: [{ name: 'main', image: workImage }],
+  const [ofSet, ofDeployment] = row.fullTimers ? [graceInFull.set, graceInFull.deployment] : [grace, grace]
+  // Without any of its own a pod is given Kubernetes' five minutes.
+  const tolerations = row.fullTimers ? [] : ['not-ready', 'unreachable'].map((key) =>
+    ({ key: `node.kubernetes.io/${key}`, operator: 'Exists', effect: 'NoExecute', tolerationSeconds: tolerated }))
+  const spec = (own: string, volumes: readonly object[], elsewhere: boolean, seconds = grace): object => ({
+    terminationGracePeriodSeconds: seconds, automountServiceAccountToken: false, tolerations, volumes, containers: [{ name: 'main', image: workImage }],
     affinity: { nodeAffinity: {
       requiredDuringSchedulingIgnoredDuringExecution: { nodeSelectorTerms: [among(elsewhere ? [own, ...survivors] : [own])] },
       preferredDuringSchedulingIgnoredDuringExecution: [{ weight: 100, preference: among([own]) }],
     } },
   })
-  const template = (app: string, volumes: readonly object[], elsewhere = true): object =>
-    ({ template: { metadata: { labels: { app } }, spec: spec(row.node, volumes, elsewhere) } })
+  const template = (app: string, volumes: readonly object[], elsewhere = true, seconds = grace): object =>
+    ({ template: { metadata: { labels: { app } }, spec: spec(row.node, volumes, elsewhere, seconds) } })
   return [
     { apiVersion: 'holdfast.dev/v1alpha1', kind: 'HoldfastPolicy', metadata: { name: row.node }, spec: {
       selector: { matchLabels: { 'kubernetes.io/hostname': row.node } }, profile: 'fast', nodeDownPodDeletionPolicy: row.policy, volumeAttachmentRecovery: row.recovery,
       ...(row.plain ? {} : { onlyTerminating: true, provisioners: [driver] }),
     } },
     ...[`data-${set}-0`, deployment, bare].flatMap((claim) => volume(claim, workNamespace, driver)),
-    { apiVersion: 'apps/v1', kind: 'StatefulSet', ...of(set), spec: { replicas: 1, serviceName: set, ...labels(set), ...template(set, []),
+    { apiVersion: 'apps/v1', kind: 'StatefulSet', ...of(set), spec: { replicas: 1, serviceName: set, ...labels(set), ...template(set, [], true, ofSet),
       volumeClaimTemplates: [{ metadata: { name: 'data' }, spec: { accessModes: ['ReadWriteOnce'], storageClassName: '', resources: { requests: { storage: '1Gi' } } } }] } },
-    { apiVersion: 'apps/v1', kind: 'Deployment', ...of(deployment), spec: { replicas: 1, ...labels(deployment), ...template(deployment, claimed(deployment)) } },
+    { apiVersion: 'apps/v1', kind: 'Deployment', ...of(deployment), spec: {
+      replicas: 1, ...labels(deployment), ...template(deployment, claimed(deployment), true, ofDeployment),
+    } },
     { apiVersion: 'v1', kind: 'Pod', metadata: { name: bare, namespace: workNamespace, labels: { app: bare } }, spec: spec(row.node, claimed(bare), false) },
     { apiVersion: 'batch/v1', kind: 'Job', ...of(job), spec: { template: { metadata: { labels: { app: job } }, spec: { ...spec(row.node, [], false), restartPolicy: 'Never' } } } },
     ...(row.plain ? [
@@ -150,11 +172,15 @@ async function takesOver(row: Row, app: string, claim: string): Promise<void> {
 }
 
 test('the rows stand: a node each with its policy, a StatefulSet, a Deployment, a Job and a bare pod', async () => {
-  const lab = await startLab({ nodes: rows.length + survivors.length, zones: rows.length + survivors.length, objects: rows.flatMap(objectsOf) })
-  opened = { lab, cutAt: 0, original: new Map(), pods: await watch<Pod>(lab, `/api/v1/namespaces/${workNamespace}/pods`) }
+  const nodes = everyRow.length + survivors.length
+  const lab = await startLab({ nodes, zones: nodes, objects: everyRow.flatMap(objectsOf) })
+  opened = {
+    lab, cutAt: 0, original: new Map(),
+    pods: await watch<Pod>(lab, `/api/v1/namespaces/${workNamespace}/pods`), nodes: await watch<NodeObject>(lab, '/api/v1/nodes'),
+  }
   await Promise.all([0, 1].map((number) => lab.replicas.start(number)))
-  for (const row of plain) await operate(lab, row)
-  const apps = rows.flatMap((row) => [...evictedOf(row), ...stayingOf(row)].map((app) => ({ app, node: row.node })))
+  for (const row of everyRow.filter((one) => one.plain)) await operate(lab, row)
+  const apps = everyRow.flatMap((row) => [...evictedOf(row), ...stayingOf(row)].map((app) => ({ app, node: row.node })))
   await until('every pod runs on the node of its row', async () => {
     const pods = await Promise.all(apps.map(async ({ app, node }) => (await podsOf(app)).filter((pod) => pod.status?.phase === 'Running' && pod.spec.nodeName === node)))
     if (pods.every((own) => own.length === 1)) return true
@@ -166,21 +192,21 @@ test('the rows stand: a node each with its policy, a StatefulSet, a Deployment, 
     return false
   }, 300_000)
   await until('every node is audited and heard', async () => {
-    const audited = rows.every(({ node }) => lab.records().get(node)?.paths.every((path) => path.state === 'verified' && path.identity === 'proven') === true)
-    return audited && (await verdictsOf(lab, rows.map(({ node }) => node))).every((verdict) => verdict === 'alive')
+    const audited = everyRow.every(({ node }) => lab.records().get(node)?.paths.every((path) => path.state === 'verified' && path.identity === 'proven') === true)
+    return audited && (await verdictsOf(lab, everyRow.map(({ node }) => node))).every((verdict) => verdict === 'alive')
   }, 300_000)
-  for (const { node } of rows) {
+  for (const { node } of everyRow) {
     const kept = await lab.api.patch(`/api/v1/nodes/${node}`, 'merge', { metadata: { annotations: { 'holdfast.dev/keep-off': 'its row is watched' } } })
     assert.ok(kept.ok)
   }
   const original = new Map(await Promise.all(apps.map(async ({ app }) => [app, (await podsOf(app))[0]?.metadata.uid ?? ''] as const)))
-  for (const { node } of rows) lab.world.cutPower(node)
+  for (const { node } of everyRow) lab.world.cutPower(node)
   opened = { ...opened, cutAt: clock.now(), original }
 })
 
 test('each node is found off within seconds, long before Kubernetes evicts anything', async () => {
   const isProven = ({ node }: Row): boolean => the().lab.incidents().some((incident) => incident.nodeName === node && incident.status.proof?.kind === 'found-off')
-  await until('every node is proven off', () => rows.every(isProven), 60_000)
+  await until('every node is proven off', () => everyRow.every(isProven), 60_000)
   console.log(`all found off ${((clock.now() - the().cutAt) / 1_000).toFixed(0)} s after the power loss`)
 })
 
@@ -217,7 +243,7 @@ for (const row of rows) {
 const heardWithin: Ms = 1_000
 
 function evictedAt(app: string): Ms {
-  return the().pods.told().find(({ object }) => object.metadata.uid === the().original.get(app) && terminating(object))?.at ?? NaN
+  return the().pods.told().find(({ type, object }) => type !== 'DELETED' && object.metadata.uid === the().original.get(app) && terminating(object))?.at ?? NaN
 }
 
 function releasedAt({ node }: Row, claim: string): Ms {
@@ -253,6 +279,54 @@ test(`for ever (${forEver / 1_000} s): what the policy spares is still there, te
   }
 })
 
+/** The two owners of the document's example, with the grace of its pod, and when it is deleted there. */
+const exampleOf = {
+  StatefulSet: { app: (row: Row) => names(row).set, claim: (row: Row) => `data-${names(row).set}-0`, grace: graceInFull.set, deleted: '5:50' },
+  Deployment: { app: (row: Row) => names(row).deployment, claim: (row: Row) => names(row).deployment, grace: graceInFull.deployment, deleted: '6:10' },
+} as const
+
+if (full) test('the timeline of the document, with no timer cut short: its own, what Kubernetes does alone, and what we do', () => {
+  const columns = [alone, letter, atOnce]
+  const line = (what: string, document: string, at: (row: Row) => Ms): void => say(`| ${what} | ${document} | ${columns.map((row) => sinceCut(at(row))).join(' | ')} |`)
+  say(`minutes and seconds after the power loss, of ${sinceCut(clock.now())} that were watched`)
+  say(`| | the document | ${columns.map(({ says }) => says).join(' | ')} |\n|---|---|---|---|---|`)
+  line('the node is not Ready', '0:40', notReadyAt)
+  for (const [kind, { app, claim, deleted }] of Object.entries(exampleOf)) {
+    line(`the ${kind}'s pod is evicted`, '5:40', (row) => evictedAt(app(row)))
+    line('it is deleted', deleted, (row) => deletedAt(app(row)))
+    line('its replacement writes', '', (row) => takenOverAt(row, claim(row)))
+  }
+  for (const [kind, { app, grace: seconds }] of Object.entries(exampleOf)) {
+    for (const row of [alone, letter]) {
+      assert.ok(evictedAt(app(row)) - notReadyAt(row) > toleratedInFull - heardWithin, `${row.says}: the ${kind}'s pod is evicted after five minutes`)
+    }
+    assert.ok(Number.isNaN(deletedAt(app(alone))), `Kubernetes alone deletes no pod of a ${kind}`)
+    assert.ok(deletedAt(app(letter)) - evictedAt(app(letter)) > seconds * 1_000 - heardWithin, `the ${kind}'s pod is deleted once its grace is over`)
+    assert.ok(deletedAt(app(atOnce)) < evictedAt(app(alone)), `the ${kind}'s pod is deleted before Kubernetes would have evicted it`)
+  }
+})
+
+function sinceCut(at: Ms): string {
+  const seconds = Math.floor((at - the().cutAt) / 1_000)
+  return Number.isNaN(at) ? 'never' : `${Math.floor(seconds / 60)}:${String(seconds % 60).padStart(2, '0')}`
+}
+
+const isReady = ({ status }: NodeObject): boolean => status?.conditions?.some(({ type, status: is }) => type === 'Ready' && is === 'True') === true
+
+function notReadyAt({ node }: Row): Ms {
+  const { cutAt, nodes } = the()
+  return nodes.told().find(({ at, object }) => at > cutAt && object.metadata.name === node && !isReady(object))?.at ?? NaN
+}
+
+function deletedAt(app: string): Ms {
+  return the().pods.told().find(({ type, object }) => type === 'DELETED' && object.metadata.uid === the().original.get(app))?.at ?? NaN
+}
+
+function takenOverAt({ node }: Row, claim: string): Ms {
+  const { lab, cutAt } = the()
+  return lab.world.storage.log.find((one) => one.volume === handleOf(claim) && one.node !== node && one.kind === 'data' && one.firstAt > cutAt)?.firstAt ?? NaN
+}
+
 if (full) for (const row of rows.filter(({ policy, recovery }) => !deletes(policy, 'Deployment') && recovery === 'never')) {
   test(`Deployment, ${row.says}: once a person force-deletes the pod, the replacement runs`, async () => {
     const { deployment } = names(row)
@@ -274,6 +348,7 @@ test('nobody wrote beside another, out-of-service never stood, and no replica la
 
 test('the lab stops', async () => {
   opened?.pods.stop()
+  opened?.nodes.stop()
   await opened?.lab.stop()
 })
 
