@@ -1,8 +1,9 @@
 // One replica, put together: what it hears (beats), what it watches (reflectors), whether it leads (elector), and the loop
 // that decides and acts. Followers do all but act, so that a new leader is warm.
 import type { Action, HoldAction } from '../core/action.ts'
+import { addressesOf } from '../core/address.ts'
 import type { Incident, IncidentStatus } from '../core/incident.ts'
-import { sameBoot, type Ms, type Observed } from '../core/model.ts'
+import { sameBoot, type Ms, type NodeName, type Observed } from '../core/model.ts'
 import { isPauseOver, type Pause, type Policy } from '../core/policy.ts'
 import { agentCatalogue, noCatalogue } from './agent-catalogue.ts'
 import { createApi, type Api, type CallOptions, type KubeObject } from './api.ts'
@@ -248,6 +249,11 @@ export async function startCoordinator(host: CoordinatorHost, settings: Coordina
     return beat === undefined || !sameBoot(beat.boot, boot) ? undefined : clock.now() - beat.at
   }
 
+  function tellAddresses(node: NodeName): void {
+    const row = observation.row(node)
+    fences.recorded(node, (row && addressesOf(row)) ?? [])
+  }
+
   /** Whoever has not read the records once takes every boot for one that he has never heard of. */
   function freshAt(): Ms {
     const [nodes, fenceObjects, attachments, records] = reflectors
@@ -265,6 +271,7 @@ export async function startCoordinator(host: CoordinatorHost, settings: Coordina
         else observation.node(object)
         if (type === 'deleted') fences.nodeGone(object.metadata.name)
         else fences.nodeSeen(object.metadata.name, object.providerID ?? '', wordsOf(object))
+        tellAddresses(object.metadata.name)
         if (type !== 'modified' || previous === undefined || saysMore(object, previous)) wake()
       },
     })
@@ -297,6 +304,7 @@ export async function startCoordinator(host: CoordinatorHost, settings: Coordina
       changed({ type, object }) {
         const read = type === 'deleted' ? undefined : readRecord(object)
         observation.record(object.metadata.name, read?.ok === true ? read.record : undefined)
+        tellAddresses(object.metadata.name)
       },
     })
     const policyObjects = reflect({

@@ -1,6 +1,7 @@
 // Which fence path each node has, kept true to the ConfigMaps and Secrets it is written in. A change is taken in a moment after it
 // was seen, so that a dozen edited maps are one reading; only the nodes it concerns are read anew, and of many nodes only so
 // many in one go: five thousand of them at once would be a third of a second in which nobody is heard.
+import { sameAddresses } from '../core/address.ts'
 import type { Method, Ms, NodeName } from '../core/model.ts'
 import type { Policy } from '../core/policy.ts'
 import type { Clock } from '../edge/clock.ts'
@@ -10,6 +11,7 @@ import { isDeepStrictEqual } from 'node:util'
 import { isFenceConfigMap, isOfASet, readFenceConfigs, sentenceOf, textData, type ConfigFault, type ConfiguredMethod, type FenceConfigMap, type NodeFenceConfig, type NodeWords } from './fence-config.ts'
 import type { AgentCatalogue } from './agent-catalogue.ts'
 import { credentialsOf, instanceKey, type Claim } from './fence-config-instance.ts'
+import { wordless } from './fence-config-node.ts'
 import { beyondOutlet, type SecretLookup } from './fence-config-secret.ts'
 import { keptName, type FencesKept } from './fence-kept.ts'
 
@@ -25,6 +27,8 @@ export interface FencePaths {
   /** A node appeared, or says something else of its instance or of itself: its path is worked out with the next reading. */
   nodeSeen(node: NodeName, providerID: string, words: NodeWords): void
   nodeGone(node: NodeName): void
+  /** What its NodeRecord says of its addresses; empty: it is of another Node of this name, or says nothing. */
+  recorded(node: NodeName, addresses: readonly string[]): void
   /** These are in force: what they name for the programs of clouds. */
   policies(inForce: readonly Policy[]): void
   readonly secrets: SecretLookup
@@ -79,6 +83,9 @@ export function fencePaths(options: FencePathsOptions): FencePaths {
   const claims = new Map<NodeName, string>()
   const claimants = new Map<string, Set<NodeName>>()
   const words = new Map<NodeName, NodeWords>()
+  const addresses = new Map<NodeName, readonly string[]>()
+  /** What is in force for them may have been filled with other addresses than those that count. */
+  const moved = new Set<NodeName>()
   /** None where none of them names a Secret. */
   let policies: readonly Policy[] = []
   /** Whoever is seen again has nothing of his path, whatever he claims: it may have been forgotten at any moment since. */
@@ -145,6 +152,13 @@ export function fencePaths(options: FencePathsOptions): FencePaths {
     },
     nodeGone(node) {
       left.add(node)
+      concernNode(node)
+    },
+    recorded(node, said) {
+      if (sameAddresses(addresses.get(node), said)) return
+      if (said.length === 0) addresses.delete(node)
+      else addresses.set(node, said)
+      moved.add(node)
       concernNode(node)
     },
     policies(inForce) {
@@ -262,11 +276,12 @@ export function fencePaths(options: FencePathsOptions): FencePaths {
       }
       const claimed = claimOf(name, known)
       pending = false
-      const config = from.forNode(name, lastGood(name, claimed), claimed, words.get(name))
+      const config = from.forNode(name, lastGood(name, claimed), claimed, wordsFor(name))
       if (pending) {
         waiting.add(name)
         continue
       }
+      moved.delete(name)
       configs.set(name, config)
       if (config.path.faults.length === 0) good.set(name, from.sources(name, words.get(name)))
       else if (!config.outdated) good.delete(name)
@@ -280,15 +295,21 @@ export function fencePaths(options: FencePathsOptions): FencePaths {
     const mine = good.get(node)
     const sources = mine ?? options.kept.of(node, maps)
     if (sources?.every(({ name }) => maps.has(name)) !== true) return undefined
-    if (mine !== undefined) return configs.get(node)
-    const before = readFenceConfigs(sources, lookup, options.salt).forNode(node, undefined, claimed, words.get(node))
+    if (mine !== undefined && !moved.has(node)) return configs.get(node)
+    // By the addresses of before it would cut off who has them now, and not this node.
+    const before = readFenceConfigs(sources, lookup, options.salt).forNode(node, undefined, claimed, wordsFor(node))
     if (before.path.faults.length > 0) return undefined
     good.set(node, sources)
     return before
   }
 
+  function wordsFor(node: NodeName): NodeWords {
+    return { ...words.get(node) ?? wordless, addresses: addresses.get(node) }
+  }
+
   function forget(node: NodeName): void {
     configs.delete(node)
+    moved.delete(node)
     good.delete(node)
   }
 

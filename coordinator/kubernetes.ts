@@ -1,8 +1,10 @@
 // What is kept of Kubernetes' objects: only what a decision or a person needs. Five thousand nodes with their image lists
 // are a hundred megabytes; without them, five.
 import { createHash } from 'node:crypto'
+import { isIP } from 'node:net'
 import { isDeepStrictEqual } from 'node:util'
 import { forceEvictionKey } from '../core/acknowledge.ts'
+import { mostAddresses } from '../core/address.ts'
 import { ownValue, quarantineKey } from '../core/clear.ts'
 import { kuredAnnotation } from '../core/hands.ts'
 import type { PodSeen, PodVolume, Taint, VolumeSeen } from '../core/model.ts'
@@ -36,6 +38,8 @@ export interface KeptNode extends KubeObject {
   machine: string
   /** What the Node says of the machine it runs on. */
   providerID?: string
+  /** All IP addresses that it names, unless those are more than a machine has. */
+  addresses?: readonly string[]
   ready: { status: 'True' | 'False' | 'Unknown'; heartbeat: string }
   /** Its other conditions that are True, where any is. */
   conditions?: readonly { readonly type: string; readonly heartbeat: string }[]
@@ -68,11 +72,13 @@ export function keepNode(object: KubeObject): KeptNode {
   const { spec, status } = object as NodeObject // every field of it is optional and defaulted below
   const ready = status?.conditions?.find((condition) => condition.type === 'Ready')
   const maintained = status?.conditions?.find(({ type, status: word }) => type === maintenanceType && word === 'True')
+  const addresses = namedAddresses(status?.addresses ?? [])
   const others = (status?.conditions ?? []).filter((condition) => condition.type !== 'Ready' && condition.status === 'True').map(({ type, lastHeartbeatTime = '' }) => ({ type, heartbeat: lastHeartbeatTime }))
   return {
     metadata: keepMeta(object.metadata),
     taints: spec?.taints ?? [],
     ...(spec?.providerID === undefined ? {} : { providerID: spec.providerID }),
+    ...(addresses.length === 0 ? {} : { addresses }),
     address: probeAddress(status?.addresses ?? []),
     kubeletPort: status?.daemonEndpoints?.kubeletEndpoint?.Port || usualKubeletPort,
     bootId: status?.nodeInfo?.bootID ?? '',
@@ -84,9 +90,25 @@ export function keepNode(object: KubeObject): KeptNode {
   }
 }
 
-/** What its fence configuration may go by. */
-export function wordsOf({ metadata: { labels = {}, annotations = {} } }: KeptNode): NodeWords {
-  return { labels, annotations }
+/** In one order, each once and written in one way, so that it is no news who named what first. Of more than a record holds not even some are
+ *  taken: who is cut off by those alone writes by the rest. */
+function namedAddresses(offered: readonly { readonly address: string }[]): readonly string[] {
+  const all = [...new Set(offered.flatMap(({ address }) => addressForm(address) ?? []))].toSorted()
+  return all.length > mostAddresses ? [] : all
+}
+
+/** One with a zone (fe80::1%eth0) is of one link, and nobody beyond it sees it. */
+function addressForm(address: string): string | undefined {
+  switch (isIP(address)) {
+    case 4: return address
+    case 6: return address.includes('%') ? undefined : new URL(`http://[${address}]`).hostname.slice(1, -1)
+    default: return undefined
+  }
+}
+
+/** What its fence configuration may go by. Whoever has its record takes the addresses from there. */
+export function wordsOf({ metadata: { labels = {}, annotations = {} }, addresses }: KeptNode): NodeWords {
+  return { labels, annotations, addresses }
 }
 
 /** Whether it says more than before than that its kubelet is there, which five thousand kubelets say seventeen times a second. */

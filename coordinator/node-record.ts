@@ -1,6 +1,7 @@
 // NodeRecord: what must outlive a leader and cannot be asked of a dead node. One a node, under the node's name, written by
 // the leader alone and only when a fact changes; it is all spec, so that one write carries it whole.
 import * as v from 'valibot'
+import { mostAddresses } from '../core/address.ts'
 import type { Drill, GateKept, NodeRecord, PathAudit } from '../core/model.ts'
 import type { Places } from '../core/beat.ts'
 import { mostPanic } from '../core/frame.ts'
@@ -69,6 +70,9 @@ const spec = v.pipe(
     nodeUid: text('UID of the Node object.', 128),
     boot: bootText('The latest boot heard.'),
     machine: text('The machine\'s UUID (systemUUID).', 128, 0),
+    addresses: v.exactOptional(list('IP addresses of the machine, as its Node named them while it was well: {addresses} of the fence ConfigMaps.', v.pipe(
+      v.string(), v.maxLength(45), v.regex(/^[0-9a-f.:]+$/, 'must be an IP address'), v.description('One of them.'),
+    ), mostAddresses)),
     summary: v.exactOptional(prose('What the latest audits found, in short.', 256)),
     paths: v.exactOptional(list('The fence paths of the node and what their latest audits found.', path, 64, ['method']), []),
     probe: v.exactOptional(v.pipe(
@@ -136,9 +140,9 @@ const unasked = 'kubelet port not asked: the Node names no IP address'
  *  every audit that bears none: the core, which made the record, does not know the time of day. */
 export function recordBody(name: string, record: Omit<NodeRecord, 'resourceVersion'>, wall: number, resourceVersion?: string): unknown {
   const at = (time: string): string => (time === '' ? new Date(wall).toISOString() : time)
-  const { nodeUid, boot, machine, paths, probe, gate, places, strains, watchdog } = record
+  const { nodeUid, boot, machine, addresses, paths, probe, gate, places, strains, watchdog } = record
   const facts: v.InferInput<typeof spec> = {
-    nodeUid, boot, machine, summary: [...paths.map((audit) => `${audit.method} ${audit.state}`), ...(probe === undefined ? [unasked] : [])].join(', '),
+    nodeUid, boot, machine, ...(addresses === undefined ? {} : { addresses: [...addresses] }), summary: [...paths.map((audit) => `${audit.method} ${audit.state}`), ...(probe === undefined ? [unasked] : [])].join(', '),
     paths: paths.map(({ drill, ...audit }) => ({ ...audit, at: at(audit.at), ...(drill === undefined ? {} : { drill: { ...drill, digests: [...drill.digests] } }) })),
     ...(probe === undefined ? {} : { probe: { ...probe, at: at(probe.at) } }),
     ...(gate === undefined ? {} : { gate }), ...(places === undefined ? {} : { places: { ...places } }), ...(strains === undefined ? {} : { strains: [...strains] }), ...(watchdog === undefined ? {} : { watchdog: writtenWatchdog(watchdog) }),

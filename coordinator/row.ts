@@ -27,6 +27,7 @@ export class Row implements NodeSeen {
   twin: NodeSeen['twin'] = undefined
   bootId = ''
   address = ''
+  addresses: NodeSeen['addresses'] = undefined
   kubeletPort = 0
   heartbeat: string
   zone = ''
@@ -84,6 +85,7 @@ export class Row implements NodeSeen {
     if (kept.bootId !== this.bootId) this.firstSeen.set(kubeletsBootKey, now)
     this.bootId = kept.bootId
     this.address = kept.address
+    this.addresses = kept.addresses
     this.kubeletPort = kept.kubeletPort
     this.labels = labels
     this.annotations = kept.metadata.annotations ?? {}

@@ -2,6 +2,7 @@
 // worth something once the node is silent. A whole cluster wants to be audited when the product is new, so programs, probes and
 // writes are few at a time.
 import type { Deed, Look } from './action.ts'
+import { addressesKept, addressesStand, addressesTold } from './address.ts'
 import { drilled, drillsOf } from './drill.ts'
 import { isWithoutAgent, kubeletsLastWord, unknownFor } from './judge.ts'
 import { beatsWithin, challenge } from './look.ts'
@@ -58,9 +59,9 @@ export function audits(on: Survey): (Look | RecordDeed)[] {
     if (life === undefined || node.gone === true) continue
     const proven = drills.get(node.name) ?? none
     const watchdog = watchdogKept(node, life)
-    const sound = audited(node, life, proven) && !outgrown(node, on.now) && gateStands(node, life, on.now) && placesStand(node.record, life) && sameDevice(node.record?.watchdog, watchdog)
+    const sound = audited(node, life, proven) && !outgrown(node, on.now) && gateStands(node, life, on.now) && placesStand(node.record, life) && addressesStand(node, life.boot, on.open) && sameDevice(node.record?.watchdog, watchdog)
     // What nobody waits for.
-    const told = strainsStand(node, life) && sameMemberships(node.record?.watchdog, watchdog)
+    const told = strainsStand(node, life) && addressesTold(node, life.boot, on) && sameMemberships(node.record?.watchdog, watchdog)
     const stands = sound && (told || free.later <= 0 || isTooSoon(node, on.now))
     // In a turn most nodes are still to be asked, and most ticks may begin no program.
     if ((stands && (free.devices <= 0 || keptUp(node, turnAt))) || inIncident(on.open, node, life)) continue
@@ -88,7 +89,7 @@ export function audits(on: Survey): (Look | RecordDeed)[] {
     }
     const writing = node.busy.has(`record ${node.name}`) || marks.some((mark) => mark.node === node.name)
     if (!asked || records.length + marks.length >= free.records || writing) continue
-    const wanted = auditRecord(lived, life, lies.get(node.name) ?? [], proven, on.now)
+    const wanted = auditRecord(lived, life, { on, lies: lies.get(node.name) ?? [], drills: proven })
     records.push(...wanted)
     if (sound) free.later -= wanted.length
   }
@@ -329,20 +330,28 @@ function mayHaveDied(node: NodeSeen, { boot, answered }: Life): boolean {
   }))
 }
 
+/** What bears on a record beside the node itself. */
+interface Known {
+  readonly on: Survey
+  readonly lies: readonly Lie[]
+  readonly drills: readonly Drill[]
+}
+
 /** What the looks have told, if it differs from what the record says. The edge adds the wall time. */
-function auditRecord(node: NodeSeen, life: Life, lies: readonly Lie[], drills: readonly Drill[], now: Ms): RecordDeed[] {
+function auditRecord(node: NodeSeen, life: Life, { on, lies, drills }: Known): RecordDeed[] {
   const probe = node.address === '' ? undefined : node.probe
   if ((probe === undefined && node.address !== '') || [...node.busy].some((key) => key.startsWith('askDevice ') || key.startsWith('probe '))) return []
-  const paths = [...node.path.levels.flat().map((method) => pathAudit(node, method, life.boot, lies, drills)), ...outliving(node, life.boot, now)]
+  const paths = [...node.path.levels.flat().map((method) => pathAudit(node, method, life.boot, lies, drills)), ...outliving(node, life.boot, on.now)]
   const port = probe === undefined ? {} : { probe: { boot: life.boot, answered: portAnswers(node, probe, life), at: '' } }
-  const gate = gateKept(node, life, now)
+  const gate = gateKept(node, life, on.now)
   const strains = strainsKept(node, life)
   const watchdog = watchdogKept(node, life)
   const places = life.places ?? node.record?.places
-  const record = { nodeUid: node.uid, boot: life.boot, machine: node.machine, paths, ...port, ...(gate === undefined ? {} : { gate }), ...(places === undefined ? {} : { places }), ...(strains === undefined ? {} : { strains }), ...(watchdog === undefined ? {} : { watchdog }) }
-  const { record: unkept } = unkeptOf(node, now)
+  const addresses = addressesKept(node, life.boot, on)
+  const record = { nodeUid: node.uid, boot: life.boot, machine: node.machine, ...(addresses === undefined ? {} : { addresses }), paths, ...port, ...(gate === undefined ? {} : { gate }), ...(places === undefined ? {} : { places }), ...(strains === undefined ? {} : { strains }), ...(watchdog === undefined ? {} : { watchdog }) }
+  const { record: unkept } = unkeptOf(node, on.now)
   const stands = node.record !== undefined && (sameFacts(node.record, record) || (unkept?.version === node.record.resourceVersion && sameFacts(unkept.wanted, record)))
-  return stands || rests(node, record, now) ? [] : [{ do: 'record', node: node.name, record }]
+  return stands || rests(node, record, on.now) ? [] : [{ do: 'record', node: node.name, record }]
 }
 
 /** A mark is of no boot; what was verified is of its own alone. */

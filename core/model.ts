@@ -85,6 +85,8 @@ export interface NodeSeen {
   /** nodeInfo.bootID, the kernel's id alone. */
   readonly bootId: string
   readonly address: string
+  /** All IP addresses that its Node names, in one order; undefined where those are more than a machine has. */
+  readonly addresses?: readonly string[] | undefined
   readonly zone: string
   readonly controlPlane: boolean
   readonly labels: Readonly<Record<string, string>>
@@ -351,6 +353,8 @@ export interface NodeRecord {
   readonly nodeUid: string
   readonly boot: Boot
   readonly machine: string
+  /** Those of the machine, taken while it was well. */
+  readonly addresses?: readonly string[]
   readonly paths: readonly PathAudit[]
   readonly probe?: { readonly boot: Boot; readonly answered: boolean; readonly at: string }
   /** Whether the runtime asks the node's gate. Undefined: its agent is of before there was one. */

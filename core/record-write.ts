@@ -2,6 +2,7 @@
 // go of. The rest changes on thousands at once (a rollout renames every replica, and each of them is a member of every node): that keeps a
 // distance on each record, and a rate over all. And what the API server has refused it will refuse again: it rests, longer each time, so
 // that a few such records do not keep all others from being written.
+import { sameAddresses } from './address.ts'
 import type { Places } from './beat.ts'
 import type { Ms, NodeRecord, NodeSeen, PathAudit } from './model.ts'
 import type { Strain } from './vitals.ts'
@@ -38,6 +39,7 @@ export function isTooSoon({ recordWrite }: Pick<NodeSeen, 'recordWrite'>, now: M
 /** Records without their times: one is written only when a fact changes. */
 export function sameFacts(one: RecordFacts, other: RecordFacts): boolean {
   return one.nodeUid === other.nodeUid && (one.gate === undefined || one.gate === other.gate) && placesStand(one, other) && sameStrains(one.strains, other.strains) && sameWatchdog(one.watchdog, other.watchdog) && one.boot === other.boot && one.machine === other.machine
+    && sameAddresses(one.addresses, other.addresses)
     && one.probe?.boot === other.probe?.boot && one.probe?.answered === other.probe?.answered
     && one.paths.length === other.paths.length && one.paths.every((path, index) => samePath(path, other.paths[index]))
 }

@@ -50,6 +50,31 @@ test('labels and annotations of ours fill a parameter once, whatever they hold',
   assert.match(told(ofWords(one('power_management=bmc', { bmc: `${bmc.replace('plug=1', 'plug={label:rack}')}` }), { labels: { rack: '3,4' }, annotations: {} })).join(), /names more than one outlet/)
 })
 
+const cutOff = (cidrs: string) => one('isolation=storage-off\npower_management=bmc', { bmc, 'storage-off': `agent_name=storage\nplug={node}\nclass=rbd\ncidrs=${cidrs}\naction=off` })
+const addressed = (addresses: readonly string[], cidrs = '{addresses}') => ofWords(cutOff(cidrs), { labels: {}, annotations: {}, addresses })
+
+test('the addresses on record stand with blanks between them, beside what is written', () => {
+  assert.is(addressed(['10.0.0.7', 'fd00::7']).methods['storage-off']?.parameters['cidrs'], '10.0.0.7 fd00::7')
+  assert.is(addressed(['10.0.0.7', 'fd00::7'], '{addresses} 192.0.2.7/32').methods['storage-off']?.parameters['cidrs'], '10.0.0.7 fd00::7 192.0.2.7/32')
+  const filled = ofWords(cutOff('{label:cidrs}'), { labels: { cidrs: '{addresses}' }, annotations: {}, addresses: ['10.0.0.7'] })
+  assert.is(filled.methods['storage-off']?.parameters['cidrs'], '{addresses}', 'a Node asks for nothing')
+})
+
+test('a method that asks for addresses while none are on record is a fault and no method, whatever stands beside', () => {
+  for (const cidrs of ['{addresses}', '{addresses} 192.0.2.7']) {
+    const config = addressed([], cidrs)
+    assert.equal([names(config), Object.keys(config.methods)], [[], []])
+    assert.equal(told(config), ['ConfigMap fence-config-node-1, fence-method-storage-off, line 4: method storage-off: cidrs: asks for the addresses of node-1, and its NodeRecord has none'])
+  }
+})
+
+test('other addresses are another configuration, the same ones are not', () => {
+  const digest = (...addresses: string[]) => addressed(addresses).methods['storage-off']?.digest
+  assert.is(digest('10.0.0.7', 'fd00::7'), digest('10.0.0.7', 'fd00::7'))
+  assert.is.not(digest('10.0.0.7', 'fd00::7'), digest('10.0.0.7'))
+  assert.is(addressed(['10.0.0.7']).methods['bmc']?.digest, addressed(['10.0.0.8']).methods['bmc']?.digest, 'what asks for none has not changed')
+})
+
 test('a ConfigMap of a set lies between the default and the node\'s own, the more labels it asks for the higher', () => {
   const maps = [
     setMap('z-rack', 'rack=4', 'power_management=bmc', methodAt('10.0.0.4')), setMap('a-metal', 'kind=bare-metal,rack', '', methodAt('10.0.0.5')), setMap('other', 'rack=5', '', methodAt('10.0.0.6')),
@@ -234,7 +259,7 @@ for (const [name, properties, methods, fault] of [
   ['a list of plugs', 'power_management=bmc', { bmc: 'agent_name=redfish\naction=off\nplug=1,2' }, /line 3: .*more than one outlet/],
   ['a program by its path', 'power_management=bmc', { bmc: 'agent_name=../../bin/sh\naction=off' }, /line 1: method bmc: agent_name= is not the name of a program/],
   ['a Secret written wrongly', 'power_management=bmc', { bmc: `${bmc}\npassword=secret:bmc` }, /line 5: .*not of the form secret:NAME\/KEY/],
-  ['a placeholder that is not known', 'power_management=bmc', { bmc: `${bmc}\nname={rack}` }, /line 5: method bmc: name: has a word in braces that is not known; \{node\}, \{label:KEY\} and \{annotation:KEY\} are/],
+  ['a placeholder that is not known', 'power_management=bmc', { bmc: `${bmc}\nname={rack}` }, /line 5: method bmc: name: has a word in braces that is not known; \{node\}, \{addresses\}, \{label:KEY\} and \{annotation:KEY\} are/],
   ['a label that the Node does not bear', 'power_management=bmc', { bmc: `${bmc}\nname={label:rack}` }, /line 5: method bmc: name: asks for a label or an annotation that node-1 does not bear/],
   ['an annotation that is not ours', 'power_management=bmc', { bmc: `${bmc}\nname={annotation:example.org/bmc}` }, /line 5: method bmc: name: asks for an annotation that does not begin with holdfast.dev\//],
   ['a time-out beyond reason', 'power_management=bmc', { bmc: `${bmc}\ntimeout=2h` }, /timeout= is not a time/],

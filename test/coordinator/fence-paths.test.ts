@@ -69,6 +69,53 @@ test('a map of a set concerns all: who is in it has its path, and who leaves it 
   assert.equal(devices(), [undefined, undefined])
 })
 
+const cutOff = (cidrs = '{addresses}', more = '') => map('fence-config-node-1', {
+  'config.properties': `node_name=node-1\nisolation=storage-off${more}\n`, 'fence-method-storage-off': `agent_name=storage\nplug={node}\nclass=rbd\ncidrs=${cidrs}\ndrivers=rbd.csi.ceph.com\naction=off\n`,
+})
+
+test('the addresses are those on record, and those alone: none of them, no path; others, another configuration', async () => {
+  const { clock, paths, inForce, told } = small('node-1')
+  paths.configMap(cutOff())
+  const cidrs = () => paths.method('node-1', only(inForce.get('node-1')))?.parameters['cidrs']
+  const seen = (address: string) => paths.nodeSeen('node-1', '', { ...wordless, addresses: [address] })
+  seen('10.0.0.7')
+  await clock.runFor(1_000)
+  assert.equal(inForce.get('node-1')?.levels, [])
+  assert.match(told.at(-1)?.sentences.join() ?? '', /asks for the addresses of node-1, and its NodeRecord has none/)
+  paths.recorded('node-1', ['10.0.0.7', 'fd00::7'])
+  await clock.runFor(1_000)
+  const before = only(inForce.get('node-1'))
+  assert.is(cidrs(), '10.0.0.7 fd00::7')
+  seen('10.0.0.66')
+  await clock.runFor(1_000)
+  assert.equal([only(inForce.get('node-1')), cidrs()], [before, '10.0.0.7 fd00::7'], 'whatever its Node names by now')
+  paths.recorded('node-1', ['10.0.0.8'])
+  await clock.runFor(1_000)
+  assert.is(cidrs(), '10.0.0.8')
+  assert.is.not(only(inForce.get('node-1')).digest, before.digest)
+  assert.is(paths.method('node-1', before), undefined)
+  paths.recorded('node-1', [])
+  await clock.runFor(1_000)
+  assert.equal(inForce.get('node-1')?.levels, [], 'nor do those count that were on record')
+})
+
+test('the last good configuration stays in force with the addresses of now, and with none where none are on record', async () => {
+  const { clock, paths, inForce } = small('node-1')
+  paths.configMap(cutOff())
+  paths.recorded('node-1', ['10.0.0.7'])
+  await clock.runFor(1_000)
+  paths.configMap(cutOff('{addresses}', ' nobody'))
+  await clock.runFor(1_000)
+  const cidrs = () => inForce.get('node-1')?.levels.flat().map((method) => paths.method('node-1', method)?.parameters['cidrs'])
+  assert.equal([inForce.get('node-1')?.faults.length, cidrs()], [1, ['10.0.0.7']])
+  paths.recorded('node-1', ['10.0.0.8'])
+  await clock.runFor(1_000)
+  assert.equal([inForce.get('node-1')?.faults.length, cidrs()], [1, ['10.0.0.8']], 'by the others somebody else would be cut off')
+  paths.recorded('node-1', [])
+  await clock.runFor(1_000)
+  assert.equal(cidrs(), [])
+})
+
 const redfish = readMetadata('<parameter name="ip" required="1"><content type="string" /></parameter><parameter name="plug" required="0"><content type="integer" /></parameter><parameter name="username" required="0"></parameter><parameter name="password" required="0"></parameter>') ?? 'unknown'
 
 test('a program that has not said what it is is waited for; by what it says a change is refused, and the last good one stays', async () => {

@@ -41,7 +41,7 @@ test('a kubelet that posts again what it posted before says nothing new, whateve
   assert.is(saysMore(heard('now'), heard('then')), false)
   const others = [
     node('2', { conditions: [{ type: 'Ready', status: 'Unknown', lastHeartbeatTime: 'then' }] }), node('2', { conditions: [...said.conditions, { type: 'StorageUnreachable', status: 'True' }] }),
-    node('2', { nodeInfo: { bootID: 'c' } }), node('2', { volumesInUse: [] }), node('2', {}, { taints: [{ key: 'k', effect: 'NoSchedule' }] }), node('2', {}, {}, { pool: 'other' }),
+    node('2', { nodeInfo: { bootID: 'c' } }), node('2', { addresses: [{ type: 'ExternalIP', address: '203.0.113.7' }] }), node('2', { volumesInUse: [] }), node('2', {}, { taints: [{ key: 'k', effect: 'NoSchedule' }] }), node('2', {}, {}, { pool: 'other' }),
   ]
   assert.equal(others.map((other) => saysMore(other, before)), others.map(() => true))
 })
@@ -112,6 +112,20 @@ test('a Node without an internal address is asked at its external one, and never
   assert.is(askedAt({ type: 'Hostname', address: 'node-1' }, { type: 'ExternalIP', address: '203.0.113.7' }), '203.0.113.7')
   assert.is(askedAt({ type: 'InternalIP', address: '2001:db8::7' }), '2001:db8::7')
   assert.is(askedAt({ type: 'Hostname', address: 'node-1' }, { type: 'InternalDNS', address: 'node-1.internal' }), '')
+})
+
+const addressesOf = (...addresses: string[]) => keepNode(object({}, { status: { addresses: addresses.map((address) => ({ type: 'InternalIP', address })) } })).addresses
+
+test('of what a Node names its IP addresses are kept, each once, written in one way and in one order', () => {
+  const named = [{ type: 'Hostname', address: 'node-1' }, { type: 'ExternalIP', address: '203.0.113.7' }, { type: 'InternalIP', address: 'FD00:0:0::7' }, { type: 'InternalIP', address: '10.0.0.7' }, { type: 'InternalIP', address: 'fd00::7' }]
+  for (const addresses of [named, named.toReversed()]) assert.equal(keepNode(object({}, { status: { addresses } })).addresses, ['10.0.0.7', '203.0.113.7', 'fd00::7'])
+  assert.is(addressesOf('node-1', '10.0.0.0/8', '10.0.0.7 10.0.0.8', '10.0.0.7,10.0.0.8', 'fe80::1%eth0', ''), undefined, 'no other text is one')
+})
+
+test('of more addresses than a record holds none is kept: who is cut off by some of them writes by the others', () => {
+  const many = Array.from({ length: 17 }, (_, index) => `10.0.0.${index}`)
+  assert.is(addressesOf(...many.slice(1))?.length, 16)
+  assert.is(addressesOf(...many), undefined)
 })
 
 const tolerates = (...tolerations: object[]): boolean => readPod(object({}, { spec: { tolerations } })).tolerates === true

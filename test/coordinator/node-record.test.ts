@@ -7,7 +7,7 @@ import type { NodeRecord } from '../../core/model.ts'
 const test = suite('node-record')
 
 const facts: Omit<NodeRecord, 'resourceVersion'> = {
-  nodeUid: 'u1', boot: 'b/1', machine: 'm',
+  nodeUid: 'u1', boot: 'b/1', machine: 'm', addresses: ['10.0.0.7', 'fd00::7'],
   paths: [
     { method: 'bmc', digest: 'd1', boot: 'b/1', state: 'verified', identity: 'proven', at: '', evidence: 'exit 0' },
     { method: 'pdu', digest: 'd2', boot: 'b/1', state: 'unreachable', identity: 'unproven', at: '2026-01-01T00:00:00.000Z', evidence: 'x'.repeat(9_000) },
@@ -51,6 +51,17 @@ test('a record with a word that is not known is not read', () => {
   const { spec } = Object(recordBody('node-1', facts, wall))
   const read = readRecord(Object({ metadata: { name: 'node-1' }, spec: { ...spec, paths: [{ ...spec.paths[0], state: 'fine' }] } }))
   assert.equal(read.ok ? [] : read.faults.map((fault) => fault.path), ['spec.paths[0].state'])
+})
+
+test('a record is not read whose addresses are none, or more than a machine has', () => {
+  const { spec } = Object(recordBody('node-1', facts, wall))
+  const faults = (addresses: readonly string[]) => {
+    const read = readRecord(Object({ metadata: { name: 'node-1' }, spec: { ...spec, addresses } }))
+    return read.ok ? [] : read.faults.map((fault) => fault.path)
+  }
+  assert.equal(faults(Array.from({ length: 16 }, (_, index) => `10.0.0.${index}`)), [])
+  for (const address of ['10.0.0.7 10.0.0.8', '10.0.0.7,10.0.0.8', '10.0.0.0/24', 'node-1', '', 'f'.repeat(46)]) assert.equal(faults(['10.0.0.7', address]), ['spec.addresses[1]'], address)
+  assert.equal(faults(Array.from({ length: 17 }, (_, index) => `10.0.0.${index}`)), ['spec.addresses'])
 })
 
 test.run()

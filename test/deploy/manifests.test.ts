@@ -5,7 +5,7 @@ import { parseAllDocuments } from 'yaml'
 import { readEnvironment } from '../../agent/settings.ts'
 import type { KubeObject } from '../../coordinator/api.ts'
 import { resolveParameters, type SecretLookup } from '../../coordinator/fence-config-secret.ts'
-import { readFenceConfigs, sentenceOf } from '../../coordinator/fence-config.ts'
+import { readFenceConfigs, sentenceOf, type NodeWords } from '../../coordinator/fence-config.ts'
 import { readPolicy } from '../../coordinator/holdfast-policy.ts'
 import { readRemedy } from '../../coordinator/node-remedy.ts'
 import { readMetadata, type AgentMetadata } from '../../core/agent-metadata.ts'
@@ -247,6 +247,8 @@ test('the example remedy is without faults, and does nothing but tell', () => {
   assert.is(read.ok && read.remedy.does, 'tell')
 })
 
+const onRecord: NodeWords = { labels: {}, annotations: {}, addresses: ['192.0.2.61', '2001:db8::61'] }
+
 const shipped = readdirSync('fence-agents', { withFileTypes: true }).filter((entry) => entry.isDirectory() && entry.name !== 'test-device').map(({ name }) => name)
 
 for (const [file, node, levels] of [
@@ -274,7 +276,7 @@ for (const [file, node, levels] of [
     const maps = all.filter(({ kind }) => kind === 'ConfigMap').map((map) => ({ name: map.metadata.name, data: Object(map['data']) }))
     const lookup: SecretLookup = ({ secret, key }) => secrets.get(secret)?.[key]
     const known = await metadataHere()
-    const config = readFenceConfigs(maps, lookup, 'salt', (name) => known.get(name)).forNode(node)
+    const config = readFenceConfigs(maps, lookup, 'salt', (name) => known.get(name)).forNode(node, undefined, undefined, onRecord)
     assert.equal(config.faults.map(sentenceOf), [])
     assert.equal(config.path.levels.map((level) => level.map((method) => method.name)), levels)
     const asked = new Map<string, Promise<string[]>>()

@@ -3,6 +3,7 @@ import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { filled, wordless } from '../../coordinator/fence-config-node.ts'
 import { linesOf, testOver } from './agent-test.ts'
 import { inStorage, type Driver } from './network-fences.ts'
 import { programsHere } from './place.ts'
@@ -21,6 +22,16 @@ test('off, off, status, on, each read back; lifted before it is deleted', () => 
   assert.is((await ask('storage', 'on', at)).state, 'on')
   assert.equal([[...refused], all()], [[], []])
   assert.is((await ask('storage', 'status', at)).state, 'on')
+}))
+
+test('{addresses} of a method is what it takes for cidrs=, of either family and beside others', () => inStorage(async ({ cluster, at, refused }) => {
+  const node = { ...wordless, name: 'n1', addresses: ['10.0.0.7', 'fd00::7'] }
+  for (const [cidrs, told] of [['{addresses}', []], ['{addresses} 192.0.2.7/32', ['192.0.2.7/32']]] as const) {
+    const params = { ...at, cidrs: String(filled(cidrs, node)) }
+    assert.is((await cluster.place.ask('storage', 'off', params)).state, 'off')
+    assert.equal([...refused].toSorted(), ['10.0.0.7/32', ...told, 'fd00::7/128'])
+    assert.is((await cluster.place.ask('storage', 'on', params)).state, 'on')
+  }
 }))
 
 test('every clause of the contract is kept', () => inStorage(async ({ params }) => {
