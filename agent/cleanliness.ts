@@ -7,6 +7,7 @@ import { bootReport, cleanReport, isOfCsi, withName, type HostTables } from '../
 import { withDeadline } from '../edge/clock.ts'
 import { cleaner } from './clean-up.ts'
 import type { AgentHost } from './host.ts'
+import { hidesMounts } from './kubelet-root.ts'
 import { stopStrangers } from './strangers.ts'
 
 type Wish = Pick<Check, 'stop' | 'cleanUp'>
@@ -33,7 +34,7 @@ const readWithin: Ms = 3_000
 const runtimeWithin: Ms = 2_000
 
 export function watchCleanliness(
-  host: Pick<AgentHost, 'clock' | 'log' | 'read' | 'podFolders' | 'containers' | 'stopContainer' | 'endLeftover' | 'bareStagings' | 'mountTables' | 'loopDevices' | 'csiVolume'>, kubeletRoot: string, told: (report: CleanReport, list: string | undefined) => void,
+  host: Pick<AgentHost, 'clock' | 'log' | 'read' | 'asMounted' | 'podFolders' | 'containers' | 'stopContainer' | 'endLeftover' | 'bareStagings' | 'mountTables' | 'loopDevices' | 'csiVolume'>, kubeletRoot: string, told: (report: CleanReport, list: string | undefined) => void,
 ): Cleanliness {
   const { clock, log } = host
   let latest: CleanReport = { state: 'unknown', reason: 'no list of the pods that belong here was received' }
@@ -65,7 +66,7 @@ export function watchCleanliness(
       if (signal.aborted) return
       tell(report, list, first)
       // Not waited for: a report must not hang with a mount.
-      if (cleanUp === true) void tables().then((found) => cleaning.turn(found, belonging, began)).catch(() => undefined) // it is tried again
+      if (cleanUp === true) void tables(belonging).then((found) => cleaning.turn(found, belonging, began)).catch(() => undefined) // it is tried again
       const now = clock.now()
       if (report.state === 'clean') cleanSince ??= now
       if (now - (cleanSince ?? now) > settledAfter || now - began > (stop === true ? stoppedFor : watchedFor)) return
@@ -95,7 +96,7 @@ export function watchCleanliness(
 
   async function read(belonging: ReadonlySet<string>): Promise<CleanReport> {
     try {
-      return standing(await named(cleanReport({ ...await tables(), belonging }), host))
+      return standing(await named(cleanReport(await tables(belonging)), host))
     } catch (error) {
       return unreadable(error)
     }
@@ -109,11 +110,14 @@ export function watchCleanliness(
     return report.state === 'clean' ? report : { state: 'dirty', leftovers: leftovers.map((one) => cleaning.named({ ...one, since: since.get(key(one)) ?? 0 })) }
   }
 
-  async function tables(): Promise<HostTables> {
-    const [mountinfo, podFolders, containers, mountTables, loopDevices] = await Promise.all([
-      host.read('mounts'), host.podFolders(), host.containers(runtimeWithin), host.mountTables(), host.loopDevices(),
+  async function tables(belonging?: ReadonlySet<string>): Promise<HostTables> {
+    const [mountinfo, root, podFolders, containers, mountTables, loopDevices] = await Promise.all([
+      host.read('mounts'), host.asMounted(kubeletRoot), host.podFolders(), host.containers(runtimeWithin), host.mountTables(), host.loopDevices(),
     ])
-    return { mountinfo, podFolders, containers, mountTables, loopDevices, kubeletRoot, belonging: undefined }
+    if (root === undefined) throw new Error(`where the host has ${kubeletRoot} cannot be told`)
+    const found = { mountinfo, podFolders, containers, mountTables, loopDevices, kubeletRoot: root, belonging }
+    if (hidesMounts(found)) throw new Error(`pods that belong here have their folders in ${root}, and the host has nothing mounted there`)
+    return found
   }
 }
 

@@ -22,6 +22,8 @@ export interface AgentHost {
   /** Text files of the host; a refusal is a value. Only these are read: boot id, pid 1's stat, uptime, product UUID,
    *  mountinfo, the token. Never a call that could touch a mount. */
   read(file: HostFile): Promise<string | undefined>
+  /** Kubelet's folder, as it is set, in the words of the host's own mount table. Undefined: it cannot be told. */
+  asMounted(kubeletRoot: string): Promise<string | undefined>
   /** Names in the kubelet's pods folder (pod uids), undefined when it cannot be read. */
   podFolders(): Promise<readonly string[] | undefined>
   /** Ends it at once. Undefined: it is over; else why it may not be. */

@@ -15,6 +15,7 @@ import { askRuntime, listContainers, stopContainer } from './cri.ts'
 import type { AgentHost, ApiAnswer, Disk, HostFile } from './host.ts'
 import { bareStagings, hostChildren } from './host-children.ts'
 import { httpsGet } from './https-get.ts'
+import { placeOnHost } from './kubelet-root.ts'
 import { readLoopDevices, readMountTables } from './proc-tables.ts'
 import type { AgentEnvironment } from './settings.ts'
 import { connectUnix } from './unix-stream.ts'
@@ -55,15 +56,23 @@ export function machineHost(settings: AgentEnvironment, log: Log, byName = resol
     freezeContainer: ({ id }) => freezeGroup(settings.cgroups, clock, id),
     endLeftover: children.end,
     async bareStagings() {
-      const mounts = await mountPaths()
-      return mounts === undefined ? undefined : onKubeletsDisk(() => bareStagings(settings.kubeletRoot, (folder) => mounts.has(folder)))
+      const [mounts, root] = await Promise.all([mountPaths(), asMounted(settings.kubeletRoot)])
+      if (mounts === undefined || root === undefined) return undefined
+      const spelled = (folder: string): string => moved(folder, settings.kubeletRoot, root)
+      const bare = await onKubeletsDisk(() => bareStagings(settings.kubeletRoot, (folder) => mounts.has(spelled(folder))))
+      return bare?.map(spelled)
     },
+    asMounted,
     mountTables: () => readMountTables(proc),
     loopDevices: () => readLoopDevices(settings.sys),
-    csiVolume: async (path) => (isOfCsi(path) ? onKubeletsDisk(() => readFile(join(dirname(path), 'vol_data.json'), 'utf8').catch(() => undefined)) : undefined),
+    async csiVolume(path) {
+      const root = isOfCsi(path) ? await asMounted(settings.kubeletRoot) : undefined
+      if (root === undefined) return undefined
+      return onKubeletsDisk(() => readFile(join(dirname(moved(path, root, settings.kubeletRoot)), 'vol_data.json'), 'utf8').catch(() => undefined))
+    },
     async places() {
-      const [kubelet, runtime, gate] = await Promise.all([onKubeletsDisk(() => firstOf([settings.podsFolder])), firstOf(settings.runtimeSockets), firstOf([settings.nriSocket])])
-      return { kubelet: kubelet === undefined ? '' : settings.kubeletRoot, runtime: asTheHost(runtime), gate: asTheHost(gate) }
+      const [folder, root, runtime, gate] = await Promise.all([onKubeletsDisk(() => firstOf([settings.podsFolder])), asMounted(settings.kubeletRoot), firstOf(settings.runtimeSockets), firstOf([settings.nriSocket])])
+      return { kubelet: folder === undefined ? '' : root ?? '', runtime: asTheHost(runtime), gate: asTheHost(gate) }
     },
     async runtimeHealth(span) {
       const socket = await firstOf(settings.runtimeSockets)
@@ -83,11 +92,21 @@ export function machineHost(settings: AgentEnvironment, log: Log, byName = resol
     resolveReplicas: async () => [...await withDeadline(clock, namesWithin, [], () => byName(settings.replicas)), ...await publishedIn(settings.authorityFile)],
   }
 
+  /** Where this process has the pods elsewhere, the folder is set in the host's words already. */
+  async function asMounted(folder: string): Promise<string | undefined> {
+    return settings.podsFolder.startsWith(`${folder}/`) ? await onKubeletsDisk(() => placeOnHost(folder, proc)) : folder
+  }
+
   /** Where anything is mounted on the host. */
   async function mountPaths(): Promise<ReadonlySet<string> | undefined> {
     const table = readMounts(await readFile(files.mounts, 'utf8').catch(() => ''))
     return 'mounts' in table ? new Set(table.mounts.map(({ path }) => path)) : undefined
   }
+}
+
+/** The same place below another folder. */
+function moved(path: string, from: string, to: string): string {
+  return path.startsWith(`${from}/`) ? `${to}${path.slice(from.length)}` : path
 }
 
 /** The host's own folders are mounted below /host. */

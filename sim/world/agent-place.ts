@@ -52,6 +52,7 @@ export function agentHost({ machine, process, token }: ContainerRun, place: Agen
     },
     watchdog: machine.watchdog.forProcess(process),
     read: (file) => now(() => (file === 'token' ? token() : machine.read(file))),
+    asMounted: (folder) => now(() => folder),
     podFolders: () => now(() => [...machine.podFolders]),
     containers: async (span) => {
       if (place.runtime().fault?.how === 'hangs') await process.clock.wait(span)

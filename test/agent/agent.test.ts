@@ -252,8 +252,8 @@ test('its report is of the list that it answers, to whoever told it that one, an
 test('five thousand pods are told whole, however many frames that takes, and the node is clean', async () => {
   const world = beatsWorld()
   const replica = world.replica('replica-a')
-  const agent = world.agent('node-1')
   const pods = Array.from({ length: 5_000 }, (_, index) => `12345678-1234-1234-1234-${String(index).padStart(12, '0')}`)
+  const agent = world.agent('node-1', { mounts: `${emptyMounts}40 22 0:60 / /var/lib/kubelet/pods/${pods[0]}/volumes/kubernetes.io~projected/token rw - tmpfs tmpfs rw\n` })
   agent.podFolders = pods
   await world.clock.runFor(5_000)
   replica.beats.check('node-1', pods)

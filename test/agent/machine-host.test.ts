@@ -64,6 +64,14 @@ test('of what is saved at once the last word stays, whole', async () => {
   one.end()
 })
 
+/** The mount tables of a process of the host's. */
+function writeTables(proc: string): void {
+  for (const process of ['1', 'self']) {
+    mkdirSync(join(proc, process), { recursive: true })
+    writeFileSync(join(proc, process, 'mountinfo'), '22 1 8:1 / / rw - ext4 /dev/sda1 rw\n')
+  }
+}
+
 test('files and folders that are not there are undefined, not an error', async () => {
   const one = host()
   assert.is(await one.host.read('boot-id'), undefined)
@@ -136,6 +144,7 @@ test('a stream to a socket carries bytes both ways, and tells when the other end
 
 test('a staged volume is read beside its mount, and never in it', async () => {
   const one = host()
+  writeTables(join(one.folder, 'proc'))
   const staging = join(one.folder, 'plugins', 'kubernetes.io', 'csi', 'disk.example', 'ff')
   mkdirSync(join(staging, 'globalmount'), { recursive: true })
   assert.is(await one.host.csiVolume(join(staging, 'globalmount')), undefined)
@@ -189,7 +198,8 @@ test('it tells where kubelet and the runtime are found, as the host calls the pl
   assert.equal(await bare.host.places(), { kubelet: '', runtime: '', gate: '' })
   for (const name of ['pods', 'k3s/containerd', 'nri']) mkdirSync(join(bare.folder, name), { recursive: true })
   for (const name of ['k3s/containerd/containerd.sock', 'nri/nri.sock']) writeFileSync(join(bare.folder, name), '')
-  const there = host({ HOLDFAST_RUN: bare.folder, HOLDFAST_KUBELET_ROOT: bare.folder })
+  writeTables(join(bare.folder, 'proc'))
+  const there = host({ HOLDFAST_PROC: join(bare.folder, 'proc'), HOLDFAST_RUN: bare.folder, HOLDFAST_KUBELET_ROOT: bare.folder })
   assert.equal(await there.host.places(), { kubelet: bare.folder, runtime: join(bare.folder, 'k3s/containerd/containerd.sock'), gate: join(bare.folder, 'nri/nri.sock') })
   for (const each of [bare, there]) each.end()
 })

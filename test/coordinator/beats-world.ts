@@ -65,14 +65,14 @@ export interface AgentChange {
 export const emptyMounts = '22 1 8:1 / / rw,relatime shared:1 - ext4 /dev/sda1 rw\n'
 
 /** A machine whose runtime runs nothing and knows no plugins. */
-export const idleMachine: Pick<AgentHost, 'containers' | 'mountTables' | 'loopDevices' | 'csiVolume' | 'connectNri' | 'askApi' | 'stopContainer' | 'freezeContainer' | 'endLeftover' | 'bareStagings' | 'places' | 'runtimeHealth' | 'reachStorage' | 'vitals' | 'watchdog' | 'secret'> = {
+export const idleMachine: Pick<AgentHost, 'asMounted' | 'containers' | 'mountTables' | 'loopDevices' | 'csiVolume' | 'connectNri' | 'askApi' | 'stopContainer' | 'freezeContainer' | 'endLeftover' | 'bareStagings' | 'places' | 'runtimeHealth' | 'reachStorage' | 'vitals' | 'watchdog' | 'secret'> = {
   watchdog: { look: async () => undefined, open: () => ({ failed: 'ENOENT' }) },
   places: async () => ({ kubelet: '/var/lib/kubelet', runtime: '/run/containerd/containerd.sock', gate: '' }),
   runtimeHealth: async () => 'ok', reachStorage: async () => 'reached', vitals: async () => undefined,
   endLeftover: async () => 'nothing can be ended here', bareStagings: async () => [],
   stopContainer: async () => undefined, freezeContainer: async () => undefined, secret: (bytes) => new Uint8Array(bytes),
   askApi: async () => ({ failed: 'nobody is there' }),
-  containers: async () => [], mountTables: async () => [], loopDevices: async () => [], csiVolume: async () => undefined,
+  asMounted: async (folder) => folder, containers: async () => [], mountTables: async () => [], loopDevices: async () => [], csiVolume: async () => undefined,
   connectNri: async () => Promise.reject(new Error('nothing listens')),
 }
 
