@@ -11,12 +11,12 @@ import type { Log } from '../edge/log.ts'
 import { tlsDialer } from '../edge/tls-link.ts'
 import { machineWhispers } from '../edge/whisper.ts'
 import { freezeGroup } from './cgroups.ts'
-import { askRuntime, listContainers, stopContainer } from './cri.ts'
 import type { AgentHost, ApiAnswer, Disk, HostFile } from './host.ts'
 import { bareStagings, hostChildren } from './host-children.ts'
 import { httpsGet } from './https-get.ts'
 import { placeOnHost } from './kubelet-root.ts'
 import { readLoopDevices, readMountTables } from './proc-tables.ts'
+import { machineRuntimes } from './runtimes.ts'
 import type { AgentEnvironment } from './settings.ts'
 import { connectUnix } from './unix-stream.ts'
 import { vitalsAsker } from './vitals.ts'
@@ -32,6 +32,7 @@ export function machineHost(settings: AgentEnvironment, log: Log, byName = resol
     panic: `${proc}/sys/kernel/panic`, cpuinfo: `${proc}/cpuinfo`,
   }
   const children = hostChildren(clock, settings.enter)
+  const runtimes = machineRuntimes(clock, settings.runtimeSockets, proc)
   const onKubeletsDisk = oneByOne()
   return {
     clock, log,
@@ -43,16 +44,9 @@ export function machineHost(settings: AgentEnvironment, log: Log, byName = resol
     watchdog: machineWatchdog(settings.watchdog, settings.sys),
     // What cannot be read is undefined: whoever asked knows what that means for him.
     read: (file) => readFile(files[file], 'utf8').catch(() => undefined),
-    containers: async (span) => {
-      const socket = await firstOf(settings.runtimeSockets)
-      if (socket === undefined) return { failed: `none of ${settings.runtimeSockets.join(', ')} is there` }
-      const answer = await listContainers((within) => connectUnix(socket, within), clock, span)
-      return 'failed' in answer ? { failed: `${socket}: ${answer.failed}` } : answer
-    },
-    stopContainer: async (container, span) => {
-      const socket = await firstOf(settings.runtimeSockets)
-      return socket === undefined ? 'no runtime is there' : stopContainer((within) => connectUnix(socket, within), clock, container, span)
-    },
+    containers: runtimes.containers,
+    stopContainer: runtimes.stopContainer,
+    runtimeHealth: runtimes.runtimeHealth,
     freezeContainer: ({ id }) => freezeGroup(settings.cgroups, clock, id),
     endLeftover: children.end,
     async bareStagings() {
@@ -71,12 +65,8 @@ export function machineHost(settings: AgentEnvironment, log: Log, byName = resol
       return onKubeletsDisk(() => readFile(join(dirname(moved(path, root, settings.kubeletRoot)), 'vol_data.json'), 'utf8').catch(() => undefined))
     },
     async places() {
-      const [folder, root, runtime, gate] = await Promise.all([onKubeletsDisk(() => firstOf([settings.podsFolder])), asMounted(settings.kubeletRoot), firstOf(settings.runtimeSockets), firstOf([settings.nriSocket])])
+      const [folder, root, runtime, gate] = await Promise.all([onKubeletsDisk(() => ifThere(settings.podsFolder)), asMounted(settings.kubeletRoot), runtimes.place(placeWithin), ifThere(settings.nriSocket)])
       return { kubelet: folder === undefined ? '' : root ?? '', runtime: asTheHost(runtime), gate: asTheHost(gate) }
-    },
-    async runtimeHealth(span) {
-      const socket = await firstOf(settings.runtimeSockets)
-      return socket === undefined ? 'unknown' : await askRuntime((within) => connectUnix(socket, within), clock, span) === undefined ? 'ok' : 'ill'
     },
     async reachStorage(target, span) {
       if (!target.startsWith('/')) return await letsIn(target, span) ? 'reached' : 'unreached'
@@ -129,6 +119,9 @@ function letsIn(target: string, span: Ms): Promise<boolean> {
     socket.on('error', () => end(false)) // refused or unreachable, which is all that was asked
   })
 }
+
+/** What tells a replica who we are waits for it. */
+const placeWithin: Ms = 300
 
 /** A name server that swallows what it is asked holds a call up for twenty seconds. What is published must not wait for that, nor
  *  be lost with it: whoever asked waits five. */
@@ -204,10 +197,8 @@ async function askApi(clock: Clock, api: AgentEnvironment['api'], path: string, 
   }
 }
 
-/** Asked anew each time: a runtime may start after us, and on another path than before. */
-async function firstOf(paths: readonly string[]): Promise<string | undefined> {
-  for (const path of paths) if (await access(path).then(() => true, () => false)) return path
-  return undefined
+function ifThere(path: string): Promise<string | undefined> {
+  return access(path).then(() => path, () => undefined)
 }
 
 const longestStatusLine = 1_000

@@ -19,7 +19,7 @@ export interface AgentEnvironment {
   readonly enter: readonly string[]
   /** Where control groups can be frozen. */
   readonly cgroups: string
-  /** Where the runtime's CRI may be; the first that is there is asked. */
+  /** Where the CRI of kubelet's runtime may be. */
   readonly runtimeSockets: readonly string[]
   readonly nriSocket: string
   /** Undefined: no gate on this node. */

@@ -196,7 +196,7 @@ function placesFound(cluster: Cluster): Checked {
   ].filter((says) => says !== '')
   return claim('places-found', `every agent finds kubelet and the container runtime of its node${found.length === 0 ? '' : `: ${found.join('; ')}`}`, [nodes, records], () => {
     const lacking = told.flatMap(({ name, gate, places }) => {
-      const without = [...(places.kubelet === '' ? ['kubelet\'s folder'] : []), ...(places.runtime === '' ? ['a socket of the runtime'] : []), ...(places.gate === '' && gate !== 'off' ? ['the socket of NRI'] : [])]
+      const without = [...(places.kubelet === '' ? ['kubelet\'s folder'] : []), ...(places.runtime === '' ? ['the socket of kubelet\'s runtime'] : []), ...(places.gate === '' && gate !== 'off' ? ['the socket of NRI'] : [])]
       return without.length === 0 ? [] : [`${name} (${without.join(', ')})`]
     })
     return lacking.length === 0 ? undefined : `not there: ${few(lacking)}`

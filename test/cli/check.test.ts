@@ -113,7 +113,7 @@ test('what agents found is told by whose it is, and what they miss is a warning'
   )
   assert.is(one('places-found', placed({}))?.result, 'success')
   const found = one('places-found', placed({ runtime: '', gate: '', kubelet: '' }))
-  assert.equal([found?.result, found?.error], ['warning', 'not there: node-2 (kubelet\'s folder, a socket of the runtime, the socket of NRI)'])
+  assert.equal([found?.result, found?.error], ['warning', 'not there: node-2 (kubelet\'s folder, the socket of kubelet\'s runtime, the socket of NRI)'])
   assert.is(one('places-found', placed({ gate: '' }, 'off'))?.result, 'success', 'no gate is wanted there')
 })
 
