@@ -2,6 +2,7 @@
 // a peer cannot invent a living node, and nobody else can either. And, for a node that nobody permits to run workloads: "may I go on?"
 import type { MemberAnswer, MemberQuestion, ReplicaWord, Witness } from '../core/beat.ts'
 import { memberFrame, readMemberAnswer, readMemberQuestion, readWhisper, readWhisperAnswer, whisperOf } from '../core/frame.ts'
+import type { Read } from '../core/frame-json.ts'
 import type { Boot, Ms } from '../core/model.ts'
 import { sealOf } from '../edge/link-seal.ts'
 import type { AgentHost } from './host.ts'
@@ -76,10 +77,10 @@ async function listen(host: Pick<AgentHost, 'whispers'>, address: string, replic
   const question = whisperOf({ replica, nonce })
   for (let tried = 0; tried < tries; tried += 1) {
     // A refusal of the network (no route, closed port) is no answer, like silence.
-    const answer = await host.whispers.ask(address, question, answerWithin).catch(() => undefined)
-    const read = answer === undefined ? undefined : readWhisperAnswer(answer)
-    if (read === undefined || !('word' in read) || read.word.nonce !== nonce) continue
-    const { boot, seal } = read.word
+    const answer = await host.whispers.ask(address, question, answerWithin, (bytes) => bringsBack(nonce, readWhisperAnswer(bytes)) !== undefined).catch(() => undefined)
+    const word = answer === undefined ? undefined : bringsBack(nonce, readWhisperAnswer(answer))
+    if (word === undefined) continue
+    const { boot, seal } = word
     return { word: 'hears', boot, ...(seal === undefined ? {} : { seal }) }
   }
   return { word: 'deaf' }
@@ -89,9 +90,14 @@ async function listen(host: Pick<AgentHost, 'whispers'>, address: string, replic
 export async function askMember(host: Pick<AgentHost, 'whispers'>, address: string, asked: MemberQuestion): Promise<MemberAnswer | undefined> {
   const question = memberFrame(asked)
   for (let tried = 0; tried < tries; tried += 1) {
-    const answer = await host.whispers.ask(address, question, memberWithin).catch(() => undefined) // as above
-    const read = answer === undefined ? undefined : readMemberAnswer(answer)
-    if (read !== undefined && 'word' in read && read.word.nonce === asked.nonce) return read.word
+    const answer = await host.whispers.ask(address, question, memberWithin, (bytes) => bringsBack(asked.nonce, readMemberAnswer(bytes)) !== undefined).catch(() => undefined) // as above
+    const word = answer === undefined ? undefined : bringsBack(asked.nonce, readMemberAnswer(answer))
+    if (word !== undefined) return word
   }
   return undefined
+}
+
+/** The word of an answer to this very question. */
+function bringsBack<W extends { readonly nonce: string }>(nonce: string, read: Read<W>): W | undefined {
+  return 'word' in read && read.word.nonce === nonce ? read.word : undefined
 }

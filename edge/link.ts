@@ -33,8 +33,8 @@ export interface LinkListener {
 
 /** One question, one answer, unencrypted and unproven: a peer's "are you there?". What proves it is the seal inside. */
 export interface Whispers {
-  /** Undefined: nothing came back in time. */
-  ask(address: string, question: Uint8Array, span: Ms): Promise<Uint8Array | undefined>
+  /** What came back in time and is an answer to this very question, which only what it brings along can tell. Undefined: nothing. */
+  ask(address: string, question: Uint8Array, span: Ms, isAnswer: (answer: Uint8Array) => boolean): Promise<Uint8Array | undefined>
   /** Answers others' questions until closed. At most one answer a question; undefined says nothing. */
   answer(port: number, reply: (question: Uint8Array, from: string) => Uint8Array | undefined): Promise<{ port: number; close(): void }>
 }

@@ -1,5 +1,7 @@
 // Whispers on a machine: one UDP datagram asks, one answers. Nothing is retried here, and whoever does not answer within the
-// span has said nothing. An answer is taken only from the address that was asked; what it is worth, the seal in it tells.
+// span has said nothing. An answer may come from another address than the one that was asked: the kernel of a node with several chooses
+// the one that it sends from. What tells an answer is the nonce of its question, which nobody can guess who has not seen it; the first
+// that brings it back ends the question, and its socket with it. What it is worth, the seal in it tells.
 import { createSocket, type RemoteInfo, type Socket } from 'node:dgram'
 import { isIPv6 } from 'node:net'
 import type { Ms } from '../core/model.ts'
@@ -9,16 +11,18 @@ import type { Whispers } from './link.ts'
 /** The longest whisper is a nonce, a boot and a seal. */
 const longest = 1_024
 const mostAsking = 64
+/** Of datagrams that come to a question and are no answer to it: what sends more means to be in the way. */
+const mostStrays = 100
 
 export function machineWhispers(clock: Clock, bind?: string): Whispers {
   let asking = 0
   return {
-    async ask(address, question, span) {
+    async ask(address, question, span, isAnswer) {
       const to = hostAndPort(address)
       if (to === undefined || asking >= mostAsking) return undefined
       asking += 1
       try {
-        return await exchange(clock, to, question, span, bind)
+        return await exchange({ clock, to, question, span, isAnswer, bind })
       } finally {
         asking -= 1
       }
@@ -57,10 +61,20 @@ function listen(type: 'udp4' | 'udp6', bind: string | undefined, port: number, r
   })
 }
 
-function exchange(clock: Clock, to: Peer, question: Uint8Array, span: Ms, bind: string | undefined): Promise<Uint8Array | undefined> {
+interface Exchange {
+  readonly clock: Clock
+  readonly to: Peer
+  readonly question: Uint8Array
+  readonly span: Ms
+  readonly bind: string | undefined
+  isAnswer(answer: Uint8Array): boolean
+}
+
+function exchange({ clock, to, question, span, isAnswer, bind }: Exchange): Promise<Uint8Array | undefined> {
   return new Promise((resolve) => {
     const socket: Socket = createSocket(isIPv6(to.host) ? 'udp6' : 'udp4')
     let over = false
+    let strays = 0
     const end = (answer: Uint8Array | undefined): void => {
       if (over) return
       over = true
@@ -71,7 +85,10 @@ function exchange(clock: Clock, to: Peer, question: Uint8Array, span: Ms, bind: 
     const cancel = clock.after(span, () => end(undefined))
     socket.on('error', () => end(undefined)) // refused or unreachable: no answer, like silence
     socket.on('message', (answer: Buffer, from: RemoteInfo) => {
-      if (from.address === to.host && from.port === to.port && answer.length <= longest) end(answer)
+      // Whatever address it leaves from, it leaves from the socket that was asked.
+      if (from.port === to.port && answer.length <= longest && isAnswer(answer)) return end(answer)
+      strays += 1
+      if (strays === mostStrays) end(undefined)
     })
     const send = (): void => socket.send(question, to.port, to.host, (error) => (error === null ? undefined : end(undefined)))
     if (bind === undefined || isIPv6(bind) !== isIPv6(to.host)) send()

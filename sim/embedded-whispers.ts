@@ -22,7 +22,7 @@ export function embeddedWhispers(network: Network, clock: Clock): EmbeddedWhispe
 
   return {
     of: (host, process) => ({
-      ask: (address, question, span) => process.hold(ask(host, address, Uint8Array.from(question), span)),
+      ask: (address, question, span, isAnswer) => process.hold(ask(host, address, Uint8Array.from(question), span, isAnswer)),
       answer: (port, reply) => process.hold(answer(host, process, port, reply)),
     }),
     close() {
@@ -30,13 +30,13 @@ export function embeddedWhispers(network: Network, clock: Clock): EmbeddedWhispe
     },
   }
 
-  async function ask(from: Host, address: string, question: Uint8Array, span: Ms): Promise<Uint8Array | undefined> {
+  async function ask(from: Host, address: string, question: Uint8Array, span: Ms, isAnswer: (answer: Uint8Array) => boolean): Promise<Uint8Array | undefined> {
     const to = behind.get(Number(address.slice(address.lastIndexOf(':') + 1)))
     if (to === undefined || !passes(from, to)) {
       await network.clock.wait(span)
       return undefined
     }
-    const answered = await real.ask(address, question, span)
+    const answered = await real.ask(address, question, span, isAnswer)
     return answered !== undefined && passes(to, from) ? Uint8Array.from(answered) : undefined
   }
 

@@ -10,7 +10,7 @@ export type WhisperPorts = Map<string, { readonly process: Process; readonly rep
 
 export function simulatedWhispers(network: Network, ports: WhisperPorts, host: Host, process: Process): Whispers {
   return {
-    ask(address, question, span) {
+    ask(address, question, span, isAnswer) {
       const copy = new Uint8Array(question)
       return process.hold(new Promise((resolve) => {
         const stopWaiting = network.clock.after(span, () => resolve(undefined))
@@ -23,6 +23,7 @@ export function simulatedWhispers(network: Network, ports: WhisperPorts, host: H
             if (answer === undefined) return
             const back = new Uint8Array(answer)
             throwPacket(network, to, host, () => {
+              if (!isAnswer(back)) return
               stopWaiting()
               resolve(back)
             })

@@ -47,7 +47,7 @@ test('an agent told of one replica finds the others where the authority is publi
   assert.is((await first?.beats.challenge('node-1', 10_000))?.boot, facts?.boot)
 
   const nonce = first?.beats.nonce() ?? ''
-  const whispered = await machineWhispers(machineClock, '127.0.0.1').ask(facts?.whisperAddress ?? '', whisperOf({ replica: 'replica-a', nonce }), 10_000)
+  const whispered = await machineWhispers(machineClock, '127.0.0.1').ask(facts?.whisperAddress ?? '', whisperOf({ replica: 'replica-a', nonce }), 10_000, () => true)
   const answer = readWhisperAnswer(whispered ?? new Uint8Array())
   assert.ok('word' in answer && answer.word.nonce === nonce && answer.word.seal !== undefined)
 
@@ -76,7 +76,7 @@ else for (const { says, listens, dials, from } of families) test(`${says} it bea
   assert.match(whisperAddress, from)
   assert.is((await one.beats.challenge('node-1', 10_000))?.boot, boot)
   const nonce = one.beats.nonce()
-  const answer = readWhisperAnswer(await machineWhispers(machineClock).ask(whisperAddress, whisperOf({ replica: 'replica-a', nonce }), 10_000) ?? new Uint8Array())
+  const answer = readWhisperAnswer(await machineWhispers(machineClock).ask(whisperAddress, whisperOf({ replica: 'replica-a', nonce }), 10_000, () => true) ?? new Uint8Array())
   assert.ok('word' in answer && answer.word.nonce === nonce && answer.word.seal !== undefined)
   run.child.kill('SIGTERM')
   await run.ended

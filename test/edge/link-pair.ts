@@ -85,14 +85,15 @@ export function memoryNetwork(clock: Clock, delay: Ms = 1): MemoryNetwork {
       },
     }),
     whispers: (from) => ({
-      async ask(address, question, span) {
+      async ask(address, question, span, isAnswer) {
         const reply = ears.get(address)
         if (reply === undefined || silent(from, address)()) {
           await clock.wait(span)
           return undefined
         }
         await clock.wait(2 * delay)
-        return reply(question, `${from}:1`)
+        const answer = reply(question, `${from}:1`)
+        return answer !== undefined && isAnswer(answer) ? answer : undefined
       },
       async answer(port, reply) {
         const own = port === 0 ? 7_000 : port

@@ -80,7 +80,7 @@ test('a whisper is answered, or lost without a word', async () => {
   })
   const ask = async () => {
     let answer: Uint8Array | undefined | 'waiting' = 'waiting'
-    void simulatedWhispers(network, ports, a, asker).ask(`10.0.0.2:${answering.port}`, Uint8Array.of(1), 500).then((word) => { answer = word })
+    void simulatedWhispers(network, ports, a, asker).ask(`10.0.0.2:${answering.port}`, Uint8Array.of(1), 500, () => true).then((word) => { answer = word })
     await clock.runFor(600)
     return answer as Uint8Array | undefined | 'waiting'
   }
