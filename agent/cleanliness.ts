@@ -6,6 +6,7 @@ import type { Ms } from '../core/model.ts'
 import { bootReport, cleanReport, isOfCsi, withName, type HostTables } from '../core/mounts.ts'
 import { withDeadline } from '../edge/clock.ts'
 import { cleaner } from './clean-up.ts'
+import { isOlder, withoutProcess } from './container-age.ts'
 import type { AgentHost } from './host.ts'
 import { hidesMounts } from './kubelet-root.ts'
 import { stopStrangers } from './strangers.ts'
@@ -46,7 +47,7 @@ export function watchCleanliness(
 
   return {
     report: () => latest,
-    alone: (bootedAt) => withDeadline(clock, readWithin, late, () => tables().then((found) => bootReport(found, bootedAt)).catch(unreadable)),
+    alone: (bootedAt) => withDeadline(clock, readWithin, late, () => alone(bootedAt).catch(unreadable)),
     check(pods, wish = {}, list = undefined) {
       round.abort()
       round = new AbortController()
@@ -72,6 +73,15 @@ export function watchCleanliness(
       if (now - (cleanSince ?? now) > settledAfter || now - began > (stop === true ? stoppedFor : watchedFor)) return
       await clock.wait(lookEvery, signal)
     }
+  }
+
+  async function alone(bootedAt: number): Promise<CleanReport> {
+    const found = await tables()
+    const { containers, mountTables = [] } = found
+    if ('failed' in containers) return bootReport(found, bootedAt)
+    // What is left after these two is older, whatever its stamp says.
+    const older = withoutProcess(containers, mountTables).filter((one) => isOlder(one, bootedAt, clock.wall()))
+    return bootReport({ ...found, containers: older }, Infinity)
   }
 
   function tell(report: CleanReport, list: string | undefined, asked: boolean): void {

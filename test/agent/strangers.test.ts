@@ -14,19 +14,19 @@ const seen = (id: string, pod: string, more: Partial<ContainerSeen> = {}): Conta
 
 test('what runs of pods that do not belong is a stranger, unless it is too young for the list', () => {
   const all = [seen('a', mine), seen('b', gone), seen('c', gone, { sandbox: true }), seen('d', other, { since: 90_000 }), seen('e', other, { since: 90_001 })]
-  assert.equal(strangersAmong(all, new Set([mine]), 90_001).map(({ id }) => id), ['b', 'c', 'd'])
+  assert.equal(strangersAmong(all, new Set([mine]), 90_001, 100_001).map(({ id }) => id), ['b', 'c', 'd'])
 })
 
 test('a static pod, a container of nobody and one of a name that no pod of the API has are never strangers', () => {
-  for (const pod of ['0123456789abcdef0123456789abcdef', '', 'u1', `${gone}x`]) assert.equal(strangersAmong([seen('a', pod)], new Set(), Infinity), [], pod)
-  fc.assert(fc.property(fc.string(), (pod) => { assert.equal(strangersAmong([seen('a', pod)], new Set(), Infinity), []) }))
+  for (const pod of ['0123456789abcdef0123456789abcdef', '', 'u1', `${gone}x`]) assert.equal(strangersAmong([seen('a', pod)], new Set(), Infinity, Infinity), [], pod)
+  fc.assert(fc.property(fc.string(), (pod) => { assert.equal(strangersAmong([seen('a', pod)], new Set(), Infinity, Infinity), []) }))
 })
 
 /** A node on which a pod runs that is gone, told by two replicas of which one leads. */
-async function node(more: Partial<ContainerSeen> = {}) {
+async function node(age = Infinity) {
   const world = beatsWorld()
   const [leader, follower] = [world.replica('replica-a', true), world.replica('replica-b')]
-  const running = new Map([mine, gone].map((pod) => [pod, seen(`c-${pod}`, pod, more)]))
+  const running = new Map([mine, gone].map((pod) => [pod, seen(`c-${pod}`, pod, { since: world.clock.wall() - age })]))
   const stopped: string[] = []
   const one = world.agent('node-1', {
     containers: async () => [...running.values()],
@@ -57,7 +57,7 @@ test('a question alone stops nothing, nor does the word of a replica that does n
 })
 
 test('what has only just begun is left to its kubelet', async () => {
-  const { world, leader, stopped } = await node({ since: Infinity })
+  const { world, leader, stopped } = await node(0)
   leader.beats.check('node-1', [mine], { stop: true })
   await world.clock.runFor(10_000)
   assert.equal(stopped, [])

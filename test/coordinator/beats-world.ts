@@ -60,6 +60,7 @@ export interface AgentChange {
   readonly storage: readonly string[]
   readonly bareStagings: AgentHost['bareStagings']
   readonly loopDevices: AgentHost['loopDevices']
+  readonly mountTables: AgentHost['mountTables']
 }
 
 export const emptyMounts = '22 1 8:1 / / rw,relatime shared:1 - ext4 /dev/sda1 rw\n'
@@ -137,6 +138,7 @@ export function beatsWorld(): World {
         ...(change.stopContainer === undefined ? {} : { stopContainer: change.stopContainer }), ...(change.freezeContainer === undefined ? {} : { freezeContainer: change.freezeContainer }),
         ...(change.endLeftover === undefined ? {} : { endLeftover: change.endLeftover }), ...(change.bareStagings === undefined ? {} : { bareStagings: change.bareStagings }), ...(change.loopDevices === undefined ? {} : { loopDevices: change.loopDevices }),
         ...(change.runtimeHealth === undefined ? {} : { runtimeHealth: change.runtimeHealth }),
+        ...(change.mountTables === undefined ? {} : { mountTables: change.mountTables }),
         ...(change.watchdog === undefined ? {} : { watchdog: change.watchdog }),
         ...(change.vitals === undefined ? {} : { vitals: change.vitals }),
         secret: (bytes) => Uint8Array.from({ length: bytes }, () => (secrets += 1) % 256),

@@ -1,0 +1,19 @@
+// How old a container is. Its runtime stamps it with the wall clock of then, and that is a clock which is set: at each boot whose hardware clock was wrong, by hand, by
+// whoever keeps it right. So no decision hangs on the stamp alone.
+import type { ContainerSeen, MountTable } from '../core/mounts.ts'
+import type { Ms } from '../core/model.ts'
+
+/** Between two readings of one clock that is slewed, in parts of a millisecond that only one of them tells. */
+const slack: Ms = 1_000
+
+/** What seems to be made only in the future was made before the clock was set back, and nobody knows how long: it counts as old, or it would go on until then.
+ *  `before`, `now`: by the wall clock. */
+export function isOlder({ since = 0 }: ContainerSeen, before: number, now: number): boolean {
+  return since < before || since > now + slack
+}
+
+/** Those of which only their stamps can tell that they are of this boot. A pod that has a process is: processes end with the boot that began them. */
+export function withoutProcess(containers: readonly ContainerSeen[], tables: readonly MountTable[]): readonly ContainerSeen[] {
+  const living = new Set(tables.map(({ pod }) => pod))
+  return containers.filter(({ pod }) => !living.has(pod))
+}
