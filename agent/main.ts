@@ -1,7 +1,7 @@
 // The agent as a process.
 import process, { env, exit } from 'node:process'
-import pino from 'pino'
 import { machineClock, withDeadline } from '../edge/clock.ts'
+import { machineLog } from '../edge/machine-log.ts'
 import { startAgent } from './agent.ts'
 import { removeBootGate } from './boot-gate-install.ts'
 import { machineHost } from './machine-host.ts'
@@ -25,7 +25,7 @@ const { settings } = read
 if (!settings.gateFromBoot) {
   await withDeadline(machineClock, diskWithin, undefined, () => removeBootGate(settings.state)).catch((error: unknown) => console.error(`holdfast agent: the gate of the boot stays: ${String(error)}`))
 }
-const log = pino({ level: settings.logLevel, base: {} }, pino.destination({ sync: true }))
+const log = machineLog(settings.logLevel, {})
 const host = machineHost(settings, log)
 const agent = startAgent(host, { version: '0.1.0', kubeletRoot: settings.kubeletRoot, whisperPort: settings.whisperPort, exemptNamespaces: settings.exemptNamespaces, storage: settings.storage, ...(settings.gate === undefined ? {} : { gate: settings.gate }) })
 

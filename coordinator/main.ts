@@ -2,9 +2,9 @@
 import { randomBytes } from 'node:crypto'
 import { readFile } from 'node:fs/promises'
 import process, { env, exit } from 'node:process'
-import pino from 'pino'
 import { machineClock } from '../edge/clock.ts'
 import type { Log } from '../edge/log.ts'
+import { machineLog } from '../edge/machine-log.ts'
 import { createApi } from './api.ts'
 import { keepAuthority } from './authority.ts'
 import { byCalendar } from './calendar.ts'
@@ -38,7 +38,7 @@ await run(read.settings).catch((error: unknown) => {
 })
 
 async function run(settings: ReplicaSettings): Promise<void> {
-  const log = pino({ level: settings.logLevel, base: { replica: settings.name } }, pino.destination({ sync: true }))
+  const log = machineLog(settings.logLevel, { replica: settings.name })
   for (const lacking of refuseCoreDumps()) log.warn({}, lacking)
   const clock = machineClock
   // A pod that returns under its name is another replica: its old self may still be on its way out.
