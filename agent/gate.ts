@@ -29,8 +29,9 @@ export interface GateOptions {
   known(): Pick<GateFacts, 'boot' | 'node' | 'leaders' | 'gaveUp'>
 }
 
-/** A runtime that was started again is back in a second or two, and until it is asked again its pods pass. */
+/** Until a runtime that was started again asks, its pods pass. To knock where nobody listens costs little. */
 const firstAgain: Ms = 200
+/** Where a runtime never asked there may be no NRI, and one that lets go of us each time is not to be kept busy. */
 const lastAgain: Ms = 5_000
 const connectWithin: Ms = 3_000
 /** A plugin that served so long begins with the short wait again. */
@@ -48,6 +49,7 @@ export function keepGate({ host, exemptNamespaces, known }: GateOptions): GateKe
   let remembered: Remembered | undefined
   let stand: GateFacts['alone']
   let runtime: 'asks' | 'away' = 'away'
+  let everAsked = false
   let away = ''
   let leave: ((reason: string) => void) | undefined
   let saved = recall()
@@ -127,23 +129,25 @@ export function keepGate({ host, exemptNamespaces, known }: GateOptions): GateKe
   async function serve(): Promise<void> {
     let again = firstAgain
     while (!stopping.signal.aborted) {
-      if (await once() > stood) again = firstAgain
+      const served = await once()
+      if (everAsked && (served === undefined || served > stood)) again = firstAgain
       await clock.wait(again * (0.5 + host.chance()), stopping.signal)
       again = Math.min(again * 2, lastAgain)
     }
   }
 
-  /** From the connection to its end; answers how long the runtime asked. */
-  async function once(): Promise<Ms> {
+  /** From the connection to its end; answers how long the runtime asked. Undefined: nobody listened. */
+  async function once(): Promise<Ms | undefined> {
     let stream: ByteStream
     try {
       stream = await host.connectNri(connectWithin)
     } catch (error) {
-      return missed(String(error))
+      missed(String(error))
+      return undefined
     }
     if (stopping.signal.aborted) {
       stream.close()
-      return 0
+      return undefined
     }
     return new Promise((resolve) => {
       let since: Ms | undefined
@@ -152,20 +156,21 @@ export function keepGate({ host, exemptNamespaces, known }: GateOptions): GateKe
         serving(name) {
           since = clock.now()
           runtime = 'asks'
+          everAsked = true
           away = ''
           log.info({ runtime: name }, 'the runtime asks the gate')
         },
         ended(reason) {
           runtime = 'away'
-          resolve(missed(reason, since))
+          missed(reason)
+          resolve(since === undefined ? 0 : clock.now() - since)
         },
       }).close
     })
   }
 
-  function missed(reason: string, since?: Ms): Ms {
+  function missed(reason: string): void {
     if (reason !== away && !stopping.signal.aborted) log.warn({ reason }, 'the runtime does not ask the gate: pods start unasked')
     away = reason
-    return since === undefined ? 0 : clock.now() - since
   }
 }

@@ -132,6 +132,30 @@ test('a runtime that was started again is asked for within seconds, and its firs
   assert.is(said.filter((line) => line.startsWith('the runtime does not ask the gate')).length, 1)
 })
 
+test('a runtime that asked before, and is away for long, is asked for as soon as it listens again', async () => {
+  const { clock, node, runtime, gate, ask, connected } = gated()
+  await clock.runFor(100)
+  node.nri = 'away'
+  runtime.drop()
+  await clock.runFor(600_000)
+  const tries = connected()
+  node.nri = 'well'
+  await clock.runFor(400)
+  assert.equal([gate.word(), connected() - tries], ['shut', 1])
+  assert.match(await ask(), /no coordinator/)
+})
+
+test('a runtime that lets go of the gate each time is left alone for longer and longer', async () => {
+  const { clock, runtime, connected } = gated()
+  await clock.runFor(100)
+  const before = connected()
+  for (let second = 0; second < 600; second += 1) {
+    runtime.drop()
+    await clock.runFor(1_000)
+  }
+  assert.ok(connected() - before < 200, `${connected() - before} times in ten minutes`)
+})
+
 test('a runtime without NRI is tried for ever, ever more slowly, and told of once', async () => {
   const { clock, node, runtime, gate, said, connected } = gated()
   node.nri = 'away'
