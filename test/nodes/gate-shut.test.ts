@@ -1,6 +1,6 @@
 // A gate that is shut, through what may happen meanwhile: its agent is killed, or is not there at all, its runtime is started again, a hundred pods arrive. And what an
 // open one costs a pod that starts. All of it on a node under quarantine, with the product told by a person to leave it alone.
-import { appendFileSync, writeFileSync } from 'node:fs'
+import { appendFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
@@ -82,6 +82,16 @@ test('a node under quarantine has its gate shut, and an agent that is killed and
   await node.arrive(node.guest('after-the-agent'))
   await node.held(node.words, 'after-the-agent')
   await node.stayHeld('after-the-agent')
+})
+
+test('a static pod starts while the gate is shut, and nobody else by that', async () => {
+  const manifest = join(node.machine.disk, 'etc/kubernetes/manifests/static.json')
+  writeFileSync(manifest, JSON.stringify(node.guest('static', {})))
+  await node.run(`static-${guarded}`)
+  assert.is((await node.phases()).get('after-the-agent'), 'Pending')
+  assert.is(gateOf(node.machine), 'shut')
+  rmSync(manifest)
+  await until('it is gone', async () => !(await node.phases()).has(`static-${guarded}`), within)
 })
 
 test('without an agent, and nothing required: who is bound past the scheduler starts, and the taint alone holds the others', async () => {
