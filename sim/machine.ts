@@ -69,6 +69,10 @@ export interface Machine {
   /** Userspace gets its turns late, each by up to so much. */
   slow(by: Ms): void
   unslow(): void
+  /** Its wall clock is set, so far ahead of the world's, and stays so through boots. */
+  setClock(ahead: Ms): void
+  /** By that clock. */
+  wall(): number
   start(name: string, kind: ProcessKind): Process
   processes(): readonly Process[]
   atBoot(run: (boot: BootIdentity) => void): void
@@ -95,6 +99,7 @@ export function createMachine(
   let crashed = false
   let stuck = false
   let slowness: (() => Ms) | undefined
+  let ahead: Ms = 0
   let boot: BootIdentity | undefined
   let cancelBoot: (() => void) | undefined
   host.kernel = 'down'
@@ -227,10 +232,17 @@ export function createMachine(
       pace(undefined)
       note('machine slow no more', { node: name })
     },
+    setClock(by) {
+      for (const process of processes.keys()) process.jumpWall(by - ahead)
+      ahead = by
+      note('clock set', { node: name, ahead })
+    },
+    wall: () => world.wall() + ahead,
     start(processName, kind) {
       if (state !== 'running') throw new Error(`${processName} cannot start: ${name} is ${state}`)
       const process = startProcess(world, `${name}/${processName}`)
       processes.set(process, kind)
+      process.jumpWall(ahead)
       process.onEnd(() => processes.delete(process))
       if (frozen) process.pause('freeze', 'standing')
       if (stuck && kind === 'system') process.pause('stuck', 'running')

@@ -24,7 +24,7 @@ export interface PodIdentity {
 export interface Container {
   readonly pod: PodIdentity
   readonly image: string
-  /** By the wall clock. */
+  /** By its machine's wall clock. */
   readonly since: number
   readonly process: Process
   ended(): boolean
@@ -128,7 +128,7 @@ export function createRuntime(
       let asked = false
       let onTerm = () => process.kill()
       const container: Container = {
-        pod, image, process, since: world.wall(),
+        pod, image, process, since: machine.wall(),
         ended: () => !process.alive(),
         kill: () => process.kill(),
         terminate(grace) {

@@ -74,6 +74,8 @@ const outlivesBoot: TroubleKind = {
 /** Long enough for a node to have been let back, if nothing else were asked of it. */
 const tidiedAfter = 60_000
 
+const hour = 3_600_000
+
 const agentRuns = (world: World, node: string): boolean => world.nodes.get(node)?.agent() !== undefined
 
 export const nodeTroubles: Readonly<Record<string, TroubleKind>> = {
@@ -91,6 +93,7 @@ export const nodeTroubles: Readonly<Record<string, TroubleKind>> = {
   'power is lost and comes back once found off': inItsIncident(({ status }) => status?.proof !== undefined, (world, node) => world.cutPower(node), (world, node) => world.powerOn(node), [1, 200, 700, 1_500, 4_000]),
   'the machine migrates': { fits: mayStandStill, ...inOneWay({ 'at once': (world, node) => world.migrate(node, 300), 'in two seconds': (world, node) => world.migrate(node, 2_000), 'in eight': (world, node) => world.migrate(node, 8_000) }, () => undefined) },
   'the machine is slow': inOneWay({ somewhat: (world, node) => world.slow(node, 800), badly: (world, node) => world.slow(node, 4_000) }, (world, node) => world.unslow(node)),
+  'the clock of a node is set': inOneWay({ 'an hour back': (world, node) => world.setClock(node, -hour), 'an hour ahead': (world, node) => world.setClock(node, hour), 'half a minute ahead': (world, node) => world.setClock(node, 30_000) }, (world, node) => world.setClock(node, 0)),
   'the runtime fails': inOneWay({ hangs: (world, node) => world.failRuntime(node, 'hangs'), dead: (world, node) => world.failRuntime(node, 'dead') }, (world, node) => world.mendRuntime(node)),
   'userspace is stuck': kind('node', (world, node) => world.stick(node), (world, node) => world.unstick(node)),
   'the kubelet is dead': kind('node', (world, node) => world.killKubelet(node), (world, node) => world.startKubelet(node)),

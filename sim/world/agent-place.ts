@@ -9,6 +9,7 @@ import type { Chance } from '../chance.ts'
 import type { Kubelet } from '../kubelet.ts'
 import type { MountFaults } from '../kubelet-volumes.ts'
 import { simulatedDialer } from '../links.ts'
+import { mountInfo } from '../mounts.ts'
 import type { Network } from '../network.ts'
 import type { Process } from '../process.ts'
 import type { ContainerRun, Runtime } from '../runtime.ts'
@@ -34,6 +35,8 @@ export interface AgentPlace {
   /** What the headless Service would say, if the name server can be asked from there. */
   resolveReplicas(): readonly string[]
 }
+
+const ownMounts = mountInfo([])
 
 export function agentHost({ machine, process, token }: ContainerRun, place: AgentPlace): AgentHost {
   const { host } = machine
@@ -82,8 +85,8 @@ export function agentHost({ machine, process, token }: ContainerRun, place: Agen
       return undefined
     },
     bareStagings: () => now(() => []),
-    // Nothing keeps copies of mounts on these machines, and they have no block volumes.
-    mountTables: () => now(() => []),
+    // Of each container a table of its own, with nothing in it: nothing keeps copies of mounts on these machines, and they have no block volumes.
+    mountTables: () => now(() => [...place.runtime().containers.keys()].map((pod, index) => ({ process: 1_000 + index, pod, mountinfo: ownMounts }))),
     loopDevices: () => now(() => []),
     csiVolume: () => now(() => undefined),
     places: () => now(() => ({ kubelet: '/var/lib/kubelet', runtime: '/run/containerd/containerd.sock', gate: '/run/nri/nri.sock' })),

@@ -36,6 +36,8 @@ export interface Levers {
   unstick(node: string): void
   slow(node: string, by: Ms): void
   unslow(node: string): void
+  /** Its wall clock is so far ahead of the world's from now on. */
+  setClock(node: string, ahead: Ms): void
   /** Its container runtime hangs, or is not there any more; its kubelet and what runs go on. */
   failRuntime(node: string, how: 'hangs' | 'dead'): void
   mendRuntime(node: string): void
@@ -188,6 +190,7 @@ export function createLevers({ clock, network, truth, nodes, replicas, feeds }: 
     },
     slow: (name, by) => machine(name).slow(by),
     unslow: (name) => machine(name).unslow(),
+    setClock: (name, ahead) => machine(name).setClock(ahead),
     failRuntime: (name, how) => node(name).runtime.fail(how),
     mendRuntime: (name) => node(name).runtime.mend(),
     partition(cut) {

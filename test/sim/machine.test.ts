@@ -30,6 +30,20 @@ async function world() {
   return { clock, host, machine, boots, ticks, start }
 }
 
+test('a clock that is set is what every program on the machine reads, those begun later too, and outlasts a boot; its monotonic clocks go on', async () => {
+  const { clock, machine, start } = await world()
+  const before = start()
+  machine.setClock(-60_000)
+  const differs = (process = start()) => [process.clock.wall() - clock.wall(), process.clock.now() - clock.now()]
+  assert.equal([differs(before), differs(), machine.wall() - clock.wall()], [[-60_000, 0], [-60_000, 0], -60_000])
+  machine.powerOff()
+  machine.powerOn()
+  await clock.runFor(20_000)
+  assert.equal(differs(), [-60_000, 0])
+  machine.setClock(0)
+  assert.equal(differs(), [0, 0])
+})
+
 test('a machine boots after its time, with an identity of its own each time', async () => {
   const { clock, machine, boots } = await world()
   assert.is(machine.state(), 'running')

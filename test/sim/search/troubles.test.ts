@@ -28,6 +28,7 @@ const claims: readonly Claim[] = [
   { does: 'power is lost and comes back once found off', how: '200', alone: true, seen: /proof=found-off[^]*machine powered on .*node=VICTIM/ },
   { does: 'the machine migrates', how: 'in two seconds', alone: true, seen: /machine migrates .*node=VICTIM .*still=2000[^]*machine thawed/ },
   { does: 'the machine is slow', how: 'badly', alone: true, seen: /machine slow .*node=VICTIM .*by=4000/ },
+  { does: 'the clock of a node is set', how: 'an hour back', alone: true, seen: /clock set .*node=VICTIM .*ahead=-3600000/ },
   { does: 'the runtime fails', how: 'hangs', alone: true, seen: /runtime failed .*node=VICTIM .*how=hangs/ },
   { does: 'the attach/detach controller is stuck', seen: /attach\/detach controller stuck/ },
   { does: 'another remediator fences the node', seen: /another remediator acts .*node=VICTIM[^]*machine lost its power/ },
