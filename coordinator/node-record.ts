@@ -142,10 +142,10 @@ export function recordBody(name: string, record: Omit<NodeRecord, 'resourceVersi
   const at = (time: string): string => (time === '' ? new Date(wall).toISOString() : time)
   const { nodeUid, boot, machine, addresses, paths, probe, gate, places, strains, watchdog } = record
   const facts: v.InferInput<typeof spec> = {
-    nodeUid, boot, machine, ...(addresses === undefined ? {} : { addresses: [...addresses] }), summary: [...paths.map((audit) => `${audit.method} ${audit.state}`), ...(probe === undefined ? [unasked] : [])].join(', '),
+    nodeUid, boot, machine, summary: [...paths.map((audit) => `${audit.method} ${audit.state}`), ...(probe === undefined ? [unasked] : [])].join(', '),
     paths: paths.map(({ drill, ...audit }) => ({ ...audit, at: at(audit.at), ...(drill === undefined ? {} : { drill: { ...drill, digests: [...drill.digests] } }) })),
     ...(probe === undefined ? {} : { probe: { ...probe, at: at(probe.at) } }),
-    ...(gate === undefined ? {} : { gate }), ...(places === undefined ? {} : { places: { ...places } }), ...(strains === undefined ? {} : { strains: [...strains] }), ...(watchdog === undefined ? {} : { watchdog: writtenWatchdog(watchdog) }),
+    ...(addresses === undefined ? {} : { addresses: [...addresses] }), ...(gate === undefined ? {} : { gate }), ...(places === undefined ? {} : { places: { ...places } }), ...(strains === undefined ? {} : { strains: [...strains] }), ...(watchdog === undefined ? {} : { watchdog: writtenWatchdog(watchdog) }),
   }
   return {
     apiVersion, kind: nodeRecord.kind, metadata: { name, ...(resourceVersion === undefined ? {} : { resourceVersion }) },
