@@ -134,19 +134,25 @@ async function quiet(on: Stage, court: Court, patience: Ms): Promise<readonly Vi
   return [...ours ?? [], ...left.map((what): Violation => ({ judge: 'liveness', what }))]
 }
 
-/** Somebody comes and switches on what is off, resets what is frozen and nobody had a word about, and lets in to its storage what an incident has
- *  left to them by its last word. Whether there was any. */
+/** Somebody comes and switches on what is off, resets what is frozen and nobody had a word about, or what runs though its watchdog was to end it, and
+ *  lets in to its storage what an incident has left to them by its last word. Whether there was any. */
 function person({ world }: Stage): boolean {
   const theirs = leftToAPerson(world)
-  const still = [...world.nodes].filter(([, { machine }]) => machine.state() === 'off' || machine.frozen())
+  const still = [...world.nodes].filter(([name, { machine }]) => machine.state() === 'off' || machine.frozen() || outlivesItsWatchdog(name, world))
   for (const { plugs, turn, kind } of new Set(world.devices.values())) {
     for (const [plug, { machine, switched }] of plugs) if (switched === 'off' && machine !== undefined && (kind === 'port' ? theirs.has(machine.name) : machine.state() === 'off')) turn(plug, 'on')
   }
   for (const [name, { machine }] of still) {
     if (machine.state() === 'off') world.powerOn(name)
-    if (machine.frozen()) world.reboot(name, 1_000)
+    else world.reboot(name, 1_000)
   }
   return still.length > 0
+}
+
+/** It runs in the boot that its watchdog should have ended: whatever waits for that waits for ever. */
+function outlivesItsWatchdog(name: string, { nodes, truth }: World): boolean {
+  const bootedAt = nodes.get(name)?.machine.boot()?.at ?? Infinity
+  return truth.entries.some(({ at, what, facts }) => what === 'watchdog does not fire' && facts['node'] === name && at >= bootedAt)
 }
 
 /** Nodes under whose name another machine came, where the one before was cut off. */
