@@ -50,14 +50,14 @@ interface Row {
 /** id, parent, major:minor, root, mount point, ... */
 function rowsOf(table: string): readonly Row[] {
   return table.split('\n').flatMap((line): readonly Row[] => {
-    const [, , device, root, path] = line.split(' ')
+    const [, , device, root, path] = line.split(' ', 5)
     return device === undefined || root === undefined || path === undefined ? [] : [{ device, root: unescaped(root), path: unescaped(path) }]
   })
 }
 
 /** The kernel writes what would break its columns as three octal digits. */
 function unescaped(path: string): string {
-  return path.replaceAll(/\\([0-7]{3})/g, (_, digits: string) => String.fromCharCode(Number.parseInt(digits, 8)))
+  return path.includes('\\') ? path.replaceAll(/\\([0-7]{3})/g, (_, digits: string) => String.fromCharCode(Number.parseInt(digits, 8))) : path
 }
 
 /** The mount that a path lies on: the deepest, and of two at one place the later, which covers the other. */

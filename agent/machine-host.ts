@@ -34,6 +34,7 @@ export function machineHost(settings: AgentEnvironment, log: Log, byName = resol
   const children = hostChildren(clock, settings.enter)
   const runtimes = machineRuntimes(clock, settings.runtimeSockets, proc)
   const onKubeletsDisk = oneByOne()
+  let seenRoot: string | undefined
   return {
     clock, log,
     chance: Math.random,
@@ -60,7 +61,8 @@ export function machineHost(settings: AgentEnvironment, log: Log, byName = resol
     mountTables: () => readMountTables(proc),
     loopDevices: () => readLoopDevices(settings.sys),
     async csiVolume(path) {
-      const root = isOfCsi(path) ? await asMounted(settings.kubeletRoot) : undefined
+      // Whoever asks has just been told of that path by the host's table: the root is known, and there may be hundreds of paths.
+      const root = isOfCsi(path) ? seenRoot ?? await asMounted(settings.kubeletRoot) : undefined
       if (root === undefined) return undefined
       return onKubeletsDisk(() => readFile(join(dirname(moved(path, root, settings.kubeletRoot)), 'vol_data.json'), 'utf8').catch(() => undefined))
     },
@@ -84,7 +86,8 @@ export function machineHost(settings: AgentEnvironment, log: Log, byName = resol
 
   /** Where this process has the pods elsewhere, the folder is set in the host's words already. */
   async function asMounted(folder: string): Promise<string | undefined> {
-    return settings.podsFolder.startsWith(`${folder}/`) ? await onKubeletsDisk(() => placeOnHost(folder, proc)) : folder
+    seenRoot = settings.podsFolder.startsWith(`${folder}/`) ? await onKubeletsDisk(() => placeOnHost(folder, proc)) : folder
+    return seenRoot
   }
 
   /** Where anything is mounted on the host. */

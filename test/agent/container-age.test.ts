@@ -6,6 +6,7 @@ import { isOlder, withoutProcess } from '../../agent/container-age.ts'
 import type { ContainerSeen, MountTable } from '../../core/mounts.ts'
 import { createRuntimeNri } from '../../sim/runtime-nri.ts'
 import { beatsWorld } from '../coordinator/beats-world.ts'
+import { peace, workloadRuns } from '../stories/play.ts'
 
 const test = suite('container age')
 const gone = '22222222-1111-4111-8111-111111111111'
@@ -37,6 +38,21 @@ test('a fenced boot that lives: a container that has run for long is stopped, th
   leader.beats.check('node-1', [], { stop: true })
   await world.clock.runFor(1_000)
   assert.equal(running, [])
+})
+
+test('called off by a device that lied, and without a kubelet: its agent ends what runs elsewhere by now, though its clock was set back by an hour meanwhile', async () => {
+  const on = await peace({ seed: 250, power: 'bmc', policy: { profile: 'fast', returnPatience: '60s' } })
+  const device = on.world.devices.get(`bmc-${on.victim}`)
+  const runtime = on.world.nodes.get(on.victim)?.runtime
+  if (device === undefined || runtime === undefined) throw new Error('each node has a controller and a runtime')
+  device.fault = { does: 'lie' }
+  on.world.killKubelet(on.victim)
+  const heal = on.world.isolate(on.victim)
+  await on.until('the workload runs elsewhere', () => workloadRuns(on, on.victim), 120_000)
+  on.world.setClock(on.victim, -hour)
+  heal()
+  await on.until('the proof is void', async () => (await on.incidents()).some(({ status }) => status.voided.length > 0), 60_000)
+  await on.until('it ends what it ran', () => [...runtime.containers.values()].every(({ pod: { namespace } }) => namespace !== 'work'), 20_000)
 })
 
 /** A cluster that starts cold, with a node that booted less than a minute ago and a container of that age by its stamp. What a pod is told that asks to start. */
