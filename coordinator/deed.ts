@@ -3,7 +3,7 @@
 // read just now. Recording comes before touching: no record, no deed.
 import type { Deed } from '../core/action.ts'
 import { quarantineKey, volumesOf } from '../core/clear.ts'
-import { kindsOf, type Evidence, type Incident } from '../core/incident.ts'
+import { kindsOf, sweptUnproven, type Evidence, type Incident } from '../core/incident.ts'
 import type { Ms, NodeName, VolumeSeen } from '../core/model.ts'
 import { restsOnSilence, type Proof } from '../core/proof.ts'
 import { unfenceable } from '../core/self-fence.ts'
@@ -208,7 +208,15 @@ export function doer(options: DeedOptions): (deed: Deed) => Promise<boolean> {
     if (!await incidents.change(deed.incident, (status) => timeline.closed(deed.outcome, deed.because, at(), deed.identity)(timeline.volumesSeen(row?.volumes ?? [], at(), concerned)(status)))) return false
     log.info({ node: deed.node, incident: deed.incident, outcome: deed.outcome, because: deed.because, ...(deed.identity === undefined ? {} : { identity: deed.identity.detail }) }, 'incident closed')
     say(deed.node, deed.incident, 'IncidentClosed', 'Close', `${deed.outcome}: ${deed.because}`, 'Normal')
+    const status = observation.seen.incidents.get(deed.incident)?.status
+    if (status !== undefined && sweptUnproven(status)) sweptByKubernetes(deed.node, deed.incident)
     return true
+  }
+
+  function sweptByKubernetes(node: NodeName, incident: string): void {
+    const note = `nobody proved ${node} off, and its Node was deleted: Kubernetes deletes its pods by that, and the machine, where it runs, may write beside those that take their place`
+    log.error({ node, incident }, 'a Node was deleted, and nobody proved its machine off')
+    say(node, incident, 'SweptUnproven', 'Close', note, 'Warning')
   }
 
   /** Over whatever version: it is one condition, and everybody's own is left alone. */

@@ -1,6 +1,6 @@
 // What a replica measures of itself, by name. The names are a promise to whoever alerts on them.
 import type { Coordinator } from './coordinator.ts'
-import { ordersEnded, shownFalse, type Attempt, type Incident, type IncidentStatus } from '../core/incident.ts'
+import { ordersEnded, shownFalse, sweptUnproven, type Attempt, type Incident, type IncidentStatus } from '../core/incident.ts'
 import { milestones } from '../core/milestone.ts'
 import type { Ms } from '../core/model.ts'
 import { pathState } from '../core/path.ts'
@@ -70,6 +70,7 @@ export function measures(version: string): Measures {
       registry.gaugeOf('holdfast_incident_age_seconds', 'Since the oldest incident that is not over was opened; 0 where none is open.', [], () => [[{}, Math.max(0, ...incidents().map((one) => openFor(one, clock.wall()) / 1000))]])
       registry.gaugeOf('holdfast_nodes_governed', 'Nodes by what may be done about them: enforce, dryRun, paused, unselected, or policy-conflict.', ['as'], () => [...count(governed(coordinator))].map(([as, value]) => [{ as }, value] as const))
       registry.gaugeOf('holdfast_holds', 'Decisions not to act that stand now, by reason.', ['because'], () => [...count(coordinator.holds().map((hold) => hold.because))].map(([because, value]) => [{ because }, value] as const))
+      registry.gaugeOf('holdfast_nodes_swept', 'Incidents kept that ended with their Node deleted and nothing proven: Kubernetes has deleted the pods of a machine that may run.', [], () => [[{}, incidents().filter((one) => sweptUnproven(one.status)).length]])
       registry.gaugeOf('holdfast_proofs_void', 'Proofs that were shown false, of all incidents kept.', [], () => [[{}, incidents().reduce((sum, one) => sum + shownFalse(one.status).length, 0)]])
     },
   }

@@ -2,7 +2,7 @@
 // that no decision changes: core/plan.ts and core/clear.ts read these lists.
 import * as v from 'valibot'
 import {
-  given, type Attempt, type DrillSeen, type DumpHeard, type Eviction, type Evidence, type Hold, type HoldReason, type IdentitySeen, type IncidentStatus, type Moment, type OffAtFirst, type Outcome, type PodFate, type ProofKind, type ProofRecord, type Revocation, type Taken,
+  given, sweptUnproven, type Attempt, type DrillSeen, type DumpHeard, type Eviction, type Evidence, type Hold, type HoldReason, type IdentitySeen, type IncidentStatus, type Moment, type OffAtFirst, type Outcome, type PodFate, type ProofKind, type ProofRecord, type Revocation, type Taken,
   type VolumeFate, type Voided,
 } from '../core/incident.ts'
 import { policyFields } from './holdfast-policy.ts'
@@ -293,7 +293,8 @@ function proven({ proof: made, voided }: IncidentStatus, first: Moment): Conditi
   return { type, status: 'False', reason: 'NoProof', lastTransitionTime: first.at, message: 'Nothing proves yet that the node cannot write.' }
 }
 
-function succeeded({ phase, outcome, holds, timeline }: IncidentStatus, first: Moment): Condition {
+function succeeded(status: IncidentStatus, first: Moment): Condition {
+  const { phase, outcome, holds, timeline } = status
   const type = 'Succeeded'
   const last = timeline.at(-1) ?? first
   if (phase === 'Error') {
@@ -301,7 +302,7 @@ function succeeded({ phase, outcome, holds, timeline }: IncidentStatus, first: M
     return { type, status: 'False', reason: 'Error', lastTransitionTime: at, message: detail }
   }
   if (phase === 'Final') {
-    return { type, status: outcome === 'Void' || outcome === 'Refused' ? 'False' : 'True', reason: outcome ?? 'Ended', lastTransitionTime: last.at, message: last.detail }
+    return { type, status: outcome === 'Void' || outcome === 'Refused' || sweptUnproven(status) ? 'False' : 'True', reason: outcome ?? 'Ended', lastTransitionTime: last.at, message: last.detail }
   }
   const [waits] = holds
   const message = waits === undefined ? 'It goes on.' : `${waits.detail}; ended by: ${waits.lifts}`

@@ -1,6 +1,7 @@
 // Gives orders to devices. What is written down before and after one must outlive this process: an order that no next leader knows
 // of, or whose end is lost, would be given again.
 import type { Deed } from '../core/action.ts'
+import { isTaken } from '../core/deleted.ts'
 import { undrained } from '../core/drill-fit.ts'
 import { isDrill, isWish, type Attempt, type Incident } from '../core/incident.ts'
 import { sameBoot, type Ms, type NodeName } from '../core/model.ts'
@@ -73,8 +74,10 @@ export function orderer({ observation, incidents, fences, runner, clock, log, re
     const known = observation.seen.incidents.get(incident.name)
     if (known === undefined || known.uid !== incident.uid || known.status.phase === 'Final') return 'the incident is over'
     const row = observation.row(node)
-    if (row === undefined || row.gone === true || isAnotherMachine(incident, row)) return 'the Node is another one'
+    if (row === undefined || isAnotherMachine(incident, row)) return 'the Node is another one'
+    if (row.gone === true && (action === 'on' || isDrill(incident))) return 'the Node is gone'
     if (action === 'on') return undefined
+    if (row.gone === true && isTaken(row, observation.seen.nodes)) return 'its machine bears another Node by now'
     if (row.uid !== incident.nodeUid) return 'its Node was made anew'
     if (known.status.phase === 'Done') return 'the incident is being withdrawn'
     if (known.abort) return 'a person aborted it'

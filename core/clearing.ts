@@ -46,8 +46,8 @@ function clearingBy(at: Situation, proof: Proof, provenAt: Ms): Action[] {
   const permitted = mayRunOn(at, proof, provenAt)
   if (permitted !== undefined) return [...askDevices(node, on.now, whileWaiting), hold(node.name, permitted, incident)]
   if (unheardElsewhere(proof, node, on.seen.self)) return [...askDevices(node, on.now), ...late(at, proof, provenAt)]
-  const outOfService = goesOutOfService(incident, proof)
-  if (!hasTaint(node, quarantineKey) || (outOfService && !hasTaint(node, outOfServiceKey))) {
+  const outOfService = node.gone !== true && goesOutOfService(incident, proof)
+  if ((node.gone !== true && !hasTaint(node, quarantineKey)) || (outOfService && !hasTaint(node, outOfServiceKey))) {
     // A leader that took over has read nothing itself yet, and its predecessor's word may be as old as the machine's next boot.
     if (!borneOut(proof, incident, node, on.now, sweepWithin)) return [...askBasis(at, proof), ...late(at, proof, provenAt)]
     return [{ do: 'taint', node: node.name, incident: incident.name, outOfService, proof }, ...askPods(node)]

@@ -41,7 +41,8 @@ import { pursue, unvouched } from './pursue.ts'
 import { asWished, waitsBeside } from './wish.ts'
 import { wellAgain, isEvicted, speaksAgainst, refutedWords } from './force-eviction.ts'
 import { strays } from './stray.ts'
-import { replaced, madeAnew, outlived, mayBeMadeAnew } from './outlived.ts'
+import { replaced, madeAnew } from './outlived.ts'
+import { deleted } from './deleted.ts'
 import { settle } from './settle.ts'
 import { scheduledDrills } from './spare.ts'
 
@@ -147,7 +148,7 @@ function proceed(on: Survey, incident: Incident): Action[] {
   if (incident.incomplete === true) return [complete(on, incident, node)]
   if (node === undefined) return [hold(incident.nodeName, { because: 'blind', detail: 'nothing is known of its node yet', lifts: 'the list of nodes' }, incident)]
   const at = situationOf(on, asWished(incident, on.beside), node)
-  if (node.gone === true) return outlived(at, 'NodeDeleted', 'the Node object is gone', mayBeMadeAnew(at))
+  if (node.gone === true) return deleted(at)
   if (isAnotherMachine(incident, node)) return replaced(at, 'another machine bears the name')
   const off = handsOffIncident(on, incident, node)
   if (off !== undefined) return [...(refuted(at) ? [untaint(node, outOfServiceKey, at.status.proof === undefined ? 'no proof stands' : 'the node is heard', incident)] : []), hold(node.name, off, incident)]

@@ -20,7 +20,8 @@ const podsEvery: Ms = 1_000
 /** Before the first order. Undefined: nothing is asked for, or not any more. */
 export function evictFirst(at: Situation): Action[] | undefined {
   const { incident: { name, policy, status }, node } = at
-  if (!isWish(at.incident) || policy.evictWithin === 0 || status.eviction?.over !== undefined || given(status).length > 0) return undefined
+  // Kubernetes deletes every pod of a Node that is gone, and asks no budget.
+  if (node.gone === true || !isWish(at.incident) || policy.evictWithin === 0 || status.eviction?.over !== undefined || given(status).length > 0) return undefined
   const began = status.eviction !== undefined
   const ends = (because: string): Action[] => [{ do: 'endEviction', node: node.name, incident: name, because }]
   if (at.on.verdicts.get(node.name)?.is === 'dead') return ends('the node does not answer: a budget cannot be kept by a dead node')

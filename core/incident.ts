@@ -233,6 +233,11 @@ export function shownFalse({ voided }: Pick<IncidentStatus, 'voided'>): readonly
   return voided.filter(({ how }) => how !== 'lapsed')
 }
 
+/** Its Node was deleted, and with it Kubernetes has deleted the pods of a machine that may run. Of a node that was well by then nothing had to be proven. */
+export function sweptUnproven({ outcome, proof, step }: Pick<IncidentStatus, 'outcome' | 'proof' | 'step'>): boolean {
+  return outcome === 'NodeDeleted' && proof === undefined && step !== 'recovery'
+}
+
 /** The proof that stood last, was never shown false, and was not made anew yet. */
 export function lapsed({ proof, voided }: Pick<IncidentStatus, 'proof' | 'voided'>): Voided | undefined {
   const last = voided.at(-1)

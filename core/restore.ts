@@ -204,6 +204,10 @@ export function giveStrayed(at: Situation, { lacks, astray }: Lacking): Action[]
   if (owed.length === 0) return []
   const pending = offPending(at)
   if (pending !== undefined) return [hold(node.name, pending, incident)]
+  if (node.gone === true) {
+    const detail = `${namesOf(owed)} may have struck another machine, and nothing is switched on for a Node object that is gone: ${lacks}`
+    return [hold(node.name, { because: 'identity-unproven', detail, lifts: 'its Node made anew, or a person who switches it on' }, incident)]
+  }
   const detail = `${namesOf(owed)} may have struck another machine, and is switched on again: ${lacks}`
   return [...asksOf(at, owed), ...giveOn(at, owed), hold(node.name, { because: 'identity-unproven', detail, lifts: 'a beat of the node, or whoever finds out which machine it leads to' }, incident)]
 }

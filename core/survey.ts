@@ -67,6 +67,7 @@ export function survey(seen: Observed, now: Ms, policies: readonly Policy[]): Su
   const silent: Silent[] = []
   const lapsed = new Set<NodeSeen>()
   const quiet: NodeSeen[] = []
+  const bereft: NodeSeen[] = []
   const late: NodeSeen[] = []
   const quarantined: NodeSeen[] = []
   const outOfService: NodeSeen[] = []
@@ -78,9 +79,13 @@ export function survey(seen: Observed, now: Ms, policies: readonly Policy[]): Su
   const running: Running = { programs: 0, devices: 0, probes: 0, records: 0, lists: 0 }
   let agents = 0
   for (const node of seen.nodes.values()) {
-    if (node.gone === true) continue
     const { beat } = node
     const beating = plainlyAlive(beat, now)
+    if (node.gone === true) {
+      // Of one that is fenced still it must be known whether it speaks; to everybody else it is none any more.
+      if (open.has(node.name) && !beating) bereft.push(node)
+      continue
+    }
     if (node.busy.size > 0) count(running, node.busy, beating)
     if (node.taints.length > 0 && hasTaint(node, quarantineKey)) quarantined.push(node)
     if (node.taints.length > 0 && hasOurs(node, outOfServiceKey)) outOfService.push(node)
@@ -96,16 +101,20 @@ export function survey(seen: Observed, now: Ms, policies: readonly Policy[]): Su
     if (isLate(node, seen.self, profileOf(policyOf(node, policies), undefined), now)) late.push(node)
   }
   const peers = { agents, replicas: seen.self.replicas.length }
-  for (const node of quiet) {
+  const judged = (node: NodeSeen): Verdict => {
     const chosen = policyOf(node, policies)
     const incident = open.get(node.name)
     const { hungAfter = 0 } = incident?.policy ?? ('policy' in chosen ? chosen.policy : {})
     const verdict = judge(hasCrashed(node, seen.self, incident) ? withoutRefusals(node) : node, seen.self, profileOf(chosen, incident), peers, now, hungAfter)
-    if (silentBeats(node, seen, verdict, now) && !explained(node, incident) && !lapsed.has(node)) {
+    if (verdict.is !== 'alive') verdicts.set(node.name, verdict)
+    return verdict
+  }
+  for (const node of quiet) {
+    if (silentBeats(node, seen, judged(node), now) && !explained(node, open.get(node.name)) && !lapsed.has(node)) {
       silent.push({ node, since: lastBeat(node, seen.self) })
     }
-    if (verdict.is !== 'alive') verdicts.set(node.name, verdict)
   }
+  for (const node of bereft) judged(node)
   for (const node of lapsed) silent.push({ node, since: node.beat?.lapse?.from ?? now })
   const present = silent.length < 2 ? [] : [...seen.nodes.values()].filter((node) => node.gone !== true)
   let listeners: readonly (readonly NodeSeen[])[] | undefined

@@ -9,6 +9,7 @@ import { startCoordinator, type Coordinator } from '../../coordinator/coordinato
 import type { ProgramEnd, ProgramRun } from '../../coordinator/host.ts'
 import { fencesPath, incidentBody, readIncident } from '../../coordinator/node-fence.ts'
 import type { ApiRequest, Transport } from '../../coordinator/transport.ts'
+import { fencedFor } from '../../core/deleted.ts'
 import type { Incident } from '../../core/incident.ts'
 import type { Ms } from '../../core/model.ts'
 import { customResourceDefinitions } from '../../deploy/crd.ts'
@@ -263,10 +264,12 @@ test('who does not lead writes nothing but its bid for the lease, and runs nothi
   await Promise.all(agents.map((agent) => agent.stop('shutdown')))
 })
 
-test('an incident whose Node was deleted before this leader ever saw it is closed all the same', async () => {
+test('an incident whose Node was deleted before this leader ever saw it is closed all the same, once nothing proved it for five minutes', async () => {
   const world = cluster()
   await fence(world, 'gone-abc-1', 'gone')
   const one = await world.start('replica-1')
+  await world.clock.runFor(fencedFor)
+  assert.equal(world.incidents().map((incident) => incident.status.phase), ['New'])
   await world.clock.runFor(15_000)
   assert.equal(world.incidents().map((incident) => [incident.status.phase, incident.status.outcome]), [['Final', 'NodeDeleted']])
   await turned(world.clock, one.stop())

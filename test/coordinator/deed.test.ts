@@ -111,7 +111,7 @@ test('the incident of a Node that is gone, or was never seen here, is closed all
     }
     assert.ok(await world.do({ do: 'close', node: victim, incident: fence, outcome: 'NodeDeleted', because: 'gone' }))
     assert.is(world.stored().status.phase, 'Final')
-    assert.equal(world.said.map((one) => [one.reason, one.regarding.uid]), [['IncidentClosed', nodeUid]])
+    assert.equal(world.said.map((one) => [one.reason, one.type, one.regarding.uid]), [['IncidentClosed', 'Normal', nodeUid], ['SweptUnproven', 'Warning', nodeUid]])
   }
 })
 

@@ -139,6 +139,26 @@ test('nor does it keep back what is meant of a node that is heard; an abort does
   }
 })
 
+/** What becomes of it where its Node is deleted while it is being written down: how many programs ran, and why none did. */
+async function whereDeleted(deed: Deed, cause: 'silence' | 'drill' = 'silence', also: (world: EdgeWorld) => void = () => undefined): Promise<readonly unknown[]> {
+  const world = edgeWorld()
+  world.plantNode()
+  await world.plantFence({}, { cause })
+  world.drained = async () => {
+    world.observation.nodeGone(victim)
+    also(world)
+  }
+  await turned(world.clock, world.do(deed))
+  return [world.runs.length, attempts(world)[0]?.reason]
+}
+
+test('its Node is deleted: an off is given all the same, unless it is a drill\'s or its machine bears another Node by now; an on is not', async () => {
+  assert.equal(await whereDeleted(off), [1, undefined])
+  assert.equal(await whereDeleted(switchOn), [0, 'the Node is gone'])
+  assert.equal(await whereDeleted(off, 'drill'), [0, 'the Node is gone'])
+  assert.equal(await whereDeleted(off, 'silence', (world) => void world.plantNode('node-9')), [0, 'its machine bears another Node by now'])
+})
+
 test('another boot of it does, whatever was meant: that was of the one before', async () => {
   for (const [deed, cause] of [[{ ...off, alive: true }, 'silence'], [off, 'by-hand'], [off, 'leftover']] as const) {
     const world = edgeWorld()

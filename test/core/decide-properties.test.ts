@@ -349,6 +349,14 @@ test('hands off, or blind: nothing but holds, looks at others, and out-of-servic
   })
 })
 
+test('a Node that is gone: nothing is written on it, nothing is switched on for it, and nothing of it goes in good order', () => {
+  check((world, actions) => {
+    if (world.node.gone !== true) return
+    const wanted = actions.filter((action) => action.node === 'node-2')
+    assert.not(wanted.some(({ do: what }) => ['taint', 'untaint', 'restore', 'evict', 'declare', 'open', 'withdraw'].includes(what)), wanted.map((one) => one.do).join())
+  })
+})
+
 test('an open incident always does something, asks something or says what it waits for', () => {
   check((world, actions) => {
     if (world.observed.incidents.size === 0 || world.incident.status.phase === 'Final' || world.node.busy.size > 0) return
