@@ -4,7 +4,7 @@ import { sealedSince } from '../core/acknowledge.ts'
 import type { Deed } from '../core/action.ts'
 import { isOver, volumesOf } from '../core/clear.ts'
 import type { Incident } from '../core/incident.ts'
-import type { Ms, PodSeen } from '../core/model.ts'
+import type { Ms, PodSeen, VolumeSeen } from '../core/model.ts'
 import * as timeline from '../core/timeline.ts'
 import type { KubeObject } from './api.ts'
 import type { DeedMeans } from './deed-means.ts'
@@ -25,7 +25,7 @@ export const batchWithin: Ms = 5_000
 const podsAtOnce = 5
 
 export function freer({ api, observation, incidents, clock, log, rate, leads, how, at, say }: DeedMeans & { readonly rate: PodRate }): Freer {
-  const release = releaser({ api, observation, how, at })
+  const release = releaser({ api, observation, log, how, at })
 
   return { free, detach, bury }
 
@@ -62,10 +62,11 @@ export function freer({ api, observation, incidents, clock, log, rate, leads, ho
   /** Asked before each pod. What ends it is told once. */
   function batch(deed: Extract<Deed, { do: 'delete' | 'detach' }>, row: Row, term: number): () => boolean {
     const startedAt = clock.now()
+    const { gone } = row
     let told: string | undefined
     return () => {
       if (leads() !== term || clock.now() - startedAt >= batchWithin) return false
-      const because = refuted(deed, row, startedAt)
+      const because = row.gone === gone ? refuted(deed, row, startedAt) : 'its Node was deleted, or is there again'
       if (because !== undefined && because !== told) log.warn({ node: deed.node, incident: deed.incident, because }, 'nothing more is freed')
       told = because
       return because === undefined
@@ -76,7 +77,7 @@ export function freer({ api, observation, incidents, clock, log, rate, leads, ho
   function refuted({ node, incident, proof }: Extract<Deed, { do: 'delete' | 'detach' }>, row: Row, startedAt: Ms): string | undefined {
     const known = observation.seen.incidents.get(incident)
     if (known === undefined) return 'the incident is gone'
-    if (observation.row(node) !== row || row.gone === true) return 'the Node is another one'
+    if (observation.row(node) !== row) return 'the Node is another one'
     if ((row.beat?.at ?? -Infinity) > startedAt || sealedSince(row, startedAt) !== undefined) return 'the node is heard again'
     return holds(proof, known, row, startedAt) ? undefined : 'its proof is not borne out'
   }
@@ -101,25 +102,30 @@ export function freer({ api, observation, incidents, clock, log, rate, leads, ho
   }
 
   /** Kubernetes' attach/detach controller lets go of a volume once no pod of the node is said to run on it, and kubelet's last word is
-   *  not that it uses it. Pods that stay are told the first, the node's status the second, and neither says more than the proof. */
+   *  not that it uses it. Pods that stay are told the first, the node's status the second, and neither says more than the proof. Where the
+   *  Node is gone, that last word stands for six minutes, or for ever: there the VolumeAttachment goes itself. */
   async function detach(deed: Extract<Deed, { do: 'detach' }>): Promise<boolean> {
     const row = observation.row(deed.node)
     const incident = observation.seen.incidents.get(deed.incident)
     const term = leads()
     if (row === undefined || incident === undefined || term === undefined) return false
     const { pods, volumes } = deed
-    const seen = timeline.volumesSeen(row.volumes, at(), volumesOf(incident, row, pods))
+    const seen = timeline.volumesSeen(row.volumes, at(), [...new Set([...volumesOf(incident, row, pods), ...volumes])])
     if (!await incidents.change(deed.incident, (status) => seen(timeline.detached(pods, volumes, at())(status)))) return false
     const may = batch(deed, row, term)
     const released: PodSeen[] = []
     for (const pod of pods) if (may() && await release.end(pod, incident)) released.push(pod)
     observation.listed(deed.node, undefined)
-    const struck = volumes.length > 0 && may() && await release.strike(row, new Set(volumes.map(({ attachment }) => attachment)))
-    if (released.length === 0 && !struck) return false
-    log.warn({ node: deed.node, incident: deed.incident, pods: released.length, volumes: struck ? volumes.length : 0 }, 'volumes released')
-    const names = [...released.map((pod) => `${pod.namespace}/${pod.name}`), ...(struck ? volumes.map(({ volume }) => volume) : [])]
+    const freed = row.gone === true ? await release.deleteAttachments(row, volumes, may) : await struck(row, volumes, may)
+    if (released.length + freed.length === 0) return false
+    log.warn({ node: deed.node, incident: deed.incident, pods: released.length, volumes: freed.length }, 'volumes released')
+    const names = [...released.map((pod) => `${pod.namespace}/${pod.name}`), ...freed.map(({ volume }) => volume)]
     say(deed.node, deed.incident, 'VolumesReleased', 'Clear', names.join(', '), 'Normal')
     return true
+  }
+
+  async function struck(row: Row, volumes: readonly VolumeSeen[], may: () => boolean): Promise<readonly VolumeSeen[]> {
+    return volumes.length > 0 && may() && await release.strike(row, new Set(volumes.map(({ attachment }) => attachment))) ? volumes : []
   }
 
   /** To the API server all of them are over: no readings and no rate. */

@@ -15,6 +15,7 @@ import { probeAddress } from './probe.ts'
 export const paths = {
   nodes: '/api/v1/nodes',
   attachments: '/apis/storage.k8s.io/v1/volumeattachments',
+  attachment: (name: string): string => `/apis/storage.k8s.io/v1/volumeattachments/${name}`,
   drivers: '/apis/storage.k8s.io/v1/csidrivers',
   node: (name: string): string => `/api/v1/nodes/${name}`,
   lease: (node: string): string => `/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases/${node}`,

@@ -1,8 +1,10 @@
-// The two writes of the selective release, by which Kubernetes' attach/detach controller lets go of some volumes of a node and of no
-// others: a pod that stays is told that nothing of it runs, and volumes are struck from what the node is said to use. Both say what
-// the proof says; whoever calls them has one.
+// The writes of the selective release, by which Kubernetes' attach/detach controller lets go of some volumes of a node and of no
+// others: a pod that stays is told that nothing of it runs, and volumes are struck from what the node is said to use. Of a Node that is
+// gone there is nothing to strike them from: their VolumeAttachments are deleted, which the controller finds out at its next look. All of
+// them say what the proof says; whoever calls them has one.
 import type { Incident } from '../core/incident.ts'
-import type { PodSeen } from '../core/model.ts'
+import type { PodSeen, VolumeSeen } from '../core/model.ts'
+import type { Log } from '../edge/log.ts'
 import type { Api, CallOptions, KubeObject } from './api.ts'
 import { attachmentOf, keepNode, paths } from './kubernetes.ts'
 import type { Observation } from './observe.ts'
@@ -21,6 +23,8 @@ export interface Releaser {
   end(pod: PodSeen, incident: Incident): Promise<boolean>
   /** By the names of their VolumeAttachments. */
   strike(row: Row, attachments: ReadonlySet<string>): Promise<boolean>
+  /** Of a Node that is gone, one after the other, as long as each may be. Which were deleted. */
+  deleteAttachments(row: Row, volumes: readonly VolumeSeen[], may: () => boolean): Promise<readonly VolumeSeen[]>
 }
 
 interface RunningPod extends KubeObject {
@@ -30,7 +34,7 @@ interface RunningPod extends KubeObject {
 /** As a container that was killed. */
 const killed = 137
 
-export function releaser({ api, observation, how, at }: { api: Api; observation: Observation; how: () => CallOptions; at: () => string }): Releaser {
+export function releaser({ api, observation, log, how, at }: { api: Api; observation: Observation; log: Log; how: () => CallOptions; at: () => string }): Releaser {
   return {
     async end({ namespace, name, uid, resourceVersion }, incident) {
       const path = paths.pod(namespace, name)
@@ -61,6 +65,19 @@ export function releaser({ api, observation, how, at }: { api: Api; observation:
       const answer = await api.patch<KubeObject>(`${paths.node(name)}/status`, 'json', patch, how())
       if (answer.ok) observation.node(keepNode(answer.value), 'live')
       return answer.ok
+    },
+    async deleteAttachments({ name }, volumes, may) {
+      const deleted: VolumeSeen[] = []
+      for (const volume of volumes) {
+        // One that was made anew has its volumes by the same names, and may use them by now.
+        const live = await api.get<KubeObject>(paths.node(name), how())
+        if (live.ok) observation.node(keepNode(live.value), 'live')
+        if (live.ok || live.error.kind !== 'notFound' || !may()) break
+        const gone = await api.remove(paths.attachment(volume.attachment), { preconditions: { uid: volume.uid } }, how())
+        if (gone.ok || gone.error.kind === 'notFound') deleted.push(volume)
+        else log.warn({ node: name, volume: volume.volume, kind: gone.error.kind, message: gone.error.message }, 'a VolumeAttachment could not be deleted')
+      }
+      return deleted
     },
   }
 }

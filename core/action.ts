@@ -61,7 +61,8 @@ export type Deed =
   | { readonly do: 'endEviction'; readonly node: NodeName; readonly incident: string; readonly because: string }
   | { readonly do: 'delete'; readonly node: NodeName; readonly incident: string; readonly pods: readonly PodSeen[]; readonly proof: Proof }
   /** The selective release: pods whose objects stay are told that nothing of them runs, then exactly these volumes are struck from what
-   *  the node is said to use. Kubernetes' attach/detach controller frees them, and nothing else. */
+   *  the node is said to use. Kubernetes' attach/detach controller frees them, and nothing else. Of a Node that is gone there is nothing
+   *  to strike them from, and their VolumeAttachments are deleted. */
   | { readonly do: 'detach'; readonly node: NodeName; readonly incident: string; readonly pods: readonly PodSeen[]; readonly volumes: readonly VolumeSeen[]; readonly proof: Proof }
   /** The objects of doomed pods, whose deletion was never made. What they held is free already, so it needs no proof. */
   | { readonly do: 'bury'; readonly node: NodeName; readonly incident: string; readonly pods: readonly PodSeen[] }

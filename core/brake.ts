@@ -172,7 +172,8 @@ function controlPlane(
   nodes: ReadonlyMap<NodeName, NodeSeen>, node: NodeSeen, { brakes }: Policy, fencing: ReadonlySet<NodeName>, verdicts: ReadonlyMap<NodeName, Verdict>,
 ): Brake | undefined {
   if (!node.controlPlane && !bearsEtcd(node)) return undefined
-  const present = [...nodes.values()].filter((other) => other.gone !== true)
+  // Its own Node may be gone: the machine is one of them still.
+  const present = [...nodes.values()].filter((other) => other.gone !== true || other.name === node.name)
   const [plane, members] = [present.filter((other) => other.controlPlane), present.filter(bearsEtcd)]
   if (brakes.etcd === 'byLabel' && members.length === 0) {
     return {

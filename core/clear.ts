@@ -39,7 +39,7 @@ export interface Left {
   readonly returning: readonly PodSeen[]
   /** Of freed pods, attached still. */
   readonly volumes: readonly VolumeSeen[]
-  /** Of these, what kubelet's last word keeps attached. */
+  /** Of these, what kubelet's last word keeps attached; of a Node that is gone, what nobody uses any more. */
   readonly strike: readonly VolumeSeen[]
 }
 
@@ -76,17 +76,22 @@ export function left(incident: Incident, node: NodeSeen, budget: number, since: 
 /** The volumes of pods that are left alone keep nothing waiting, and one that such a pod shares with a freed one stays with it. */
 function volumesLeft(incident: Incident, node: NodeSeen, pods: readonly PodSeen[], chosen: ReadonlySet<PodSeen>, extent: Extent): Pick<Left, 'volumes' | 'strike'> {
   const using = pods.filter((pod) => !isOver(pod) && !(pod.terminating && pod.ended))
-  const volumes = concerned(incident, node, extent).filter((volume) => !using.some((pod) => !chosen.has(pod) && uses(pod, volume)))
-  return { volumes, strike: volumes.filter((volume) => !volume.deleting && node.inUse.has(volume.attachment) && !using.some((pod) => uses(pod, volume))) }
+  // Of a Node that is gone Kubernetes deletes what is left alone here, too.
+  const stays = (pod: PodSeen): boolean => node.gone !== true && !chosen.has(pod)
+  const volumes = concerned(incident, node, extent).filter((volume) => !using.some((pod) => stays(pod) && uses(pod, volume)))
+  const kept = ({ attachment }: VolumeSeen): boolean => node.gone === true || node.inUse.has(attachment)
+  return { volumes, strike: volumes.filter((volume) => !volume.deleting && kept(volume) && !using.some((pod) => uses(pod, volume))) }
 }
 
 const uses = (pod: PodSeen, { volume }: VolumeSeen): boolean => pod.volumes.some((one) => one.volume === volume)
 
-/** The volumes that an incident is about: every one of the node, or those of pods that it has freed. */
-function concerned({ policy, status }: Incident, { volumes }: NodeSeen, extent: Extent): readonly VolumeSeen[] {
+/** The volumes that an incident is about: every one of the node, or those of pods that it has freed. Where its Node is gone no pod of it is spared,
+ *  so it is every one that the proof covers, unless its policy wants hands kept off some. */
+function concerned({ policy, status }: Incident, { volumes, gone }: NodeSeen, extent: Extent): readonly VolumeSeen[] {
   if (freesEverything(policy) && isWhole(extent)) return volumes
   // What no driver of the proof answers for is not touched, whatever the record says of it.
   const within = volumes.filter(({ driver }) => extent.drivers?.includes(driver) !== false)
+  if (gone === true && policy.nodeDownPodDeletionPolicy !== 'DoNothing' && policy.provisioners.length === 0) return within
   return within.filter(({ attachment }) => status.volumes.some((fate) => fate.attachment === attachment && fate.fate === 'attached'))
 }
 

@@ -1,13 +1,21 @@
 // The Node object of an open incident was deleted. Kubernetes then deletes every pod of it within about a minute, proof or not, and their
 // owners replace them, while the machine may run. So the fence goes on, from what is kept of the node; but nothing is written on
-// a Node that is not there, and nothing is switched on for it.
-import type { Action } from './action.ts'
-import { handsOffIncident } from './hands.ts'
-import { isDrill } from './incident.ts'
+// a Node that is not there, and nothing is switched on for it. What is proven is freed sooner than Kubernetes would, which leaves the volumes
+// for six minutes more where they are, or for ever.
+import { keyOf, type Action } from './action.ts'
+import { freesNothing } from './choice.ts'
+import { left, nothingLeft } from './clear.ts'
+import { clearing } from './clearing.ts'
+import { handsOffIncident, othersHands } from './hands.ts'
+import { isDrill, isPartial, lastProvenAt } from './incident.ts'
+import { answerAfterProof } from './lie.ts'
+import { askPods, askWhoHears } from './look.ts'
 import { machineKey } from './machine-id.ts'
 import { goneKey, type Ms, type NodeName, type NodeSeen } from './model.ts'
 import { mayBeMadeAnew, outlived } from './outlived.ts'
+import { extentOf, recall, type Proof } from './proof.ts'
 import { pursue, unvouched } from './pursue.ts'
+import { readRenewals, renewed } from './renewed.ts'
 import { isWanted } from './remedy.ts'
 import { settle } from './settle.ts'
 import { hold, isAnotherMachine, laterBoot, type Situation } from './situation.ts'
@@ -19,16 +27,28 @@ export const fencedFor: Ms = 300_000
 export function deleted(at: Situation): Action[] {
   const orphan = settle(at)
   if (orphan !== undefined) return [orphan]
-  if (!goesOn(at)) return outlived(at, 'NodeDeleted', 'the Node object is gone', mayBeMadeAnew(at))
-  return unproven(at).filter(({ do: what }) => what !== 'taint' && what !== 'untaint')
+  if (!goesOn(at)) return ended(at)
+  const { proof } = at.status
+  return proof === undefined ? unproven(at) : proven(at, recall(proof))
 }
 
-/** Not what only waited to be given back, nor what was no fence; nor once the node is heard, or its machine found elsewhere. */
+/** Nothing is written on a Node that is not there. */
+function unwritten(actions: readonly Action[]): Action[] {
+  return actions.filter(({ do: what }) => what !== 'taint' && what !== 'untaint')
+}
+
+function ended(at: Situation, because = 'the Node object is gone'): Action[] {
+  return outlived(at, 'NodeDeleted', because, mayBeMadeAnew(at))
+}
+
+/** Not what only waited to be given back, nor what was no fence; nor once the node is heard, or its machine found elsewhere. Whoever had it in hand when
+ *  its Node was deleted has it in hand still, and no sign is left by which he could say that he has done. */
 function goesOn(at: Situation): boolean {
-  const { on, incident, node, status } = at
-  if (status.phase === 'Done' || status.proof !== undefined || incident.abort || isDrill(incident) || incident.cause === 'owed') return false
-  if (node.uid !== incident.nodeUid || isAnotherMachine(incident, node) || isTaken(node, on.seen.nodes)) return false
-  return at.heard !== 'new boot' && !laterBoot(node, incident.boot) && (at.heard === 'nothing' || isWanted(at))
+  const { on, incident, node, status: { phase, proof } } = at
+  if (phase === 'Done' || isDrill(incident) || incident.cause === 'owed' || (incident.abort && proof === undefined)) return false
+  if ([node.uid, proof?.nodeUid ?? node.uid].some((uid) => uid !== incident.nodeUid) || isAnotherMachine(incident, node) || isTaken(node, on.seen.nodes)) return false
+  if (othersHands(node) !== undefined) return false
+  return at.heard !== 'new boot' && !laterBoot(node, incident.boot) && (at.heard === 'nothing' || (proof === undefined && isWanted(at)))
 }
 
 /** Its machine bears another Node by now. */
@@ -40,9 +60,35 @@ export function isTaken({ name, machine }: Pick<NodeSeen, 'name' | 'machine'>, n
 
 function unproven(at: Situation): Action[] {
   const { on, incident, node } = at
-  if (on.now - goneSince(at) >= fencedFor) return outlived(at, 'NodeDeleted', 'the Node object is gone, and Kubernetes has deleted the pods of a machine that nobody proved off')
+  if (on.now - goneSince(at) >= fencedFor) return ended(at, 'the Node object is gone, and Kubernetes has deleted the pods of a machine that nobody proved off')
   const off = handsOffIncident(on, incident, node)
-  return off === undefined ? [...pursue(at), ...unvouched(at)] : [hold(node.name, off, incident)]
+  return off === undefined ? [...unwritten(pursue(at)), ...unvouched(at)] : [hold(node.name, off, incident)]
+}
+
+/** What is left is freed, with no out-of-service. What stays although it is (a driver refuses, a finalizer keeps it) is waited for as in every clear. */
+function proven(at: Situation, proof: Proof): Action[] {
+  const { on, incident, node } = at
+  const evidence = answerAfterProof(incident, node)
+  if (evidence !== undefined) return [{ do: 'void', node: node.name, incident: incident.name, evidence }]
+  const provenAt = lastProvenAt(incident, node.firstSeen) ?? on.now
+  const since = Math.max(provenAt, goneSince(at))
+  const rest = left(incident, node, on.seen.self.podBudget, since, on.now, extentOf(proof))
+  const free = freesNothing(incident.policy) || (rest !== undefined && nothingLeft(rest)) || on.now - since >= incident.policy.clearPatience
+  // Of a part alone is proven what it covers: the machine is ordered off as long as that is worth anything.
+  const cut = !isPartial(proof) || on.now - goneSince(at) >= fencedFor
+  if (free && cut) return ended(at)
+  const off = handsOffIncident(on, incident, node)
+  const follows = off === undefined ? unwritten(renewed(at, provenAt) ?? freeing(at, proof, since)) : [hold(node.name, off, incident)]
+  const asks = [...readRenewals(at), ...askWhoHears(on, node, since, hearsayEvery), ...(rest === undefined ? askPods(node) : [])]
+  return [...follows, ...asks.filter((look) => !follows.some((other) => keyOf(other) === keyOf(look)))]
+}
+
+/** Whether others hear what was proven off is asked so often. */
+const hearsayEvery: Ms = 2_000
+
+function freeing(at: Situation, proof: Proof, since: Ms): Action[] {
+  const pursued = isPartial(proof) ? unwritten(pursue(at)) : []
+  return [...pursued, ...clearing(at, proof, since).filter((action) => !pursued.some((other) => keyOf(other) === keyOf(action)))]
 }
 
 /** Of a Node that only its incident tells of, when this replica first read that. */

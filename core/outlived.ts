@@ -23,7 +23,7 @@ export function madeAnew(at: Situation): Action[] {
   return [withdraw(at.incident, 'its Node was made anew: what was proven of the one before frees nothing more, and what was cut is given back')]
 }
 
-/** Nothing is freed or switched any more for a node that is not there, and nothing is buried: Kubernetes sweeps every pod of a Node
+/** The end: nothing is freed or switched any more for a node that is not there, and nothing is buried. Kubernetes sweeps every pod of a Node
  *  that is gone within a minute or so, doomed ones among them. But what was sent for it may land on who bears its name
  *  next, or on the proof of that one's incident, so it is waited out. */
 export function outlived(at: Situation, outcome: 'NodeDeleted' | 'Replaced', because: string, brake?: Brake): Action[] {

@@ -47,7 +47,7 @@ export function admissionManifests(values: Values): readonly Manifest[] {
 
 function guards(values: Values): readonly Guard[] {
   const coordinator = `request.userInfo.username == 'system:serviceaccount:${values.namespace}:${names.coordinator}'`
-  return [taints(coordinator), coordinatorOnNodes(coordinator), nodeStatus(coordinator), podStatus(coordinator), podDeletion(coordinator), eviction(coordinator), fences(coordinator), fenceDeletion(coordinator), records(coordinator), fencePaths(values, coordinator)]
+  return [taints(coordinator), coordinatorOnNodes(coordinator), nodeStatus(coordinator), podStatus(coordinator), podDeletion(coordinator), attachmentDeletion(coordinator), eviction(coordinator), fences(coordinator), fenceDeletion(coordinator), records(coordinator), fencePaths(values, coordinator)]
 }
 
 function may(permission: Permission, node?: string): string {
@@ -172,6 +172,17 @@ function podDeletion(coordinator: string): Guard {
       [`variables.uid != oldObject.metadata.uid || ${isOver('oldObject')} || ${doomed('oldObject')}`,
         'the coordinator deletes a pod that is over, or that bears the condition DisruptionTarget, reason HoldfastFenced, with its node and the incident: this one may run'],
     ],
+  }
+}
+
+/** Its name is the same each time that volume is attached to that node. Whether the Node is gone, and a proof stands, is asked at our edge. */
+function attachmentDeletion(coordinator: string): Guard {
+  return {
+    name: 'holdfast-coordinator-attachment-deletion',
+    on: [{ group: 'storage.k8s.io', resources: ['volumeattachments'], operations: ['DELETE'] }],
+    when: { 'by-the-coordinator': coordinator },
+    rules: [[`request.?options.?preconditions.?uid.orValue('') != ''`,
+      'the coordinator deletes a VolumeAttachment only under preconditions.uid: by name alone it could hit the next one of the volume, which may be in use']],
   }
 }
 

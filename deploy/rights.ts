@@ -33,7 +33,7 @@ export function grants(values: Values): readonly Grant[] {
         { group: '', resources: ['pods/eviction'], verbs: ['create'], because: 'to ask those of a node that a person wants fenced to go in good order, while it answers' },
         { group: '', resources: ['pods/status'], verbs: ['patch'], because: 'to give the reason (DisruptionTarget) and the phase before the deletion, and to say that nothing runs of a pod that stays' },
         { group: '', resources: ['persistentvolumeclaims', 'persistentvolumes'], verbs: ['get'], because: 'to see which volumes a pod has, and of which driver' },
-        { group: 'storage.k8s.io', resources: ['volumeattachments'], verbs: ['list', 'watch'], because: 'to see volumes released' },
+        { group: 'storage.k8s.io', resources: ['volumeattachments'], verbs: ['list', 'watch', 'delete'], because: 'to see volumes released, and to release those of a machine that was proven off once its Node object is gone' },
         { group: 'storage.k8s.io', resources: ['csidrivers'], verbs: ['list', 'watch'], because: 'to see which drivers refuse to detach what is in use' },
         { group: 'authentication.k8s.io', resources: ['tokenreviews'], verbs: ['create'], because: 'the API server alone says who an agent is' },
         { group, resources: ['holdfastpolicies'], verbs: ['list', 'watch'], because: 'what the operator wants' },

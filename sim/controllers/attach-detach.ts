@@ -10,7 +10,8 @@
 // only; one operation a volume at a time, whatever the node; back-off from 500 ms to 122 s, begun anew when the other operation has
 // its turn; passes of 100 ms; a vanished VolumeAttachment is noticed once a minute; after a start what the nodes' statuses name is
 // confirmed, and a VolumeAttachment beside it uncertain; what is ReadWriteMany waits for no other node, each of which has operations of its
-// own; names are `csi-` and the hash of volume, driver and node. Left out: attach limits, migration of in-tree volumes, the disable flag's dead end with a deleted Node.
+// own; what a pod wants of a Node that was deleted under it is wanted as long as the pod is there, and what such a Node last said that it
+// uses stands; names are `csi-` and the hash of volume, driver and node. Left out: attach limits, migration of in-tree volumes, the disable flag's dead end with a deleted Node.
 import type { Ms } from '../../core/model.ts'
 import { attachmentName } from '../mounts.ts'
 import {
@@ -72,6 +73,8 @@ export function startAttachDetach({ clock, api, caches }: ControllerGround, sett
   const operations = new Map<string, Operation>()
   const warned = new Set<string>()
   const turns = new Map<string, Promise<boolean>>()
+  /** Nodes whose volumes this controller attaches, be they gone since. */
+  const managedNodes = new Set<string>()
   let news = true
   let wake: (() => void) | undefined
 
@@ -86,6 +89,7 @@ export function startAttachDetach({ clock, api, caches }: ControllerGround, sett
   caches.nodes.listen(({ type, object }) => {
     stir()
     if (type === 'deleted') return
+    noteNode(object)
     const inUse = new Set(object.status?.volumesInUse)
     for (const volume of actual.values()) if (volume.node === object.metadata.name) volume.mounted = inUse.has(volume.unique)
   })
@@ -93,8 +97,15 @@ export function startAttachDetach({ clock, api, caches }: ControllerGround, sett
   void loop()
   void sync()
 
+  function noteNode({ metadata: { name, annotations } }: NodeObject): void {
+    if (annotations?.[managed] === 'true') managedNodes.add(name)
+    else managedNodes.delete(name)
+  }
+
   function recall(): void {
-    for (const { metadata: { name: node }, status } of caches.nodes.items.values()) {
+    for (const object of caches.nodes.items.values()) {
+      noteNode(object)
+      const { metadata: { name: node }, status } = object
       const inUse = new Set(status?.volumesInUse)
       for (const { name: unique } of status?.volumesAttached ?? []) {
         const volume = volumeOfUniqueName(unique)
@@ -305,7 +316,7 @@ export function startAttachDetach({ clock, api, caches }: ControllerGround, sett
     const wanted = new Map<string, Wanted>()
     for (const pod of caches.pods.items.values()) {
       const node = pod.spec.nodeName
-      if (node === undefined || isOver(pod) || caches.nodes.items.get(node)?.metadata.annotations?.[managed] !== 'true') continue
+      if (node === undefined || isOver(pod) || !managedNodes.has(node)) continue
       for (const { persistentVolumeClaim } of pod.spec.volumes ?? []) {
         if (persistentVolumeClaim === undefined) continue
         const name = caches.claims.items.get(`${pod.metadata.namespace}/${persistentVolumeClaim.claimName}`)?.spec?.volumeName

@@ -8,6 +8,7 @@ import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
 import { createApi, type Answer, type Api, type KubeObject } from '../../coordinator/api.ts'
 import type { HttpsTransport } from '../../coordinator/https.ts'
+import { paths } from '../../coordinator/kubernetes.ts'
 import { fencesPath, incidentBody } from '../../coordinator/node-fence.ts'
 import { recordBody, recordsPath } from '../../coordinator/node-record.ts'
 import { remediesPath } from '../../coordinator/node-remedy.ts'
@@ -35,6 +36,7 @@ let opened: Opened | undefined
 const system = usualValues.namespace
 const node = (name: string): string => `/api/v1/nodes/${name}`
 const pod = (name: string): string => `/api/v1/namespaces/people/pods/${name}`
+const attachment = paths.attachment
 const maps = (namespace: string, name = ''): string => `/api/v1/namespaces/${namespace}/configmaps${name}`
 const dry = (path: string): string => `${path}?dryRun=All`
 const quarantine: Taint = { key: 'holdfast.dev/quarantine', value: 'holdfast', effect: 'NoSchedule' }
@@ -154,6 +156,11 @@ const rows: readonly Row[] = [
   ['the coordinator deletes a pod by name alone', 'coordinator', deleted('doomed', 'name'), /only under preconditions\.uid/],
   ['the coordinator meets a successor by the name', 'coordinator', deleted('runs', 'another'), /409 .*UID in the precondition/],
   ['somebody deletes a pod by name alone', 'writer', deleted('runs', 'name')],
+
+  ['the coordinator deletes a VolumeAttachment under its uid', 'coordinator', deleted('held', 'itself', attachment)],
+  ['the coordinator deletes a VolumeAttachment by name alone', 'coordinator', deleted('held', 'name', attachment), /deletes a VolumeAttachment only under preconditions\.uid/],
+  ['the coordinator meets the next VolumeAttachment by the name', 'coordinator', deleted('held', 'another', attachment), /409 .*UID in the precondition/],
+  ['somebody deletes a VolumeAttachment by name alone', 'writer', deleted('held', 'name', attachment)],
 
   ['the coordinator evicts a pod under its uid', 'coordinator', evicted('runs', (uid) => ({ preconditions: { uid } }))],
   ['the coordinator evicts a pod by name alone', 'coordinator', evicted('runs', () => ({})), /evicts a pod only under preconditions\.uid/],
@@ -323,10 +330,10 @@ function lethal(message = 'its node well was fenced (well-1)') {
 const dryDelete = { dryRun: ['All'], gracePeriodSeconds: 0 }
 
 /** By its own uid, by another's, or by its name alone. */
-function deleted(name: string, by: 'itself' | 'another' | 'name' = 'itself'): Row[2] {
+function deleted(name: string, by: 'itself' | 'another' | 'name' = 'itself', pathOf = pod): Row[2] {
   return async (api) => {
-    const own = value(await apis().admin.get<KubeObject>(pod(name))).metadata.uid ?? ''
-    return api.remove(pod(name), { ...dryDelete, ...(by === 'name' ? {} : { preconditions: { uid: by === 'itself' ? own : 'another' } }) })
+    const own = value(await apis().admin.get<KubeObject>(pathOf(name))).metadata.uid ?? ''
+    return api.remove(pathOf(name), { ...dryDelete, ...(by === 'name' ? {} : { preconditions: { uid: by === 'itself' ? own : 'another' } }) })
   }
 }
 
@@ -371,6 +378,7 @@ function fixtures(): readonly (readonly [path: string, body: unknown])[] {
     ['/api/v1/nodes', { apiVersion: 'v1', kind: 'Node', metadata: { name: 'crowded' }, spec: { taints: Array.from({ length: 200 }, (_, index) => ({ ...others, key: `example.com/rule-${index}` })) } }],
     ['/api/v1/namespaces/people/pods', podOf('waits')],
     ...['runs', 'doomed', 'nameless', 'over', 'leaves'].map((name) => ['/api/v1/namespaces/people/pods', podOf(name, { nodeName: 'well' })] as const),
+    [paths.attachments, { apiVersion: 'storage.k8s.io/v1', kind: 'VolumeAttachment', metadata: { name: 'held' }, spec: { attacher: 'csi.example.com', nodeName: 'well', source: { persistentVolumeName: 'pv-held' } } }],
     [maps(system), configMap('fence-config-kept')],
     [fencesPath, fence('well-1', 'well')],
     [fencesPath, fence('over-1', 'well')],
@@ -402,6 +410,7 @@ function people(): readonly object[] {
     ...['operator', 'writer', 'warden', 'driller'].map((name) => ({ apiVersion: 'v1', kind: 'ServiceAccount', metadata: { name, namespace: 'people' } })),
     { apiVersion: `${rbac}/v1`, kind: 'ClusterRole', metadata: { name: 'writer' }, rules: [
       { apiGroups: [''], resources: ['nodes', 'pods', 'configmaps'], verbs },
+      { apiGroups: ['storage.k8s.io'], resources: ['volumeattachments'], verbs },
       { apiGroups: ['holdfast.dev'], resources: ['nodefences', 'nodefences/status', 'noderecords', 'holdfastpolicies', 'holdfastpolicies/status'], verbs },
     ] },
     { apiVersion: `${rbac}/v1`, kind: 'ClusterRole', metadata: { name: 'warden' }, rules: [{ apiGroups: ['holdfast.dev'], resources: ['nodes'], resourceNames: ['well'], verbs: ['fence'] }] },

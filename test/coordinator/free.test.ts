@@ -154,7 +154,7 @@ for (const [what, happens] of Object.entries(happenings)) {
 }
 
 test('what ended a batch is told once, in words', async () => {
-  const because = { 'its device says on': 'its proof is not borne out', 'the node is heard': 'the node is heard again', 'others bring its seal': 'the node is heard again', 'the Node is deleted': 'the Node is another one', 'the NodeFence is deleted': 'the incident is gone' }
+  const because = { 'its device says on': 'its proof is not borne out', 'the node is heard': 'the node is heard again', 'others bring its seal': 'the node is heard again', 'the Node is deleted': 'its Node was deleted, or is there again', 'the NodeFence is deleted': 'the incident is gone' }
   for (const [what, words] of Object.entries(because)) {
     const world = await midway((on) => happenings[what]?.(on))
     const told = world.logged.filter(({ message }) => message === 'nothing more is freed')

@@ -4,9 +4,9 @@ import * as assert from 'uvu/assert'
 import { decide } from '../../core/decide.ts'
 import type { Attempt, IncidentStatus } from '../../core/incident.ts'
 import { goneKey, type NodeSeen } from '../../core/model.ts'
-import { attempts, booted, bootedReady, clearing, freed, lifted, littered, on, opened, ordered, proven, quarantine, recovering, seenLongAgo, switchedOn, withdrawn, type State } from './states.ts'
+import { attempts, booted, bootedReady, cleared, clearing, freed, lifted, littered, on, opened, ordered, proven, quarantine, recovering, seenLongAgo, switchedOn, withdrawn, type State } from './states.ts'
 import { holds, inState, looks, loose, passed, wants, wishes } from './wishes.ts'
-import { attempt, beat, dead, incident, method, newBoot, node, now, policy, proofRecord, reading, record, seen, seenOrder, silentAt } from './world.ts'
+import { attempt, beat, dead, incident, method, newBoot, node, now, policy, proofRecord, reading, record, seen, seenOrder, seenProof, silentAt } from './world.ts'
 
 const test = suite('decide: close')
 
@@ -142,22 +142,18 @@ test('a Node made anew of a machine that a person vouched off: it ends, and is l
 
 const goneFor = (ago: number, state: State) => wants(inState(state, { gone: true, firstSeen: new Map([...seenLongAgo, [goneKey, now - ago]]) }))
 test('a Node object that is gone may be made anew: what we cut is remembered for half a minute', () => {
-  assert.equal(goneFor(29_999, proven), ['hold still-cut'])
-  assert.equal(goneFor(30_000, proven), ['close NodeDeleted'])
-  assert.equal(goneFor(0, switchedOn), ['close NodeDeleted'], 'nothing is cut')
-})
-
-test('a Node object that is gone ends its incident', () => {
-  assert.equal(wants(inState(clearing, { gone: true })), ['close NodeDeleted'])
+  assert.equal(goneFor(29_999, cleared), ['hold still-cut'])
+  assert.equal(goneFor(30_000, cleared), ['close NodeDeleted'])
+  assert.equal(goneFor(1_000, switchedOn), ['close NodeDeleted'], 'nothing is cut')
 })
 
 /** The machine may be there all the same, and its next Node is about another boot, which the order would hit. */
 const endings: readonly (readonly [string, Partial<NodeSeen>, string, State])[] = [
-  ['a Node object that is gone', { gone: true }, 'close NodeDeleted', proven],
+  ['a Node object that is gone', { gone: true, firstSeen: new Map([seenProof(now - 55_000), [goneKey, now - 60_000]]) }, 'close NodeDeleted', cleared],
   ['another machine under the name', { machine: 'machine-9', taints: [], readings: [reading('on', now - 500)] }, 'close Replaced', proven],
 ]
 for (const [what, changes, close, state] of endings) {
-  const at = (began: number, ended?: number): Partial<NodeSeen> => ({ ...changes, firstSeen: new Map(seenOrder(began, ended)) })
+  const at = (began: number, ended?: number): Partial<NodeSeen> => ({ ...changes, firstSeen: new Map([...changes.firstSeen ?? [], ...seenOrder(began, ended)]) })
   test(`${what} ends nothing while an order runs, may still land, or is being written down`, () => {
     const order = { busy: new Set(['order node-2 bmc-off']) }
     for (const action of ['off', 'on'] as const) {

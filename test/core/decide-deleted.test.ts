@@ -4,13 +4,13 @@ import * as assert from 'uvu/assert'
 import { conditionsOf } from '../../coordinator/node-fence-status.ts'
 import { decide } from '../../core/decide.ts'
 import { fencedFor } from '../../core/deleted.ts'
-import type { Incident } from '../../core/incident.ts'
+import type { Incident, IncidentStatus } from '../../core/incident.ts'
 import { goneKey, type NodeSeen } from '../../core/model.ts'
 import { closed, freshStatus, opened as begun, proved } from '../../core/timeline.ts'
 import { recall } from '../../core/proof.ts'
-import { opened, ordered, ordering, type State } from './states.ts'
+import { cleared, clearing, freed, opened, ordered, ordering, type State } from './states.ts'
 import { inState, looks, loose, passed, wants } from './wishes.ts'
-import { attempt, beat, dead, incident, method, newBoot, node, now, policy, proofRecord, record, seen, seenOrder, self } from './world.ts'
+import { attempt, beat, boot, dead, incident, method, newBoot, node, now, pod, podsOf, policy, proofRecord, reading, record, seen, seenOrder, seenProof, self, volume } from './world.ts'
 
 const test = suite('decide: deleted')
 
@@ -29,6 +29,12 @@ test('one that nobody takes for dead is not ordered off because its Node is gone
   assert.equal(wants(inState(opened, { ...gone(opened), probe: { askedAt: now - 1_000, answeredAt: now - 900, word: 'answered' } })), ['hold not-dead'])
 })
 
+test('a control-plane node is one still, also to the brake that keeps its majority', () => {
+  const plane = { controlPlane: true, ready: { status: 'False', postedAt: 0, since: 0, bootId: '' } } as const
+  const nodes = [node({ name: 'node-1', ...plane }), node({ ...opened.node, ...gone(opened), controlPlane: true }), node({ name: 'node-3', controlPlane: true })]
+  assert.ok(decide(seen(nodes, [incident({}, { policy: { ...policy, brakes: { ...policy.brakes, etcd: 'stacked' } } })]), now, [{ ...policy, brakes: { ...policy.brakes, etcd: 'stacked' } }]).some((one) => one.do === 'hold' && one.because === 'control-plane'))
+})
+
 test('hands off: it is held like any other', () => {
   assert.equal(wants(inState(opened, gone(opened), {}, {}, self({ pause: { reason: 'x', by: 'y' } }))), ['hold pause'])
 })
@@ -39,6 +45,8 @@ const ends: readonly (readonly [string, Partial<NodeSeen>, Partial<Incident>])[]
   ['a person aborted it', {}, { abort: true }],
   ['it is a drill', {}, { cause: 'drill' }],
   ['it only gives back what is owed', {}, { cause: 'owed' }],
+  ['another remediator had it in hand', { taints: [{ key: 'ToBeDeletedByClusterAutoscaler', effect: 'NoSchedule' }] }, {}],
+  ['a person kept us off it', { annotations: { 'holdfast.dev/maintenance': 'new disks' } }, {}],
   ['it was of another Node of the name', { uid: 'uid-other' }, {}],
 ]
 for (const [what, changes, more] of ends) {
@@ -73,6 +81,86 @@ test('what may have struck another machine is not switched on for a Node that is
   const actions = decide(seen(nodes, [incident(ordered.status)]), now, [policy]).filter((one) => one.node === 'node-2')
   assert.not(actions.some((one) => one.do === 'restore' || one.do === 'prove'))
   assert.ok(actions.some((one) => one.do === 'hold' && one.because === 'identity-unproven'))
+})
+
+/** All that follows from a proof was seen to be so since the Node was gone. */
+const goneProven = (state: State, changes: Partial<NodeSeen> = {}, ago = 1_000): Partial<NodeSeen> => ({ ...gone({ ...state, node: { ...state.node, firstSeen: new Map([...state.node.firstSeen ?? [], seenProof(now - 600)]) } }, ago), ...changes })
+
+const strikes = (state: State, changes: Partial<NodeSeen>, status: Partial<IncidentStatus> = {}, more: Partial<Incident> = {}): readonly string[] =>
+  decide(inState(state, changes, status, more), now, [policy]).flatMap((one) => (one.do === 'detach' ? one.volumes.map((each) => each.volume) : []))
+
+test('with a proof its pods are freed, with no taint; then its VolumeAttachments; then it ends', () => {
+  assert.equal(wants(inState(clearing, goneProven(clearing))), ['delete web-0 api-x'])
+  assert.equal(wants(inState(freed, goneProven(freed))), ['detach'])
+  assert.equal(strikes(freed, goneProven(freed)), ['pv-1'], 'whatever kubelet said last that it uses')
+  assert.equal(wants(inState(freed, goneProven(freed, { volumes: [volume('pv-1', { deleting: true })] }))), ['hold waiting-for-volumes'])
+  assert.equal(wants(inState(cleared, goneProven(cleared, {}, 30_000))), ['close NodeDeleted'])
+})
+
+test('nothing is freed on a reading that is not fresh, or once its device says on', () => {
+  const stale = goneProven(clearing, { readings: [reading('off', now - 4_000), reading('off', now - 2_500)] })
+  assert.equal(wants(inState(clearing, stale)), [])
+  assert.ok(looks(inState(clearing, stale)).includes('askDevice bmc-off'))
+  assert.equal(wants(inState(clearing, goneProven(clearing, { readings: [...clearing.node.readings ?? [], reading('on', now - 300)] }))), ['hold proof-doubted'])
+})
+
+test('a volume that a pod of the node still uses is not let go of, and is waited for: Kubernetes deletes that pod, too', () => {
+  const uses = [{ claim: 'default/data', is: 'bound', volume: 'pv-1', driver: 'csi.example.com', provisioner: '', shared: false, local: false }] as const
+  const daemon = pod('ds', { exempt: 'DaemonSet', volumes: uses })
+  assert.equal(wants(inState(freed, goneProven(freed, { pods: podsOf([daemon]) }))), ['hold waiting-for-volumes'])
+  assert.equal(strikes(freed, goneProven(freed, { pods: podsOf([{ ...daemon, phase: 'Failed' }]) })), ['pv-1'])
+})
+
+test('a proof of the machine covers every volume, also of pods that the policy spares; a partial one those of its drivers', () => {
+  const volumes = [volume('pv-1'), volume('pv-2', { driver: 'csi.other.com' })]
+  const spares = { policy: { ...policy, nodeDownPodDeletionPolicy: 'DeleteStatefulSetPod' } } as const
+  assert.equal(strikes(freed, goneProven(freed, { volumes }), {}, spares), ['pv-1', 'pv-2'])
+  const handsOff = { policy: { ...policy, provisioners: ['csi.other.com'] } }
+  assert.equal(strikes(freed, goneProven(freed, { volumes }), {}, handsOff), [], 'none of them was a freed pod\'s')
+  const evidence = [{ source: 'CSIDriver csi.other.com', word: 'its volumes are out of reach', at: '' }]
+  const isolated = { name: 'bmc-off', digest: 'd1' }
+  const path = { levels: [[{ ...method, ...isolated, isolates: ['csi.other.com'] }]], faults: [] }
+  const firstSeen = new Map([...freed.node.firstSeen ?? [], seenProof(now - 600, 0, 'isolated'), [goneKey, now - 1_000] as [string, number]])
+  assert.equal(strikes(freed, goneProven(freed, { volumes, path, firstSeen }), { proof: proofRecord({ kind: 'isolated', evidence }) }), ['pv-2'])
+})
+
+function stuckFor(ago: number): readonly string[] {
+  const firstSeen = new Map([...freed.node.firstSeen ?? [], seenProof(now - 99_000), [goneKey, now - ago] as [string, number]])
+  return wants(inState(freed, { ...goneProven(freed, { volumes: [volume('pv-1', { deleting: true, error: 'busy' })] }), firstSeen }, {}, { policy: { ...policy, clearPatience: 60_000 } }))
+}
+
+test('what keeps a volume is waited for as in every clear, and no longer', () => {
+  assert.equal([stuckFor(59_999), stuckFor(60_000)], [['hold waiting-for-volumes'], ['close NodeDeleted']])
+})
+
+test('of a part alone is proven what it covers: its power is ordered off as well, as long as that is worth anything', () => {
+  const plug = { ...method, name: 'plug-off', device: 'pdu-1:161', digest: 'd2' }
+  const path = { levels: [[{ ...method, isolates: ['csi.example.com'] }], [plug]], faults: [] }
+  const evidence = [{ source: 'CSIDriver csi.example.com', word: 'its volumes are out of reach', at: '' }]
+  const status = { proof: proofRecord({ kind: 'isolated', evidence }) }
+  const trusted = record({ paths: [...record().paths, { method: 'plug-off', digest: 'd2', boot, state: 'verified', identity: 'proven', at: 'then', evidence: 'on' }] })
+  const at = (ago: number): Partial<NodeSeen> => ({
+    ...gone(cleared, ago), path, record: trusted, readings: [...cleared.node.readings ?? [], reading('on', now - 400, now - 300, { method: 'plug-off', digest: 'd2' })],
+    firstSeen: new Map([...seenOrder(now - 6_000, now - 4_000), seenProof(now - 600, 0, 'isolated'), [goneKey, now - ago]]),
+  })
+  const more = { policy: { ...policy, powerAfter: 0 } }
+  assert.ok(wants(inState(cleared, at(1_000), status, more)).includes('fence plug-off'))
+  assert.equal(wants(inState(cleared, at(fencedFor), status, more)), ['close NodeDeleted'])
+})
+
+test('by a word that rests on reading the Node nothing more is freed: there is none to be read', () => {
+  const vouched = { proof: proofRecord({ kind: 'vouched', level: -1, methods: [] }) }
+  const word = { acknowledge: { boot, by: 'a person', reason: 'I pulled the plug', until: '2026-01-01T01:00:00.000Z' } }
+  assert.not(wants(inState(clearing, goneProven(clearing), vouched, word)).some((one) => one.startsWith('delete') || one === 'detach'))
+})
+
+test('the fenced boot answered after the proof: it is void, and frees nothing', () => {
+  const answered = { beat: beat({ at: now - 10_000, answered: { issuedAt: now - 400, boot } }) }
+  assert.equal(wants(inState(clearing, goneProven(clearing, answered))), ['void'])
+})
+
+test('where nothing is freed by its policy nothing of it is, and it ends', () => {
+  assert.equal(wants(inState(freed, goneProven(freed, {}, 40_000), { proof: proofRecord({ kind: 'found-off' }), attempts: [] }, { policy: { ...policy, nodeDownPodDeletionPolicy: 'DoNothing', volumeAttachmentRecovery: 'never' } })), ['close NodeDeleted'])
 })
 
 test('how it ended is told: without a proof it did not succeed; one that was withdrawn by then had nothing to prove', () => {

@@ -2,8 +2,8 @@
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
 import { outOfServiceKey } from '../../core/clear.ts'
-import type { Method, NodeSeen, Observed, Reading } from '../../core/model.ts'
-import { attempts, booted, lifted, on, ordered, proven, quarantine, recovering, withdrawn, type State } from './states.ts'
+import { goneKey, type Method, type NodeSeen, type Observed, type Reading } from '../../core/model.ts'
+import { attempts, booted, cleared, lifted, on, ordered, proven, quarantine, recovering, withdrawn, type State } from './states.ts'
 import { held, inState, looks, loose, passed, wants, wishes } from './wishes.ts'
 import { attempt, beat, dead, method, now, policy, reading, seenOrder } from './world.ts'
 
@@ -84,7 +84,7 @@ for (const [how, changes] of otherwise) {
   test(`a method that was cut and then ${how} holds nobody up whose next boot is there, or who is another machine`, () => {
     assert.equal(lostIn(lifted, {}), ['close Recovered'])
     assert.equal(lostIn(withdrawn, { ...booted.node }), ['close Withdrawn'])
-    assert.equal(lostIn(proven, { gone: true }), ['close NodeDeleted'])
+    assert.equal(lostIn(cleared, { gone: true, firstSeen: new Map([...cleared.node.firstSeen ?? [], [goneKey, now - 1_000]]) }), ['close NodeDeleted'])
     assert.equal(lostIn(proven, { machine: 'machine-9' }), ['close Replaced'])
   })
 }

@@ -30,7 +30,7 @@ test('no policy looks at what kubelet says of its node, nor at a Lease', () => {
   const ofStatus = policies.find(({ name }) => name === 'holdfast-coordinator-node-status')
   assert.equal(ofStatus?.matchConditions.map((one: { expression: string }) => one.expression), ["request.userInfo.username == 'system:serviceaccount:holdfast-system:holdfast-coordinator'"])
   const resources = new Set(policies.flatMap(({ matchConstraints }) => matchConstraints.resourceRules.flatMap((rule: { resources: string[] }) => rule.resources)))
-  assert.equal([...resources].toSorted(), ['configmaps', 'holdfastpolicies/status', 'nodefences', 'nodefences/status', 'noderecords', 'nodes', 'nodes/status', 'pods', 'pods/eviction', 'pods/status'])
+  assert.equal([...resources].toSorted(), ['configmaps', 'holdfastpolicies/status', 'nodefences', 'nodefences/status', 'noderecords', 'nodes', 'nodes/status', 'pods', 'pods/eviction', 'pods/status', 'volumeattachments'])
 })
 
 test('nothing is read that may not be there: an expression that fails would refuse', () => {

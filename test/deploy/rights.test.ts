@@ -16,7 +16,7 @@ type Call = readonly [verb: string, resource: string, group: string, namespace?:
 const calls: readonly Call[] = [
   ['list', 'nodes', ''], ['watch', 'nodes', ''], ['get', 'nodes', ''], ['patch', 'nodes', ''], ['patch', 'nodes/status', ''],
   ['list', 'pods', ''], ['get', 'pods', '', 'shop', 'db-0'], ['get', 'persistentvolumeclaims', '', 'shop', 'data-db-0'], ['get', 'persistentvolumes', ''], ['delete', 'pods', '', 'shop', 'db-0'], ['patch', 'pods/status', '', 'shop', 'db-0'], ['create', 'pods/eviction', '', 'shop', 'db-0'],
-  ['list', 'volumeattachments', 'storage.k8s.io'], ['watch', 'volumeattachments', 'storage.k8s.io'], ['list', 'csidrivers', 'storage.k8s.io'], ['watch', 'csidrivers', 'storage.k8s.io'],
+  ['list', 'volumeattachments', 'storage.k8s.io'], ['watch', 'volumeattachments', 'storage.k8s.io'], ['delete', 'volumeattachments', 'storage.k8s.io'], ['list', 'csidrivers', 'storage.k8s.io'], ['watch', 'csidrivers', 'storage.k8s.io'],
   ['create', 'tokenreviews', 'authentication.k8s.io'],
   ['list', 'noderemedies', ours], ['watch', 'noderemedies', ours],
   ['list', 'holdfastpolicies', ours], ['watch', 'holdfastpolicies', ours], ['update', 'holdfastpolicies/status', ours],
@@ -59,7 +59,8 @@ test('no right is there that no call needs', () => {
 for (const [says, call] of [
   ['delete a Node', ['delete', 'nodes', '']],
   ['change a volume', ['patch', 'persistentvolumes', '']],
-  ['delete a VolumeAttachment', ['delete', 'volumeattachments', 'storage.k8s.io']],
+  ['change a VolumeAttachment', ['patch', 'volumeattachments', 'storage.k8s.io']],
+  ['say that a volume is attached', ['create', 'volumeattachments', 'storage.k8s.io']],
   ['watch the pods of the whole cluster', ['watch', 'pods', '']],
   ['create a pod', ['create', 'pods', '', 'shop']],
   ['run something in a pod', ['create', 'pods/exec', '', 'shop', 'db-0']],

@@ -2,6 +2,7 @@
 // or not: so it is fenced all the same, for a while.
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
+import type { KubeObject } from '../../coordinator/api.ts'
 import { conditionsOf } from '../../coordinator/node-fence-status.ts'
 import { paths } from '../../coordinator/kubernetes.ts'
 import type { Incident } from '../../core/incident.ts'
@@ -15,6 +16,13 @@ async function deleteNode(on: Play): Promise<void> {
 }
 
 const isOff = (on: Play): boolean => on.world.nodes.get(on.victim)?.machine.state() === 'off'
+
+interface Attachment extends KubeObject {
+  spec: { nodeName: string }
+}
+
+const attachedTo = ({ world, victim }: Play): readonly string[] =>
+  ((world.server?.peek('volumeattachments.storage.k8s.io') ?? []) as readonly Attachment[]).filter(({ spec }) => spec.nodeName === victim).map(({ metadata }) => metadata.name) // that collection's kind
 
 const succeeded = ({ status }: Incident): string | undefined => conditionsOf(status).find(({ type }) => type === 'Succeeded')?.status
 
@@ -72,6 +80,51 @@ test('and its device never answers: it ends by itself within minutes, a failure,
   assert.equal([incident.status.outcome, incident.status.proof, succeeded(incident)], ['NodeDeleted', undefined, 'False'])
   await on.run(5_000)
   assert.equal([await told(on), happened(on, 'machine lost its power').length, ourTaints(on)], [['Warning'], 0, []])
+})
+
+const moments: readonly (readonly [string, (on: Play) => Promise<boolean>])[] = [
+  ['once it is proven off', async (on) => (await theIncident(on))?.status.proof !== undefined],
+  ['once its pods are freed', async (on) => (await theIncident(on))?.status.pods.some(({ fate }) => fate === 'freed') === true],
+]
+for (const [index, [what, so]] of moments.entries()) {
+  test(`${what}: what is left is freed, and the workload runs again within a minute and a half`, async () => {
+    const on = await peace({ seed: 44 + 4 * index })
+    on.world.freeze(on.victim)
+    await on.until(what, () => so(on), 60_000)
+    await deleteNode(on)
+    await on.until('the workload runs elsewhere', () => workloadRuns(on, on.victim), 90_000)
+    const incident = await ended(on, 90_000)
+    assert.equal([incident.status.outcome, succeeded(incident), incident.status.volumes.map(({ fate }) => fate)], ['NodeDeleted', 'True', incident.status.volumes.map(() => 'released')])
+    assert.equal([attachedTo(on), isOff(on), programs(on, 'on'), findings(on), ourTaints(on), await told(on)], [[], true, 0, [], [], []])
+  })
+}
+
+test('and one of its volumes cannot be detached: the incident says what it waits for, and ends all the same', async () => {
+  const on = await peace({ seed: 49 })
+  on.world.csi.settings.detachFault = 'error'
+  on.world.freeze(on.victim)
+  await on.until('it is proven off', async () => (await theIncident(on))?.status.proof !== undefined, 60_000)
+  await deleteNode(on)
+  await on.run(30_000)
+  assert.equal((await theIncident(on))?.status.holds.map(({ because }) => because), ['waiting-for-volumes'])
+  const incident = await ended(on, 700_000)
+  assert.equal([incident.status.outcome, incident.status.volumes.some(({ fate, reason }) => fate === 'attached' && reason !== undefined)], ['NodeDeleted', true])
+  assert.equal(findings(on), [])
+})
+
+test('made anew while its volumes are let go: it is given back like any other, and nothing more is freed', async () => {
+  const on = await peace({ seed: 50 })
+  on.world.csi.settings.detachFault = 'error'
+  on.world.freeze(on.victim)
+  await on.until('it is proven off', async () => (await theIncident(on))?.status.proof !== undefined, 60_000)
+  await deleteNode(on)
+  await on.run(15_000)
+  assert.ok((await settled(on.world, on.world.api.create('/api/v1/nodes', { apiVersion: 'v1', kind: 'Node', metadata: { name: on.victim } }))).ok)
+  await on.run(1_000)
+  on.world.csi.settings.detachFault = 'none'
+  const incident = await ended(on, 900_000)
+  assert.equal([incident.status.outcome, findings(on), ourTaints(on)], ['Recovered', [], []])
+  await on.until('the workload runs', () => workloadRuns(on), 120_000)
 })
 
 test.run()

@@ -2,6 +2,7 @@
 // did the harm, and from before it: a device that lied twice and was believed, a person who deleted the Node, an image resumed.
 // The product's own words play no part in it.
 import type { KubeObject } from '../../../coordinator/api.ts'
+import { fencedFor } from '../../../core/deleted.ts'
 import type { Ms } from '../../../core/model.ts'
 import type { TruthEntry } from '../../truth.ts'
 import type { World } from '../../world.ts'
@@ -192,8 +193,8 @@ function aliveAt({ node, boot }: Party, at: Ms, { truth: { entries } }: World): 
 
 const nodeDeletions: ReadonlySet<string> = new Set(['the Node object is deleted', 'another remediator deletes the Node'])
 
-/** What was decided before its Node was gone, or before a coordinator cut off from the API server knew. */
-const underWay: Ms = 120_000
+/** What was decided while the fence of a deleted Node goes on, or before a coordinator cut off from the API server knew that it does not. */
+const underWay: Ms = fencedFor + 120_000
 
 /** A machine that we switched off, and that nobody switched on again: somebody took away what we knew it by. */
 function excusedDark({ what, node = '', from = Infinity }: Violation, history: History, struck: readonly Struck[]): Excused | undefined {

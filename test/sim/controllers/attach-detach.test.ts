@@ -79,6 +79,25 @@ test('a VolumeAttachment deleted by hand is missed within a minute or so, and ma
   assert.is(again()?.spec.nodeName, nodeOf('db'))
 })
 
+test('of a Node that was deleted a volume stays for six minutes more than its pod, or until the sync after its VolumeAttachment was deleted', async () => {
+  const waits = await lostWorld(12)
+  void waits.world.api.remove(`/api/v1/nodes/${waits.victim}`)
+  assert.ok(await waits.when(() => waits.podOf('db')?.metadata.uid !== waits.pod.metadata.uid, 2 * minute))
+  const began = waits.world.clock.now()
+  assert.ok(await waits.when(() => !waits.held(), 8 * minute))
+  assert.ok(waits.world.clock.now() - began > 5.5 * minute)
+
+  const { world, remove, pod, held, when, victim, attachments } = await lostWorld(13)
+  const there = attachments().find((attachment) => attachment.spec.nodeName === victim && volumeOf(attachment) === 'pv-data-db-0')
+  const deleteIt = () => void world.api.remove(`/apis/storage.k8s.io/v1/volumeattachments/${there?.metadata.name}`)
+  void world.api.remove(`/api/v1/nodes/${victim}`)
+  void remove(pod, 0)
+  await when(() => false, 2_000)
+  deleteIt()
+  const moved = () => attachments().some((attachment) => attachment.spec.nodeName !== victim && volumeOf(attachment) === 'pv-data-db-0')
+  assert.ok(await when(() => moved() && !held(), 90_000))
+})
+
 test('a volume waits for its other node, and says so in an Event', async () => {
   const { taint, podOf, remove, pass, world, attachments, victim, peek } = await lostWorld(8)
   const web = podOf('web')
