@@ -6,6 +6,7 @@ import * as assert from 'uvu/assert'
 import type { KubeObject } from '../../coordinator/api.ts'
 import { fencesPath } from '../../coordinator/node-fence.ts'
 import type { Incident } from '../../core/incident.ts'
+import { isStaged } from '../../sim/mounts.ts'
 import { settled } from '../../sim/stage.ts'
 import { ended, findings, happened, killLeader, ourTaints, peace, programs, theIncident, workloadRuns, type Play } from './play.ts'
 
@@ -139,7 +140,8 @@ for (const kept of ['nothing', 'staged mounts'] as const) {
     if (kept === 'staged mounts') {
       await on.run(200_000)
       assert.equal([holds(on), ourTaints(on)], [['waiting-for-clean'], quarantined(on)])
-      on.world.nodes.get(on.victim)?.machine.mounts.clear()
+      const mounts = on.world.nodes.get(on.victim)?.machine.mounts
+      for (const [path, mount] of mounts ?? []) if (isStaged(mount)) mounts?.delete(path)
     }
     await allIsWell(on)
     assert.equal(await on.incidents(), [])
