@@ -3,8 +3,8 @@ import type { KubeObject } from '../coordinator/api.ts'
 
 /** By name. */
 export const guardNames = [
-  'holdfast-taints', 'holdfast-coordinator-nodes', 'holdfast-coordinator-node-status', 'holdfast-coordinator-pod-status', 'holdfast-coordinator-pod-deletion', 'holdfast-coordinator-eviction',
-  'holdfast-node-fences', 'holdfast-coordinator-fence-deletion', 'holdfast-records', 'holdfast-fence-paths',
+  'holdfast-taints', 'holdfast-coordinator-nodes', 'holdfast-coordinator-node-status', 'holdfast-coordinator-pod-status', 'holdfast-coordinator-pod-deletion',
+  'holdfast-coordinator-attachment-deletion', 'holdfast-coordinator-eviction', 'holdfast-node-fences', 'holdfast-coordinator-fence-deletion', 'holdfast-records', 'holdfast-fence-paths',
 ] as const
 
 const group = '/apis/admissionregistration.k8s.io/v1'

@@ -69,7 +69,7 @@ export const planted: readonly Plant[] = [
   {
     name: 'delete before taint', judge: 'progress',
     cuts: [{
-      file: 'core/clearing.ts', take: 'if (!hasTaint(node, quarantineKey) || (outOfService && !hasTaint(node, outOfServiceKey))) {',
+      file: 'core/clearing.ts', take: 'if ((node.gone !== true && !hasTaint(node, quarantineKey)) || (outOfService && !hasTaint(node, outOfServiceKey))) {',
       put: 'if (left(incident, node, on.seen.self.podBudget, provenAt, on.now)?.batch.length === 0 && (!hasTaint(node, quarantineKey) || !hasTaint(node, outOfServiceKey))) {',
     }],
     // Of three nodes the dead one has the fewest pods left, so the scheduler sends the successors there.
