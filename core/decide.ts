@@ -16,12 +16,13 @@ import { freesNothing } from './choice.ts'
 import { drill } from './drill.ts'
 import { handsOffIncident, keptOff, othersHands } from './hands.ts'
 import { headStart } from './head-start.ts'
-import { isDrill, isPartial, kindsOf, lapsed, lastProvenAt, type Incident } from './incident.ts'
+import { isDrill, isPartial, kindsOf, lapsed, type Incident } from './incident.ts'
 import { powerOrdered } from './isolation.ts'
 import { shutsDown } from './judge.ts'
+import { beatsSinceProof, challenged, provenAt } from './challenge.ts'
 import { answerAfterProof } from './lie.ts'
-import { askPods, askWhoHears, challenge, illness, suspicion } from './look.ts'
-import { sameBoot, type Boot, type Ms, type NodeSeen, type Observed } from './model.ts'
+import { askPods, askWhoHears, illness, suspicion } from './look.ts'
+import type { Boot, Ms, NodeSeen, Observed } from './model.ts'
 import { incidentName } from './name.ts'
 import { declareMaintenance } from './maintenance.ts'
 import { owing } from './owed.ts'
@@ -201,11 +202,6 @@ function refuted(at: Situation): boolean {
   return hasOurs(at.node, outOfServiceKey) && (at.status.proof === undefined || at.heard === 'new boot' || beatsSinceProof(at))
 }
 
-function beatsSinceProof(at: Situation): boolean {
-  const { on, incident, node } = at
-  return node.beat !== undefined && node.beat.at > (provenAt(at) ?? -Infinity) && !on.verdicts.has(node.name) && sameBoot(node.beat.boot, incident.boot)
-}
-
 /** No proof yet: look, prove what is there, order what is allowed. */
 function unproven(at: Situation): Action[] {
   const { incident, node, status } = at
@@ -280,22 +276,9 @@ function losePower(at: Situation): Action[] {
   return pursue({ ...at, incident: { ...at.incident, cause: 'leftover' } }).map((action) => (action.do === 'fence' ? { ...action, alive: true as const } : action))
 }
 
-/** The fenced boot beats after the proof: what it says to a challenge issued after it shows the proof false. */
-function challenged(at: Situation): Action[] {
-  const { on, incident, node } = at
-  const evidence = answerAfterProof(incident, node)
-  if (evidence !== undefined) return [{ do: 'void', node: node.name, incident: incident.name, evidence }]
-  return [...challenge(node, on.now), hold(node.name, { because: 'proof-doubted', detail: 'the fenced boot beats after the proof', lifts: 'its answer to a challenge, or its silence' }, incident)]
-}
-
 /** Beside what the sequence waits for: it finishes, since what is free already cannot be taken back. */
 function refusedAbort({ incident, node, status }: Situation): Action[] {
   if (!incident.abort) return []
   const detail = `the abort came too late: the node was proven unable to write (${status.proof && kindsOf(status.proof)}), and what follows from that is finished`
   return [hold(node.name, { because: 'abort-refused', detail, lifts: 'the end of the incident' }, incident)]
-}
-
-/** When this replica first saw the proof that stands, or the one that has lapsed. */
-function provenAt({ incident, node, status }: Situation): Ms | undefined {
-  return status.proof === undefined && lapsed(status) === undefined ? undefined : lastProvenAt(incident, node.firstSeen)
 }

@@ -3,11 +3,12 @@
 // a Node that is not there, and nothing is switched on for it. What is proven is freed sooner than Kubernetes would, which leaves the volumes
 // for six minutes more where they are, or for ever.
 import { keyOf, type Action } from './action.ts'
+import { beatsSinceProof, challenged, provenAt } from './challenge.ts'
 import { freesNothing } from './choice.ts'
 import { left, nothingLeft } from './clear.ts'
 import { clearing } from './clearing.ts'
 import { handsOffIncident, othersHands } from './hands.ts'
-import { isDrill, isPartial, lastProvenAt } from './incident.ts'
+import { isDrill, isPartial } from './incident.ts'
 import { answerAfterProof } from './lie.ts'
 import { askPods, askWhoHears } from './look.ts'
 import { machineKey } from './machine-id.ts'
@@ -46,8 +47,8 @@ function ended(at: Situation, because = 'the Node object is gone'): Action[] {
 function goesOn(at: Situation): boolean {
   const { on, incident, node, status: { phase, proof } } = at
   if (phase === 'Done' || isDrill(incident) || incident.cause === 'owed' || (incident.abort && proof === undefined)) return false
-  if ([node.uid, proof?.nodeUid ?? node.uid].some((uid) => uid !== incident.nodeUid) || isAnotherMachine(incident, node) || isTaken(node, on.seen.nodes)) return false
-  if (othersHands(node) !== undefined) return false
+  if (proof !== undefined && (proof.boot !== incident.boot || proof.nodeUid !== incident.nodeUid)) return false
+  if (node.uid !== incident.nodeUid || isAnotherMachine(incident, node) || isTaken(node, on.seen.nodes) || othersHands(node) !== undefined) return false
   return at.heard !== 'new boot' && !laterBoot(node, incident.boot) && (at.heard === 'nothing' || (proof === undefined && isWanted(at)))
 }
 
@@ -68,17 +69,17 @@ function unproven(at: Situation): Action[] {
 /** What is left is freed, with no out-of-service. What stays although it is (a driver refuses, a finalizer keeps it) is waited for as in every clear. */
 function proven(at: Situation, proof: Proof): Action[] {
   const { on, incident, node } = at
-  const evidence = answerAfterProof(incident, node)
-  if (evidence !== undefined) return [{ do: 'void', node: node.name, incident: incident.name, evidence }]
-  const provenAt = lastProvenAt(incident, node.firstSeen) ?? on.now
-  const since = Math.max(provenAt, goneSince(at))
+  // That the machine runs shows nothing of volumes that are out of its reach to be false.
+  if (!isPartial(proof) && (beatsSinceProof(at) || answerAfterProof(incident, node) !== undefined)) return challenged(at)
+  const made = provenAt(at) ?? on.now
+  const since = Math.max(made, goneSince(at))
   const rest = left(incident, node, on.seen.self.podBudget, since, on.now, extentOf(proof))
   const free = freesNothing(incident.policy) || (rest !== undefined && nothingLeft(rest)) || on.now - since >= incident.policy.clearPatience
   // Of a part alone is proven what it covers: the machine is ordered off as long as that is worth anything.
   const cut = !isPartial(proof) || on.now - goneSince(at) >= fencedFor
   if (free && cut) return ended(at)
   const off = handsOffIncident(on, incident, node)
-  const follows = off === undefined ? unwritten(renewed(at, provenAt) ?? freeing(at, proof, since)) : [hold(node.name, off, incident)]
+  const follows = off === undefined ? unwritten(renewed(at, made) ?? freeing(at, proof, since)) : [hold(node.name, off, incident)]
   const asks = [...readRenewals(at), ...askWhoHears(on, node, since, hearsayEvery), ...(rest === undefined ? askPods(node) : [])]
   return [...follows, ...asks.filter((look) => !follows.some((other) => keyOf(other) === keyOf(look)))]
 }

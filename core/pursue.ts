@@ -1,7 +1,7 @@
 // An incident whose machine is not proven off, or whose volumes are proven only in part, or whose crash kernel has the machine: look,
 // prove what is there, order what is allowed.
 import { wordOf } from './acknowledge.ts'
-import type { Action, Look } from './action.ts'
+import { keyOf, type Action, type Look } from './action.ts'
 import { loosened, noOrders, type Brake } from './brake.ts'
 import { hasTaint, quarantineKey } from './clear.ts'
 import { safeDriversOf } from './choice.ts'
@@ -43,7 +43,7 @@ export function pursue(at: Situation): Action[] {
   const shut = orderedOff(status) && !hasTaint(node, quarantineKey) ? [quarantine(at)] : []
   const step = nextOrder(incident, node, on.now)
   if (waitsForOthers(at, step, result)) return [...looks, ...shut, ...challengeNeighbours(on, incident, node), hold(node.name, { because: 'identity-unproven', detail: result.lacks, lifts: joinedLifts }, incident)]
-  const back = step.next === 'verify' || step.next === 'wait' || goesOnWaiting(step, status, result) ? [] : giveStrayed(at, result)
+  const back = step.next === 'verify' || step.next === 'wait' || goesOnWaiting(step, status, result) ? [] : giveStrayed(at, result).filter((action) => !looks.some((look) => keyOf(look) === keyOf(action)))
   // Where its order failed, and the device says off all the same, nobody has asked them yet.
   if (back.length > 0) return [...looks, ...shut, ...challengeNeighbours(on, incident, node), ...back]
   const brake = step.next === 'spare' ? undefined : mayOrder(at, step)

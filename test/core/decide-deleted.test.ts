@@ -97,6 +97,15 @@ test('with a proof its pods are freed, with no taint; then its VolumeAttachments
   assert.equal(wants(inState(cleared, goneProven(cleared, {}, 30_000))), ['close NodeDeleted'])
 })
 
+test('a proof of another boot frees nothing', () => {
+  assert.equal(wants(inState(clearing, goneProven(clearing, {}, 40_000), { proof: proofRecord({ boot: newBoot }) })), ['close NodeDeleted'])
+})
+
+test('it beats after the proof, and nobody knows yet whether that was on its way: nothing is freed, and it is challenged', () => {
+  const beaten = inState(clearing, goneProven(clearing, { beat: beat({ at: now - 100 }), firstSeen: new Map([...seenOrder(now - 6_000, now - 200), seenProof(now - 150), [goneKey, now - 1_000]]) }))
+  assert.equal([wants(beaten), looks(beaten)], [['hold proof-doubted'], ['challenge']])
+})
+
 test('nothing is freed on a reading that is not fresh, or once its device says on', () => {
   const stale = goneProven(clearing, { readings: [reading('off', now - 4_000), reading('off', now - 2_500)] })
   assert.equal(wants(inState(clearing, stale)), [])

@@ -8,7 +8,7 @@ import type { NodeSeen, Self } from '../../core/model.ts'
 import type { Policy } from '../../core/policy.ts'
 import { proveOff } from '../../core/proof.ts'
 import { booted, clearing, on, ordered, proven } from './states.ts'
-import { attempt, beat, dead, incident, method, node, now, orderedOff, podsOf, policy, proofRecord, reading, seen, seenOrder, seenProof, self, three, volume } from './world.ts'
+import { attempt, beat, dead, foundOffNode, incident, method, node, now, orderedOff, podsOf, policy, proofRecord, reading, seen, seenOrder, seenProof, self, three, volume } from './world.ts'
 
 const test = suite('decide: orders')
 const quarantine = { key: 'holdfast.dev/quarantine', effect: 'NoSchedule' } as const
@@ -163,6 +163,12 @@ test('a node that is back keeps its quarantine while an on may still land: the i
   assert.equal([because(back({})), back({}).filter(({ do: does }) => does === 'untaint')], [['order-may-land'], []])
   const over = new Map([...firstSeen, ...seenOrder(now - 200_000, now - 150_000, late.id)])
   assert.equal(back({ firstSeen: over }).filter(({ do: does }) => does === 'untaint').length, 1)
+})
+
+test('a device by which another machine may have been struck is asked once, not once for each reason to ask it', () => {
+  const attempts = [attempt({ id: 'node-2-abc-1.2', action: 'on', result: 'on' }), attempt()]
+  const asked = decide(three(foundOffNode, [incident({ attempts })]), now, [policy]).filter((action) => action.do === 'askDevice')
+  assert.equal(asked.map(({ node: name }) => name), ['node-2'])
 })
 
 test.run()

@@ -8,7 +8,7 @@ import { isLook, keyOf, type Action } from '../../core/action.ts'
 import { outOfServiceKey, quarantineKey } from '../../core/clear.ts'
 import { decide } from '../../core/decide.ts'
 import type { Attempt, Incident, IncidentStatus } from '../../core/incident.ts'
-import type { BeatSeen, NodeSeen, Observed, Reading, Self } from '../../core/model.ts'
+import { goneKey, type BeatSeen, type NodeSeen, type Observed, type Reading, type Self } from '../../core/model.ts'
 import type { Policy } from '../../core/policy.ts'
 import { survey } from '../../core/survey.ts'
 import { attempts, booted, bootedReady, cleared, clearing, freed, lifted, littered, on, opened, ordered, ordering, outOfService, proven, quarantine, recovering, seenLongAgo, switchedOn, theirs, withdrawn, type State } from './states.ts'
@@ -22,6 +22,7 @@ const seenPassed = new Map(seenOrder(now - 95_000, now - 93_000))
 const states: readonly State[] = [
   opened, opened, opened, ordering, ordered, proven, clearing, freed, cleared, recovering, switchedOn, booted, littered, lifted, withdrawn, { node: foundOffNode, status: {} },
   { node: clearing.node, status: { ...clearing.status, attempts: [], proof: proofRecord({ kind: 'found-off' }) } },
+  ...[opened, clearing, freed].map((state) => ({ ...state, node: { ...state.node, gone: true, taints: [], firstSeen: new Map([...state.node.firstSeen ?? [], seenProof(now - 600), [goneKey, now - 1_000] as [string, number]]) } })),
   { node: { ...clearing.node, beat: beat({ answered: { issuedAt: now - 400, boot } }) }, status: clearing.status },
   { node: { ...withdrawn.node, taints: [quarantine], firstSeen: seenLongAgo }, status: { ...withdrawn.status, attempts: [attempt({ result: 'failed' }), on] } },
   { node: { ...withdrawn.node, taints: [quarantine], firstSeen: seenPassed, readings: [reading('on', now - 1_500)] }, status: { ...withdrawn.status, attempts: [attempt({ result: 'failed' })] } },
@@ -61,8 +62,8 @@ const records = fc.record({
 }))
 const busy = fc.subarray(['order node-2 bmc-off', 'order node-2 plug-off', 'askDevice node-2 bmc-off', 'deed node-2', 'probe node-2', 'listPods node-2']).map((keys) => new Set(keys))
 const ids = ['node-2-abc-1.1', 'node-2-abc-1.2', 'node-2-abc-1.3']
-const firstSeen = fc.record({ orders: fc.array(fc.tuple(fc.constantFrom(...ids), when, when), { maxLength: 3 }), proof: when, void: when, gone: when }).map(({ orders, proof, void: later, gone }) => new Map([
-  ...orders.flatMap(([id, one, other]) => seenOrder(Math.min(one, other), Math.max(one, other), id)), seenProof(proof), seenProof(later, 1), [`gone ${outOfServiceKey}`, gone] as [string, number],
+const firstSeen = fc.record({ orders: fc.array(fc.tuple(fc.constantFrom(...ids), when, when), { maxLength: 3 }), proof: when, void: when, gone: when, deleted: when }).map(({ orders, proof, void: later, gone, deleted }) => new Map([
+  ...orders.flatMap(([id, one, other]) => seenOrder(Math.min(one, other), Math.max(one, other), id)), seenProof(proof), seenProof(later, 1), [`gone ${outOfServiceKey}`, gone] as [string, number], [goneKey, deleted] as [string, number],
 ]))
 
 const nodeChanges = fc.record({
@@ -188,7 +189,7 @@ test('nothing is freed without a proof on the record, of this boot and this node
   check((world, actions) => {
     const { proof } = world.incident.status
     const last = (name: string) => world.node.readings.findLast((one) => one.method === name)
-    for (const freeing of [...of(actions, 'delete'), ...of(actions, 'taint').filter((one) => one.outOfService)]) {
+    for (const freeing of [...of(actions, 'delete'), ...of(actions, 'detach'), ...of(actions, 'taint').filter((one) => one.outOfService)]) {
       assert.ok(proof !== undefined && proof.boot === world.incident.boot && proof.nodeUid === world.node.uid && world.node.uid === world.incident.nodeUid)
       assert.equal([freeing.proof?.boot, freeing.proof?.nodeUid, freeing.proof?.methods], [proof?.boot, proof?.nodeUid, proof?.methods])
       for (const name of proof?.methods ?? []) {
@@ -353,6 +354,7 @@ test('a Node that is gone: nothing is written on it, nothing is switched on for 
   check((world, actions) => {
     if (world.node.gone !== true) return
     const wanted = actions.filter((action) => action.node === 'node-2')
+    for (const { volumes } of of(wanted, 'detach')) assert.ok(volumes.length > 0 && volumes.every((one) => !one.deleting))
     assert.not(wanted.some(({ do: what }) => ['taint', 'untaint', 'restore', 'evict', 'declare', 'open', 'withdraw'].includes(what)), wanted.map((one) => one.do).join())
   })
 })

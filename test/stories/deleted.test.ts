@@ -11,8 +11,9 @@ import { ended, findings, happened, ourTaints, peace, programs, theIncident, wor
 
 const test = suite('story: Node deleted')
 
+/** Its Lease is its own, and is collected with it. */
 async function deleteNode(on: Play): Promise<void> {
-  assert.ok((await settled(on.world, on.world.api.remove(paths.node(on.victim)))).ok)
+  for (const path of [paths.node(on.victim), paths.lease(on.victim)]) assert.ok((await settled(on.world, on.world.api.remove(path))).ok)
 }
 
 const isOff = (on: Play): boolean => on.world.nodes.get(on.victim)?.machine.state() === 'off'
