@@ -3,7 +3,7 @@
 import type { ContainerSeen, MountTable } from '../core/mounts.ts'
 import type { Ms } from '../core/model.ts'
 
-/** Between two readings of one clock that is slewed, in parts of a millisecond that only one of them tells. */
+/** A stamp is finer than our reading of the clock, and that is set back by little again and again: what was made just now is not of the future. */
 const slack: Ms = 1_000
 
 /** What seems to be made only in the future was made before the clock was set back, and nobody knows how long: it counts as old, or it would go on until then.

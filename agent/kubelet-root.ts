@@ -30,8 +30,9 @@ export function asHostSpells(path: string, own: string, host: string): string | 
     // What lies below another mount is not to be seen there.
     return place !== undefined && holderOf(place, rows) === row ? [place] : []
   })
-  // The host may have it more than once, by a mount of the folder elsewhere.
-  return places.includes(path) ? path : places[0]
+  // The host may have it more than once, by a mount of the folder elsewhere: kubelet's is where something is mounted below.
+  const best = (some: readonly string[]): string | undefined => (some.includes(path) ? path : some[0])
+  return best(places.filter((place) => rows.some((row) => row.path.startsWith(`${place}/`)))) ?? best(places)
 }
 
 /** Kubelet mounts something for nearly every pod of the API, our own among them. Of a static pod it often mounts nothing. */

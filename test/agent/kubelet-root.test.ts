@@ -25,6 +25,7 @@ const cases: readonly (readonly [what: string, path: string, own: readonly strin
   ['where the host has a link to another disk', usual, ['0:50 / /', `8:17 /kubelet ${usual}`], ['8:1 / /', '8:17 / /data'], '/data/kubelet'],
   ['where the folder is a disk of its own', usual, ['0:50 / /', `8:17 / ${usual}`], ['8:1 / /', `8:17 / ${usual}`], usual],
   ['where the host has it twice, and once by this name', usual, ['0:50 / /', `8:17 /kubelet ${usual}`], ['8:1 / /', '8:17 / /data', `8:17 /kubelet ${usual}`], usual],
+  ['where the host has it twice, and kubelet mounts in one of the places', usual, ['0:50 / /', `8:17 /kubelet ${usual}`], ['8:17 / /data', '8:17 /kubelet /kubelet', '0:60 / /kubelet/pods/x'], '/kubelet'],
   ['where only a part of the disk is mounted', usual, ['0:50 / /', `0:40 /@data/kubelet ${usual}`], ['0:40 /@ /', '0:40 /@data /data'], '/data/kubelet'],
   ['where another mount has covered one of the places', usual, ['0:50 / /', `8:17 /kubelet ${usual}`], ['8:17 / /old', '8:33 / /old', '8:17 / /data'], '/data/kubelet'],
   ['with a space in it', '/a kubelet', ['0:50 / /', '8:17 /the\\040kubelet /a\\040kubelet'], ['8:17 / /my\\040data'], '/my data/the kubelet'],
