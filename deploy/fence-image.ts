@@ -50,16 +50,18 @@ function finish(root: string): void {
   writeFileSync(join(root, 'etc/ssl/certs/ca-certificates.crt'), authorities.map((file) => readFileSync(file, 'utf8')).join(''), { mode: 0o644 })
 }
 
-const tools = ['usr/bin/ipmitool -V', 'usr/bin/snmpget -V', 'usr/bin/ssh -V']
+/** Called by name, by our programs and by theirs. */
+export const fenceTools = ['ipmitool', 'snmpget', 'ssh']
 
 /** With the image's own loader, libraries and Python alone, as it will be in a container. */
 function mustRun(root: string, { loader, libraries }: Architecture): void {
   const start = (words: readonly string[], environment: Readonly<Record<string, string>> = {}): string => (
     execFileSync(join(root, loader), ['--library-path', [libraries, join('/usr', libraries)].map((folder) => join(root, folder)).join(':'), ...words], { encoding: 'utf8', env: environment, stdio: ['ignore', 'pipe', 'pipe'] })
   )
-  for (const tool of tools) {
-    const [program = '', ...words] = tool.split(' ')
-    start([join(root, program), ...words])
+  for (const tool of fenceTools) {
+    const program = settings.path.split(':').map((folder) => join(root, folder, tool)).find(existsSync)
+    if (program === undefined) throw new Error(`${tool} is in no folder of ${settings.path}, where programs look for it`)
+    start([program, '-V'])
   }
   const python = { PYTHONHOME: join(root, 'usr'), PYTHONPATH: join(root, 'usr/share/fence'), PYTHONDONTWRITEBYTECODE: '1' }
   for (const program of ['fence_ipmilan', 'fence_redfish', 'fence_apc_snmp', 'fence_aws']) {

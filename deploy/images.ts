@@ -27,7 +27,8 @@ const libraries = ['libc.so.6', 'libm.so.6', 'libdl.so.2', 'libpthread.so.0', 'l
 
 const tools = ['nsenter', 'prlimit']
 
-export const settings = { entrypoint: ['/holdfast/node'], user: '65532:65532', path: '/holdfast' }
+/** The path is also where fence programs look for the tools of others that the second image brings, and Debian's packages put those into the usual folders. */
+export const settings = { entrypoint: ['/holdfast/node'], user: '65532:65532', path: '/holdfast:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin' }
 
 /** What a runtime takes the short name in the manifests for. */
 export const fullName = (image: string): string => `docker.io/library/${image}`
