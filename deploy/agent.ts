@@ -81,7 +81,7 @@ function bootGate(values: Values): object {
 }
 
 /** Where the runtime's plugin folder is mounted. */
-export const pluginsHere = '/host/nri-plugins'
+const pluginsHere = '/host/nri-plugins'
 
 /** Whoever accepts a boot must be able to start on one that nobody has accepted. */
 function exempt({ gateExemptNamespaces, namespace, agentNamespace }: Values): string {

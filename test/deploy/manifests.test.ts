@@ -2,6 +2,7 @@ import { globSync, readFileSync, readdirSync } from 'node:fs'
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
 import { parseAllDocuments } from 'yaml'
+import { shimName } from '../../agent/boot-gate-install.ts'
 import { readEnvironment } from '../../agent/settings.ts'
 import type { KubeObject } from '../../coordinator/api.ts'
 import { resolveParameters, type SecretLookup } from '../../coordinator/fence-config-secret.ts'
@@ -170,7 +171,7 @@ test('the namespaces of the product pass the gate whatever they are called', () 
   assert.equal(read.ok && [read.settings.gate, read.settings.exemptNamespaces], [{ node: '' }, ['kube-system', 'hf', 'hf-agents']])
 })
 
-test('a gate from boot on is put onto the node before the agent, by the words that its program takes, and is removed with it', () => {
+test('a gate from boot on is put onto the node before the agent, by the words that its program takes', () => {
   const values = { ...usualValues, gateFromBoot: 'on', nriPlugins: '/opt/plugins' } as const
   const { initContainers: [first], containers: [own], volumes } = Object(manifests(values).find(({ kind }) => kind === 'DaemonSet'))['spec'].template.spec
   assert.equal(first.command, ['/holdfast/node', '/holdfast/boot-gate.mjs', 'install', '/var/lib/holdfast', '/host/nri-plugins', 'kube-system,holdfast-system,holdfast-agents'])
@@ -179,8 +180,7 @@ test('a gate from boot on is put onto the node before the agent, by the words th
   assert.equal([pathOf('/var/lib/holdfast'), pathOf('/host/nri-plugins')], ['/var/lib/holdfast', '/opt/plugins'])
   const read = readEnvironment(Object.fromEntries(own.env.map(({ name, value }: { name: string; value?: string }) => [name, value])))
   assert.is(read.ok && read.settings.gateFromBoot, true)
-  assert.match(JSON.stringify(uninstallManifests(values)), /'\/host\/nri-plugins\/06-holdfast'.*"path":"\/opt\/plugins"/)
-  assert.not.match(JSON.stringify([agent, ...uninstallManifests(usualValues)]), /boot-gate|nri-plugins|GATE_FROM_BOOT/, 'unless it is wanted')
+  assert.not.match(JSON.stringify(agent), /boot-gate|nri-plugins|GATE_FROM_BOOT/, 'unless it is wanted')
 })
 
 test('both start where a gate is shut, and where the plugin that a runtime requires is not there yet', () => {
@@ -319,14 +319,26 @@ test('the example Secrets bear the label without which they are not read', () =>
   for (const { metadata } of secrets) assert.is(metadata.labels?.['holdfast.dev/fence-secret'], 'true')
 })
 
-test('what is removed from a node at the end is the one folder that its agent writes', () => {
-  const [removal] = uninstallManifests(usualValues)
-  const spec = Object(removal?.['spec']).template.spec
-  const written = agent.volumes.filter((volume: { name: string }) => agent.containers[0].volumeMounts.some((mount: { name: string; readOnly?: boolean }) => mount.name === volume.name && mount.readOnly !== true))
-  assert.equal(written.map((volume: { hostPath?: { path: string } }) => volume.hostPath?.path), ['/var/lib/holdfast'])
-  assert.equal(spec.volumes.map((volume: { hostPath?: { path: string } }) => volume.hostPath?.path), ['/var/lib'])
-  assert.match(spec.containers[0].command.join(' '), /for \(const one of \['\/host\/holdfast'\]\) fs\.rmSync\(one,/)
-  assert.equal(spec.tolerations, agent.tolerations)
-})
+for (const [when, values] of [
+  ['the gate is kept from boot on', { ...usualValues, gateFromBoot: 'on' }],
+  ['that was switched off', usualValues],
+  ['the runtime\'s plugins lie elsewhere', { ...usualValues, nriPlugins: '/var/lib/k3s/plugins' }],
+] as const) {
+  test(`what is removed from a node at the end is all that was ever put there, and nothing beside it: ${when}`, () => {
+    const { initContainers, containers, volumes: given } = Object(manifests({ ...values, gateFromBoot: 'on' }).find(({ kind }) => kind === 'DaemonSet'))['spec'].template.spec
+    const mounts = [...initContainers, ...containers].flatMap(({ volumeMounts }) => volumeMounts.filter((mount: { readOnly?: boolean }) => mount.readOnly !== true))
+    const written = given.filter(({ name, hostPath }: { name: string; hostPath?: object }) => hostPath !== undefined && mounts.some((mount) => mount.name === name)).map(({ hostPath: { path } }: { hostPath: { path: string } }) => path)
+    assert.equal(written, ['/var/lib/holdfast', values.nriPlugins])
+    const { containers: [container], volumes, tolerations } = Object(uninstallManifests(values)[0])['spec'].template.spec
+    const asTheHost = (path: string): string => {
+      const [{ name, mountPath }] = container.volumeMounts.filter((mount: { mountPath: string }) => path.startsWith(`${mount.mountPath}/`)).toSorted((one: { mountPath: string }, other: { mountPath: string }) => other.mountPath.length - one.mountPath.length)
+      return volumes.find((volume: { name: string }) => volume.name === name).hostPath.path + path.slice(mountPath.length)
+    }
+    for (const [, list = ''] of container.command[2].matchAll(/\[([^\]]*)\]/g)) {
+      assert.equal([...list.matchAll(/'([^']+)'/g)].map(([, path = '']) => asTheHost(path)), ['/var/lib/holdfast', `${values.nriPlugins}/${shimName}`])
+    }
+    assert.equal(tolerations, agent.tolerations)
+  })
+}
 
 test.run()
