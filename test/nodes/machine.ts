@@ -1,5 +1,5 @@
-// A machine of the lab: processes in namespaces of their own with a disk that outlives them. Its power is its process 1: that
-// killed, the kernel ends everything in it at once, containers and all, and its network cable is gone.
+// A machine of the lab: processes in namespaces of their own with a disk that outlives them. Its power is its cable and its process 1:
+// that killed, the kernel ends everything in it at once, containers and all.
 import { randomUUID } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -10,7 +10,7 @@ import { machineClock as clock } from '../../edge/clock.ts'
 import { startComponent, type Component } from '../control-plane/component.ts'
 import { createGroups, type Groups } from './cgroups.ts'
 import { command } from './command.ts'
-import { addressOf, plugIn, setCable } from './network.ts'
+import { addressOf, plugIn, setCable, unplug } from './network.ts'
 
 export interface Machine {
   readonly name: string
@@ -91,6 +91,8 @@ export function createMachine(settings: MachineSettings): Machine {
   const powerOff = async (): Promise<void> => {
     if (running === undefined) return
     const { component, groups, pid } = running
+    // First, or its kernel, which is everybody's, would take leave of every peer in its name: whoever loses power says nothing.
+    await unplug(name)
     if (component.end() === undefined) kill(pid, 'SIGKILL')
     // Its process 1 is not buried before everything in it is dead.
     await Promise.all([component.ended, emptied(name, groups)])

@@ -47,16 +47,20 @@ export async function mendCuts(): Promise<void> {
   while (await ip('rule', 'delete', 'pref', String(cuts)).then(() => true, () => false));
 }
 
-/** From the switch into the network namespace of the machine's process 1; it goes when that does. */
+/** From the switch into the network namespace of the machine's process 1. */
 export async function plugIn(machine: string, index: number, pid: number): Promise<void> {
   const cable = cableOf(machine)
-  // The kernel takes a network apart a moment after its last process: the cable of the last boot may hang there still, or not.
-  await ip('link', 'delete', cable).catch(() => undefined)
+  await unplug(machine)
   await ip('link', 'add', cable, 'type', 'veth', 'peer', 'name', 'eth0', 'netns', String(pid))
   await ip('link', 'set', cable, 'master', bridge)
   await ip('link', 'set', cable, 'up')
   // On the link whatever the rules say: a machine may boot while it is cut off.
   await ip('route', 'replace', podRangeOf(index), 'via', addressOf(index), 'dev', bridge, 'onlink')
+}
+
+/** The kernel takes a network apart a while after its last process, a minute at times, and refuses in its name until then: by that a machine would seem to run. */
+export async function unplug(machine: string): Promise<void> {
+  await ip('link', 'delete', cableOf(machine)).catch(() => undefined) // it was gone with its network
 }
 
 /** As if the plug were pulled: both ends see that there is no carrier. */
