@@ -17,6 +17,8 @@ export interface Kind {
   readonly span: readonly [Ms, Ms]
   /** Whether a machine may be cut off for it: its own, or any. */
   readonly silences: 'its machine' | 'any machine' | 'nobody'
+  /** It ends the boot of whom it silences. */
+  readonly deadly?: true
   /** Answers what ends it. Throws where there is nothing to strike, such as a service of a machine that is off. */
   begin(stage: Stage, machine: Machine, chance: Chance): Promise<() => Promise<void>>
 }
@@ -26,7 +28,7 @@ const nothing = (): Promise<void> => Promise.resolve()
 
 const power: readonly Kind[] = [
   {
-    what: 'loses its power', weight: 5, span: [0, 0], silences: 'its machine',
+    what: 'loses its power', weight: 5, span: [0, 0], silences: 'its machine', deadly: true,
     async begin(_, machine) {
       mustRun(machine)
       await machine.powerOff()
@@ -34,7 +36,7 @@ const power: readonly Kind[] = [
     },
   },
   {
-    what: 'reboots', weight: 2, span: [0, 6_000], silences: 'its machine',
+    what: 'reboots', weight: 2, span: [0, 6_000], silences: 'its machine', deadly: true,
     async begin(_, machine) {
       mustRun(machine)
       await machine.powerOff()
@@ -50,7 +52,7 @@ const power: readonly Kind[] = [
     },
   },
   {
-    what: 'loses its power with all others', weight: 0.5, span: [2_000, 15_000], silences: 'any machine',
+    what: 'loses its power with all others', weight: 0.5, span: [2_000, 15_000], silences: 'any machine', deadly: true,
     async begin({ cluster }) {
       const machines = [...cluster.machines.values()]
       await Promise.all(machines.map((machine) => machine.powerOff()))

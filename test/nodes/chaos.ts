@@ -3,6 +3,7 @@
 import { machineClock as clock, withDeadline } from '../../edge/clock.ts'
 import { given, type Incident } from '../../core/incident.ts'
 import type { Ms } from '../../core/model.ts'
+import { profiles } from '../../core/policy.ts'
 import { seededChance, type Chance } from '../../sim/chance.ts'
 import { drawKind, type Kind } from './chaos-kinds.ts'
 import { secondWriters } from './judge.ts'
@@ -32,16 +33,22 @@ export interface RunSettings {
 /** At once: more would be a cluster in which nothing is true for long enough to be asked. */
 const mostAtOnce = 2
 const beginsWithin: Ms = 15_000
-/** After a trouble is over its machine may still be silent, or be cut off by what was decided before. */
-const lingers: Ms = 45_000
+/** Patience is counted from the last beat, which comes once a second. */
+const shortest: Ms = profiles.fast.deadAfter - 1_000
+/** An agent that found nobody for long dials again after ten seconds, and until then its node is judged by what was seen before. */
+const lingers: Ms = 20_000
+/** Nobody speaks for a machine before that. */
+const bootsWithin: Ms = 45_000
 const endsWithin: Ms = 420_000
 const looksEvery: Ms = 2_000
 
-/** A machine that may be cut off, from and until, of the wall. */
-interface Excuse {
+/** Of a machine, of the wall; without an end it goes on. */
+export interface Trouble {
   readonly node: string
   readonly from: number
-  until: number
+  to: number
+  /** Whether it ended a boot. */
+  readonly deadly: boolean
 }
 
 export async function runChaos(stage: Stage, { seed, span, pause }: RunSettings): Promise<Run> {
@@ -49,19 +56,19 @@ export async function runChaos(stage: Stage, { seed, span, pause }: RunSettings)
   const [began, beganWall] = [clock.now(), clock.wall()]
   const log: string[] = []
   const faults = new Map<string, number>()
-  const excuses: Excuse[] = []
-  const boots = new Set<string>()
+  const troubles: Trouble[] = []
   const active = new Set<Promise<void>>()
   const before = new Set((await stage.incidents()).map(({ name }) => name))
   const machines = [...stage.cluster.machines.values()]
+  const boots = new Set(machines.map((machine) => machine.bootId()))
   const note = (line: string): void => {
     log.push(`${new Date(clock.wall()).toISOString()} ${line}`)
   }
 
   const strike = async (kind: Kind, machine: Machine, lasts: Ms, own: Chance): Promise<void> => {
     const struck = kind.silences === 'any machine' ? machines : kind.silences === 'its machine' ? [machine] : []
-    const mine = struck.map(({ name }): Excuse => ({ node: name, from: clock.wall(), until: Infinity }))
-    excuses.push(...mine)
+    const mine = struck.map(({ name }): Trouble => ({ node: name, from: clock.wall(), to: Infinity, deadly: kind.deadly ?? false }))
+    troubles.push(...mine)
     const beginning = kind.begin(stage, machine, own)
     const end = await withDeadline(clock, beginsWithin, 'late' as const, () => beginning).catch((error: unknown) => {
       note(`${machine.name} ${kind.what}: not now, ${String(error).slice(0, 120)}`)
@@ -75,13 +82,14 @@ export async function runChaos(stage: Stage, { seed, span, pause }: RunSettings)
       await clock.wait(lasts)
       await end().then(() => note(`${machine.name} ${kind.what}: over`), (error: unknown) => note(`${machine.name} ${kind.what}: not ended, ${String(error).slice(0, 120)}`))
     }
-    for (const excuse of mine) excuse.until = clock.wall() + lingers
+    for (const trouble of mine) trouble.to = clock.wall()
   }
   const look = (): void => {
     for (const machine of machines) {
-      boots.add(machine.bootId())
       // Off for longer than the trouble lasted, until somebody gives the power back.
-      if (machine.power() === 'off') excuses.push({ node: machine.name, from: clock.wall(), until: clock.wall() + lingers })
+      const died = machine.power() === 'off' || !boots.has(machine.bootId())
+      if (died) troubles.push({ node: machine.name, from: clock.wall(), to: clock.wall(), deadly: true })
+      boots.add(machine.bootId())
     }
   }
 
@@ -107,7 +115,7 @@ export async function runChaos(stage: Stage, { seed, span, pause }: RunSettings)
   look()
   note(why ?? 'peace')
   const incidents = (await stage.incidents()).filter(({ name }) => !before.has(name))
-  violations.push(...written(stage), ...incidents.flatMap((incident) => needless(incident, excuses)), ...unrecorded(stage, await stage.incidents(), beganWall))
+  violations.push(...written(stage), ...incidents.flatMap((incident) => needless(incident, troubles)), ...unrecorded(stage, await stage.incidents(), beganWall))
   return { faults, deaths: boots.size - machines.length, incidents, violations, log: [...incidents.map(transcript), ...log] }
 }
 
@@ -123,11 +131,13 @@ export function written(stage: Pick<Stage, 'turns'>): readonly string[] {
   return volumes.flatMap((volume) => secondWriters(stage.turns(volume)).map((line) => `two writers: ${volume}: ${line}`))
 }
 
-/** A machine that had no trouble of its own, and was ordered off. */
-function needless({ name, nodeName, status }: Incident, excuses: readonly Excuse[]): readonly string[] {
+/** A machine that was ordered off when no trouble of its own had silenced it for as long as a death is waited for, or long after one. */
+export function needless({ name, nodeName, status }: Incident, troubles: readonly Trouble[]): readonly string[] {
   const opened = Date.parse(status.timeline[0]?.at ?? '')
-  const excused = excuses.some(({ node, from, until }) => node === nodeName && from <= opened && opened <= until)
-  return excused || status.attempts.every(({ action }) => action === 'on') ? [] : [`restraint: ${nodeName} was taken for dead at ${status.timeline[0]?.at}, without a trouble of its own, and ordered off: ${name}`]
+  const silenced = troubles.some(({ node, from, to, deadly }) => (
+    node === nodeName && from <= opened && (deadly ? opened <= to + bootsWithin : opened <= to + lingers && Math.min(opened, to) - from >= shortest)
+  ))
+  return silenced || status.attempts.every(({ action }) => action === 'on') ? [] : [`restraint: ${nodeName} was taken for dead at ${status.timeline[0]?.at}, without such a trouble of its own, and ordered off: ${name}`]
 }
 
 /** A record's instants are in whole seconds. */

@@ -1,8 +1,8 @@
-// The judges themselves: a second writer is found, a handover is none; and an order that nobody has on record.
+// The judges themselves: a second writer is found, a handover is none; an order that nobody has on record; and one without cause.
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
 import { attempt, incident } from '../core/world.ts'
-import { unrecorded } from './chaos.ts'
+import { needless, unrecorded, type Trouble } from './chaos.ts'
 import { secondWriters, turns } from './judge.ts'
 
 const test = suite('judge')
@@ -39,6 +39,29 @@ test('an order that an incident of its node has on record, before it and for as 
   }
   assert.equal([found('n1', '2030-01-01T00:00:10Z'), found('n1', '2030-01-01T00:00:11Z'), found('n2', '2030-01-01T00:00:10Z'), found('n1', '2030-01-01T00:00:10Z', 'not-given')], [0, 1, 1, 1])
   assert.is(unrecorded({ management }, [], at + 1).length, 0, 'what was ordered before is of an earlier run')
+})
+
+const pulled = Date.parse('2030-01-01T00:00:00Z')
+const trouble = (changes: Partial<Trouble> = {}): Trouble => ({ node: 'node-2', from: pulled, to: pulled + 5_000, deadly: false, ...changes })
+
+for (const [what, troubles, openedAfter, found] of [
+  ['without a trouble', [], 4_000, 1],
+  ['while a cable is out for five seconds', [trouble()], 4_000, 0],
+  ['a few seconds after it', [trouble()], 10_000, 0],
+  ['long after it', [trouble()], 40_000, 1],
+  ['while another machine\'s is out', [trouble({ node: 'node-3' })], 4_000, 1],
+  ['before it is', [trouble({ from: pulled + 6_000, to: pulled + 9_000 })], 4_000, 1],
+  ['after one that was out for half a second', [trouble({ to: pulled + 500 })], 4_000, 1],
+  ['long after that', [trouble({ to: pulled + 500 })], 40_000, 1],
+  ['half a second after a cable was pulled that stays out', [trouble({ to: Infinity })], 500, 1],
+  ['some seconds after it', [trouble({ to: Infinity })], 4_000, 0],
+  ['as soon as a machine has lost its power', [trouble({ to: pulled, deadly: true })], 500, 0],
+  ['while it boots', [trouble({ to: pulled, deadly: true })], 40_000, 0],
+  ['when it has long been there again', [trouble({ to: pulled, deadly: true })], 60_000, 1],
+] as const) test(`ordered off ${what}: ${found === 1 ? 'found' : 'there is a cause'}`, () => {
+  const timeline = [{ at: new Date(pulled + openedAfter).toISOString(), what: 'opened', detail: '' }] as const
+  assert.is(needless(incident({ attempts: [attempt({ action: 'off' })], timeline }), troubles).length, found)
+  assert.equal(needless(incident({ attempts: [attempt({ action: 'on' })], timeline }), troubles), [], 'nor is it found where it was ordered nothing')
 })
 
 test.run()
