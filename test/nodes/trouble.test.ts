@@ -40,11 +40,35 @@ test('a frozen machine is thawed while it is being cut off: it writes on until i
   await comesBack(story, incident)
 })
 
-test('a machine that was cut off wakes to another boot whose gate is shut until the node is back', async () => {
+/** Bound past the scheduler, which would heed the quarantine. */
+async function pin(node: string): Promise<void> {
+  const containers = [{ name: 'main', image: labImage, command: ['/bin/sleep', 'infinity'] }]
+  const file = join(stage.cluster.folder, 'pinned.json')
+  writeFileSync(file, JSON.stringify({
+    apiVersion: 'v1', kind: 'Pod', metadata: { name: 'pinned', namespace: 'default' },
+    spec: { nodeName: node, containers, automountServiceAccountToken: false, terminationGracePeriodSeconds: 1, enableServiceLinks: false },
+  }))
+  await stage.cluster.kubectl('apply', '--filename', file)
+}
+
+const pinned = async (): Promise<string | undefined> => (await stage.pods('default')).find(({ metadata: { name } }) => name === 'pinned')?.status.phase
+
+/** Pinned there, its gate being shut: refused, in our words. */
+async function refusesPinned(node: string): Promise<void> {
+  await pin(node)
+  let told = ''
+  await until('the pod is refused in our words', async () => (told = await stage.cluster.kubectl('describe', 'pod', 'pinned')).includes('holdfast: '), within)
+  say(`refused: ${/holdfast: .*/.exec(told)?.[0]}`)
+}
+
+test('a frozen machine that is thawed once its work has moved has woken to another boot: not a line of the old one, and no pod starts there until the node is back', async () => {
   const story = await begin(stage)
   const { machine } = story
   await machine.freeze()
   await movedAway(story)
+  // It was cut off before anything moved: of what stood still nothing is left to thaw.
+  const thawedAt = uptime()
+  await machine.thaw()
   const seen: (readonly [gate: string, quarantined: boolean])[] = []
   const looked = async (): Promise<boolean> => {
     const gate = machine.bootId() === story.bootId ? undefined : gateOf(machine)
@@ -52,11 +76,16 @@ test('a machine that was cut off wakes to another boot whose gate is shut until 
     if (gate !== undefined) seen.push([gate, quarantined])
     return gate === 'open'
   }
-  await until('the gate of its next boot opens', looked, within)
+  await Promise.all([
+    until('the gate of its next boot opens', looked, within),
+    until('it is shut before', () => seen[0]?.[0] === 'shut', within).then(() => refusesPinned(machine.name)),
+  ])
   const incident = await ended(story)
-  tell('a gate that is shut until the node is back', story, incident)
-  assert.is(seen[0]?.[0], 'shut')
+  tell('thawed after its work had moved', story, incident)
   assert.equal(seen.filter(([gate, quarantined]) => gate === 'open' && quarantined), [], 'it is shut as long as the node is quarantined')
+  await until('the pod starts', async () => await pinned() === 'Running', within)
+  await stage.cluster.kubectl('delete', 'pod', 'pinned')
+  assert.is(linesSince(story, thawedAt), 0, 'the thawed machine got no line in')
   await comesBack(story, incident)
 })
 
@@ -74,19 +103,6 @@ test('other hands switch a machine on in the middle of its incident: its new boo
   await stage.peace()
   neverTwoWriters(story)
 })
-
-/** Bound past the scheduler, which would heed the quarantine. */
-async function pin(node: string): Promise<void> {
-  const containers = [{ name: 'main', image: labImage, command: ['/bin/sleep', 'infinity'] }]
-  const file = join(stage.cluster.folder, 'pinned.json')
-  writeFileSync(file, JSON.stringify({
-    apiVersion: 'v1', kind: 'Pod', metadata: { name: 'pinned', namespace: 'default' },
-    spec: { nodeName: node, containers, automountServiceAccountToken: false, terminationGracePeriodSeconds: 1, enableServiceLinks: false },
-  }))
-  await stage.cluster.kubectl('apply', '--filename', file)
-}
-
-const pinned = async (): Promise<string | undefined> => (await stage.pods('default')).find(({ metadata: { name } }) => name === 'pinned')?.status.phase
 
 /** Mounts that are there before kubelet is, each kept by a process whose id stands in /run/busy.pid. */
 const forgotten = [
@@ -117,10 +133,7 @@ for (const { what, at, make } of forgotten) test(`a node that comes back with a 
   const { name } = story.machine
   assert.ok((await stage.cluster.node(name)).spec?.taints?.some(ourTaint), 'it is quarantined')
   assert.match(await stage.cluster.kubectl('describe', 'nodefences'), /waiting-for-clean/)
-  await pin(name)
-  let told = ''
-  await until('the pod is refused in our words', async () => (told = await stage.cluster.kubectl('describe', 'pod', 'pinned')).includes('holdfast: '), within)
-  say(`refused: ${/holdfast: .*/.exec(told)?.[0]}`)
+  await refusesPinned(name)
   await clock.wait(10_000)
   assert.is(await pinned(), 'Pending')
   assert.ok((await stage.cluster.node(name)).spec?.taints?.some(ourTaint), 'it is quarantined still')
