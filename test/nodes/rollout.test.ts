@@ -1,12 +1,14 @@
 // From check to removal as docs/install.md says it: a policy that is tried dry and then in earnest, a release that rolls over the nodes while the workload writes, kinds
 // and all, and back, which is no incident, and a removal that leaves nothing behind.
-import { copyFileSync, cpSync, globSync, writeFileSync } from 'node:fs'
+import { randomUUID } from 'node:crypto'
+import { copyFileSync, cpSync, globSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { execPath } from 'node:process'
 import { fileURLToPath, pathToFileURL } from 'node:url'
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
 import type { KubeObject } from '../../coordinator/api.ts'
+import { quarantineKey } from '../../core/clear.ts'
 import type { buildAll } from '../../deploy/build.ts'
 import { renameImage } from '../../deploy/images.ts'
 import { yamlOf, type Manifest } from '../../deploy/manifest.ts'
@@ -16,9 +18,10 @@ import { machineClock as clock } from '../../edge/clock.ts'
 import { news, nextTree } from '../stories/release.ts'
 import { until } from './cluster.ts'
 import { command } from './command.ts'
+import type { Machine } from './machine.ts'
 import { say, theRoom } from './room.ts'
 import { dist, nodesOf, ourTaint, startStage, writes, type Stage } from './stage.ts'
-import { begin, comesBack, ended, heldBecause, incidentsOf, leftAlone, movedAway, neverTwoWriters, tell, untouched } from './story.ts'
+import { begin, comesBack, ended, heldBecause, incidentsOf, leftAlone, movedAway, neverTwoWriters, tell, transcript, untouched } from './story.ts'
 import { driver, volumes } from './workload.ts'
 
 const test = suite('rollout')
@@ -136,13 +139,32 @@ test('upgrade, downgrade, upgrade under steady writes, kinds and all: no inciden
   await untouched(story)
 })
 
+const replicas = (count: number): Promise<string> => kubectl('--namespace', namespace, 'scale', 'deployment', names.coordinator, `--replicas=${count}`)
+
+/** Its boot before was cut off while nobody led, and something of that is left: quarantined, and no incident tells of it. */
+async function bootsUnclean({ name, disk, powerOff, powerOn }: Machine): Promise<void> {
+  const mount = `/var/lib/kubelet/pods/${randomUUID()}/volumes/kubernetes.io~csi/forgotten/mount`
+  await replicas(0)
+  await until('no replica is left', async () => (await stage.pods(namespace)).length === 0, within)
+  writeFileSync(join(disk, 'etc/rc.local'), `mkdir -p ${mount}; mount --bind /san ${mount}; (cd ${mount}; exec sleep infinity) &\n`)
+  await powerOff()
+  await powerOn()
+  await replicas(usualValues.replicas)
+  await until('it is quarantined', async () => (await stage.cluster.node(name)).spec?.taints?.some(({ key }) => key === quarantineKey) ?? false, within)
+}
+
 test('uninstalled as docs/install.md says, it leaves no taint, webhook, policy, kind, finalizer, or file on a node', async () => {
   const story = await begin(stage)
-  // One of them was quarantined before, and let back.
   const machines = [...stage.cluster.machines.values()]
+  const other = machines.find(({ name }) => name !== story.machine.name) ?? story.machine
+  await bootsUnclean(other)
+  assert.equal((await stage.incidents()).filter(({ name, status }) => !story.before.has(name) || status.phase !== 'Final').map(transcript), [], 'by the incidents nothing is under way')
+  const [, asked = ''] = /^kubectl (get nodes .*\S) +# none of/m.exec(readFileSync('docs/install.md', 'utf8')) ?? []
+  assert.match(await kubectl(...asked.replaceAll('\'', '').split(' ')), new RegExp(`${other.name} .*${quarantineKey}`), 'the page asks for it')
   for (const { name } of machines) assert.match(await filesOf(name), /\/var\/lib\/holdfast/)
   await kubectl('--namespace', namespace, 'delete', 'deployment', names.coordinator, '--cascade=foreground')
   await kubectl('--namespace', agentNamespace, 'delete', 'daemonset', names.agent, '--cascade=foreground')
+  await kubectl('taint', 'node', other.name, `${quarantineKey}-`)
   const uninstall = join(dist, 'uninstall.yaml') // which knows of no gate from boot on
   await kubectl('apply', '--filename', uninstall)
   await kubectl('--namespace', agentNamespace, 'rollout', 'status', 'daemonset/holdfast-uninstall', `--timeout=${rolledWithin}`)
