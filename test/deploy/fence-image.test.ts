@@ -1,12 +1,17 @@
+import { execFileSync } from 'node:child_process'
 import { chmodSync, globSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import process from 'node:process'
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
+import { parseAllDocuments } from 'yaml'
 import { machinePrograms } from '../../coordinator/programs.ts'
-import { fenceTools } from '../../deploy/fence-image.ts'
+import { fenceImage, fenceTools } from '../../deploy/fence-image.ts'
 import { settings } from '../../deploy/images.ts'
+import { yamlOf } from '../../deploy/manifest.ts'
+import { manifests } from '../../deploy/manifests.ts'
+import { usualValues } from '../../deploy/values.ts'
 import { machineClock } from '../../edge/clock.ts'
 
 const test = suite('fence image')
@@ -41,5 +46,20 @@ test('a tool that a program of ours calls is one that this image is held to have
   const docs = readFileSync('docs/fence-agents.md', 'utf8')
   for (const tool of called) assert.ok(fenceTools.includes(tool) || docs.includes(`\`${tool}\`, which must be in the coordinator's image`), tool)
 })
+
+const documents = (text: string): unknown[] => parseAllDocuments(text).map((document) => document.toJS())
+
+test('by the line of docs/install.md the coordinator has this image, and nothing else is changed', () => {
+  const [, script = ''] = /^sed '(.*)' dist\/holdfast\.yaml > /m.exec(readFileSync('docs/install.md', 'utf8')) ?? []
+  const changed = documents(execFileSync('sed', [script], { input: yamlOf(manifests(usualValues)), encoding: 'utf8' }))
+  assert.equal(changed, documents(yamlOf(manifests(usualValues))).map((one) => withImage(one)))
+})
+
+// As deploy/coordinator.ts writes it.
+function withImage(one: unknown): unknown {
+  const { kind, spec } = Object(one)
+  if (kind === 'Deployment') spec.template.spec.containers[0].image = fenceImage
+  return one
+}
 
 test.run()

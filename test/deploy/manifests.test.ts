@@ -38,7 +38,7 @@ const agent = pod('DaemonSet', names.agent)
 const setting = (of: { containers: { env: { name: string; value?: string }[] }[] }, name: string) => of.containers[0]?.env.find((variable) => variable.name === name)
 
 test('namespaces and kinds come before what needs them, and nothing stands twice', () => {
-  assert.equal(made.slice(0, 5).map((manifest) => manifest.kind), ['Namespace', 'Namespace', ...Array.from({ length: 3 }, () => 'CustomResourceDefinition')])
+  assert.equal(made.slice(0, 6).map((manifest) => manifest.kind), ['Namespace', 'Namespace', ...Array.from({ length: 4 }, () => 'CustomResourceDefinition')])
   const keys = made.map(({ kind, metadata }) => `${kind} ${metadata.namespace ?? ''} ${metadata.name}`)
   assert.is(new Set(keys).size, keys.length)
 })

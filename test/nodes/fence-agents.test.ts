@@ -1,11 +1,12 @@
 // The second image on real nodes: the coordinator fences by a program of ClusterLabs, and the tool that our own `ipmi` calls is there.
-import { writeFileSync } from 'node:fs'
+import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
 import { fenceArchive, fenceImage } from '../../deploy/fence-image.ts'
 import { names, usualValues } from '../../deploy/values.ts'
 import { until } from './cluster.ts'
+import { command } from './command.ts'
 import { say } from './room.ts'
 import { dist, recordsOf, startStage, type Stage } from './stage.ts'
 import { begin, ended, movedAway, neverTwoWriters, tell, transcript } from './story.ts'
@@ -30,8 +31,17 @@ async function unpinned(node: string): Promise<void> {
 
 test('the stage is set, and the coordinator has the second image', async () => {
   stage = await startStage(say, { images: [fenceArchive(dist)] })
-  await kubectl('--namespace', namespace, 'set', 'image', `deployment/${names.coordinator}`, `coordinator=${fenceImage}`)
+  const file = join(stage.cluster.folder, 'holdfast-fence-agents.yaml')
+  const [line = ''] = /^sed .* > /m.exec(readFileSync('docs/install.md', 'utf8')) ?? []
+  await command('sh', ['-c', `${line.replace('dist/', dist)} ${file}`])
+  // As whoever did not read so far: from then on the field is another manager's.
+  await kubectl('--namespace', namespace, 'set', 'image', `deployment/${names.coordinator}`, 'coordinator=another:1')
+  const apply = (...words: readonly string[]): Promise<string> => kubectl('apply', '--server-side', ...words, '--filename', file)
+  assert.match(await apply().catch(String), /conflict with "kubectl-set"/)
+  await apply('--force-conflicts')
+  await apply()
   await kubectl('--namespace', namespace, 'rollout', 'status', `deployment/${names.coordinator}`, '--timeout=240s')
+  assert.match(await kubectl('--namespace', namespace, 'get', 'deployment', names.coordinator, '--output', 'jsonpath={.spec.template.spec.containers[*].image}'), new RegExp(`^${fenceImage}$`))
   // Nobody listens there: that it knows so is the tool's own word, and without the tool it says that none is installed.
   const asked = ['action=status', 'ip=127.0.0.1', 'ipport=1', 'username=nobody', 'password=none'].join('\\n')
   const ipmi = ['sh', '-c', `printf '${asked}\\n' | /holdfast/node /holdfast/fence-agents/ipmi/ipmi.mjs`]
