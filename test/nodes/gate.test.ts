@@ -104,6 +104,11 @@ test('a node whose power is cut returns through its gate, and takes workloads ag
   await machine.powerOn()
   await until('it is over', async () => (await stage.incidents()).every(({ status }) => status.phase === 'Final'), 240_000)
   await stage.peace()
+  // By the scheduler, which heeds taints, and through the gate.
+  const { nodeName, ...spec } = guest.spec
+  const bound = await stage.cluster.api.create(`/api/v1/namespaces/${workNamespace}/pods`, { ...guest, spec: { ...spec, nodeSelector: { 'kubernetes.io/hostname': nodeName } } })
+  assert.ok(bound.ok, JSON.stringify(bound))
+  await until('a pod runs there', async () => await phaseOf('guest') === 'Running', 90_000)
 })
 
 test('the stage stops', async () => await stage.stop())
