@@ -34,6 +34,11 @@ test('everything, one file, or a long run where that is asked for', () => {
   assert.equal([files, left, chaos, kubernetes], [['test/nodes/chaos.test.ts'], [], { minutes: 60, seed: '7' }, '1.36.4'])
 })
 
+test('of everything the longest is begun first, and the one whose tests are moments last', () => {
+  const { files } = asked([], '0badc0de', true)
+  assert.equal([files[0], files.at(-1)], ['test/nodes/chaos.test.ts', 'test/nodes/share.test.ts'])
+})
+
 test('words that make no sense are told, not guessed at', () => {
   for (const words of [['--chaos'], ['--chaos', '1h'], ['--chaos', '5m', '--seed'], ['--kubernetes'], ['test/nodes/nobody.test.ts'], ['--nope']]) {
     assert.match(String(readWords(words, '0badc0de', false)), /^npm run test:nodes -- /, words.join(' '))
