@@ -2,11 +2,10 @@
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
 import { readFileSync } from 'node:fs'
-import { deviceNames, merged, tableOf, tried, type Tried } from './conformance.ts'
+import { tableOf } from './conformance-table.ts'
+import { deviceNames, tried } from './conformance.ts'
 
 const test = suite('conformance')
-
-const triedOf = (program: string, at: string, verdict: 'kept' | 'broken'): Tried => ({ program, at, rows: [{ clause: 'c', verdict, seen: 's' }] })
 
 test('every clause is kept by ours and at least three of the others lie, as the docs have it', async () => {
   const all = await tried(deviceNames, () => undefined)
@@ -15,12 +14,6 @@ test('every clause is kept by ours and at least three of the others lie, as the 
   const liars = all.filter(({ rows }) => rows.some(({ verdict }) => verdict === 'LIES')).map(({ program }) => program)
   assert.equal(liars, ['fence_apc_snmp', 'fence_eaton_snmp', 'fence_ifmib'])
   assert.ok(readFileSync('docs/fence-agents.md', 'utf8').includes(tableOf(all)), `the table of docs/fence-agents.md is another one: node test/devices/conformance.ts\n${tableOf(all)}`)
-})
-
-test('rows made anew take the place of their own, new ones come last, and the others stay as they are', () => {
-  const before = tableOf([triedOf('pdu-snmp', 'apc', 'kept'), triedOf('pdu-snmp', 'eaton', 'kept'), triedOf('nut', 'upsd', 'kept')])
-  const [eaton, exec] = [triedOf('pdu-snmp', 'eaton', 'broken'), triedOf('exec', 'a script', 'kept')]
-  assert.is(merged(`\n${before}\n\nDebian's\n`, [eaton, exec]), tableOf([triedOf('pdu-snmp', 'apc', 'kept'), eaton, triedOf('nut', 'upsd', 'kept'), exec]))
 })
 
 test.run()

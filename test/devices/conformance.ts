@@ -7,11 +7,11 @@ import { join } from 'node:path'
 import { argv, exit } from 'node:process'
 import type { ProgramRun } from '../../coordinator/host.ts'
 import { linesOf, testOver } from '../fence-agents/agent-test.ts'
-import type { Row } from '../fence-agents/clauses.ts'
 import { inStorage } from '../fence-agents/network-fences.ts'
 import { honest, inPods } from '../fence-agents/pods.ts'
 import { relay } from '../fence-agents/relay.ts'
 import { startAzure } from './azure-endpoint.ts'
+import { merged, tableOf, type Tried } from './conformance-table.ts'
 import { startEc2Endpoint } from './ec2-endpoint.ts'
 import { startFcSwitch } from './fc-switch.ts'
 import { instanceName, startComputeEngine } from './gce-endpoint.ts'
@@ -26,12 +26,6 @@ import { inRack, type Parameters, type Rack } from './rack.ts'
 import { startRedfishController } from './redfish-controller.ts'
 import { startUpsServer } from './ups-server.ts'
 import { machineName, startVCenter } from './vcenter-endpoint.ts'
-
-export interface Tried {
-  readonly program: string
-  readonly at: string
-  readonly rows: readonly Row[]
-}
 
 interface Trial {
   readonly program: string
@@ -195,37 +189,8 @@ async function hypervisor(rack: Rack): Promise<readonly Trial[]> {
   return [{ program: 'libvirt', at: 'libvirtd', told: { ...ours, plug, other, unknown: uuid(9), ...await shellTo(rack, feeds, backEnd) } }]
 }
 
-const head = ['| program | at | keeps | lies | breaks |', '|---|---|---|---|---|']
-
-export function tableOf(all: readonly Tried[]): string {
-  return [...head, ...all.map(lineOf)].join('\n')
-}
-
-function lineOf({ program, at, rows }: Tried): string {
-  const of = (verdict: Row['verdict']) => rows.filter((row) => row.verdict === verdict)
-  return `${startOf({ program, at })} ${of('kept').length} of ${rows.length - of('not run').length} | ${seen(of('LIES'))} | ${of('broken').map(({ clause }) => clause).join('; ')} |`
-}
-
-function startOf({ program, at }: Pick<Tried, 'program' | 'at'>): string {
-  return `| \`${program}\` | ${at} |`
-}
-
-function seen(rows: readonly Row[]): string {
-  return rows.map((row) => `${row.clause} (${row.seen})`.replaceAll('|', '\\|').replace(/\s+/g, ' ')).join('; ')
-}
-
 const document = 'docs/fence-agents.md'
 const [start, end] = ['<!-- made by: node test/devices/conformance.ts -->', '<!-- made so far -->']
-
-/** Rows that were not made anew stay as they are, and new ones come last. */
-export function merged(text: string, all: readonly Tried[]): string {
-  const rows = text.split('\n').filter((line) => line.startsWith('| `'))
-  for (const one of all) {
-    const at = rows.findIndex((row) => row.startsWith(startOf(one)))
-    rows.splice(at === -1 ? rows.length : at, at === -1 ? 0 : 1, lineOf(one))
-  }
-  return [...head, ...rows].join('\n')
-}
 
 function written(all: readonly Tried[], whole: boolean): string {
   const version = execFileSync('dpkg-query', ['-W', '-f', '${source:Upstream-Version}', 'fence-agents'], { encoding: 'utf8' })
