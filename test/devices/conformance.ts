@@ -2,8 +2,8 @@
 // device, by the tool of `npm run agent-test`. The table goes into docs/fence-agents.md, between its two marks; where devices are
 // named, only their rows are made anew.
 import { execFileSync } from 'node:child_process'
-import { readFileSync, writeFileSync } from 'node:fs'
-import { join } from 'node:path'
+import { globSync, readFileSync, writeFileSync } from 'node:fs'
+import { basename, join } from 'node:path'
 import { argv, exit } from 'node:process'
 import type { ProgramRun } from '../../coordinator/host.ts'
 import { linesOf, testOver } from '../fence-agents/agent-test.ts'
@@ -11,7 +11,7 @@ import { inStorage } from '../fence-agents/network-fences.ts'
 import { honest, inPods } from '../fence-agents/pods.ts'
 import { relay } from '../fence-agents/relay.ts'
 import { startAzure } from './azure-endpoint.ts'
-import { merged, tableOf, type Tried } from './conformance-table.ts'
+import { rewritten, tableOf, type Debian, type Tried } from './conformance-table.ts'
 import { startEc2Endpoint } from './ec2-endpoint.ts'
 import { startFcSwitch } from './fc-switch.ts'
 import { instanceName, startComputeEngine } from './gce-endpoint.ts'
@@ -190,16 +190,10 @@ async function hypervisor(rack: Rack): Promise<readonly Trial[]> {
 }
 
 const document = 'docs/fence-agents.md'
-const [start, end] = ['<!-- made by: node test/devices/conformance.ts -->', '<!-- made so far -->']
 
-function written(all: readonly Tried[], whole: boolean): string {
+function debian(): Debian {
   const version = execFileSync('dpkg-query', ['-W', '-f', '${source:Upstream-Version}', 'fence-agents'], { encoding: 'utf8' })
-  const text = readFileSync(document, 'utf8')
-  const [from, to] = [text.indexOf(start), text.indexOf(end)]
-  if (from === -1 || to < from) throw new Error(`${document} lacks its two marks: ${start} and ${end}`)
-  const table = whole ? tableOf(all) : merged(text.slice(from, to), all)
-  writeFileSync(document, `${text.slice(0, from)}${start}\n\n${table}\n\nDebian's programs are fence-agents ${version}.\n${text.slice(to)}`)
-  return table
+  return { version, programs: new Map(globSync('/usr/sbin/fence_*').map((path) => [basename(path), readFileSync(path, 'latin1')])) }
 }
 
 async function main(words: readonly string[]): Promise<number> {
@@ -209,7 +203,9 @@ async function main(words: readonly string[]): Promise<number> {
     return 2
   }
   execFileSync('bash', ['test/devices/install.sh', 'all'], { stdio: 'inherit' })
-  console.log(written(await tried(names, (line) => console.error(line)), words.length === 0))
+  const all = await tried(names, (line) => console.error(line))
+  console.log(tableOf(all))
+  writeFileSync(document, rewritten(readFileSync(document, 'utf8'), all, words.length === 0, debian()))
   return 0
 }
 
