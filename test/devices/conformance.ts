@@ -66,19 +66,27 @@ export async function tried(names: readonly DeviceName[], heard: (line: string) 
   return all
 }
 
+type BackEnd = Pick<LineServer, 'vanish' | 'open'>
+
 /** What the tool asks in a shell and the test knows: the truth of an outlet, and a back end that goes and comes. */
-async function shellTo(rack: Rack, feeds: Readonly<Record<string, Pick<Feed, 'on'>>>, backEnd?: Pick<LineServer, 'vanish' | 'open'>): Promise<Parameters> {
+async function shellTo(rack: Rack, feeds: Readonly<Record<string, Pick<Feed, 'on'>>>, backEnd: BackEnd): Promise<Parameters> {
   const name = `truth-${Math.round(performance.now() * 1_000)}`
   const server = rack.keep(await serveLines(join(rack.folder, name), async (lines, say) => {
     for await (const line of lines) {
-      if (line === 'gone') await backEnd?.vanish()
-      else if (line === 'back') await backEnd?.open()
+      if (line === 'gone') await backEnd.vanish()
+      else if (line === 'back') await backEnd.open()
       else say(feeds[line]?.on() === true ? 'on\n' : 'off\n')
       return
     }
   }))
   const ask = (word: string) => `printf '%s\\n' ${word} | socat -t 10 - UNIX-CONNECT:${server.path}`
-  return { truth: ask('"$PLUG"'), ...(backEnd === undefined ? {} : { gone: ask('gone'), back: ask('back') }) }
+  return { truth: ask('"$PLUG"'), gone: ask('gone'), back: ask('back') }
+}
+
+/** What answers in front of it does so still, and says each time that it failed. */
+function behind(front: { fault: unknown }): BackEnd {
+  const is = (fault: 'broken' | undefined) => Promise.resolve(void (front.fault = fault))
+  return { vanish: () => is('broken'), open: () => is(undefined) }
 }
 
 async function management(rack: Rack): Promise<readonly Trial[]> {
@@ -124,43 +132,47 @@ async function networkSwitch(rack: Rack): Promise<readonly Trial[]> {
 }
 
 async function ups(rack: Rack): Promise<readonly Trial[]> {
-  const { login, stateCommand } = await startUpsServer(rack)
-  return [{ program: 'nut', at: 'upsd', told: { ...login, plug: '1', other: '2', unknown: '99', 'wrong.password': 'wrong', truth: stateCommand } }]
+  const { login, stateCommand, backEnd } = await startUpsServer(rack)
+  const told = { ...login, plug: '1', other: '2', unknown: '99', 'wrong.password': 'wrong', ...await shellTo(rack, {}, backEnd), truth: stateCommand }
+  return [{ program: 'nut', at: 'upsd', told }]
 }
 
 async function ec2(rack: Rack): Promise<readonly Trial[]> {
-  const { ours, theirs, instances: [plug, other], stateCommand } = await startEc2Endpoint(rack)
-  const told = { plug, other, unknown: 'i-0123456789abcdef0', truth: stateCommand }
+  const { ours, theirs, instances: [plug, other], stateCommand, process: moto, guard } = await startEc2Endpoint(rack)
+  const stalled = { gone: `kill -STOP ${moto.pid}`, back: `kill -CONT ${moto.pid}` }
+  const told = { ...guard().fencer, plug, other, unknown: 'i-0123456789abcdef0', 'wrong.secret_key': 'wrong', truth: stateCommand, ...stalled }
   return [{ program: 'aws', at: 'moto', told: { ...ours, ...told } }, { program: 'fence_aws', at: 'moto', told: { ...theirs, ...told } }]
 }
 
 async function computeEngine(rack: Rack): Promise<readonly Trial[]> {
   const feed = loose()
-  const { login, wrong } = await startComputeEngine(rack, feed)
-  const told = { ...login, unknown: 'node-9', 'wrong.serviceaccount': wrong['serviceaccount'] ?? '', ...await shellTo(rack, { [instanceName]: feed }) }
+  const { login, wrong, front } = await startComputeEngine(rack, feed)
+  const told = { ...login, unknown: 'node-9', 'wrong.serviceaccount': wrong['serviceaccount'] ?? '', ...await shellTo(rack, { [instanceName]: feed }, behind(front)) }
   const at = 'a Compute Engine of ours'
   return [{ program: 'gce', at, told }, { program: 'fence_gce', at, told: { ...told, retries: '0' } }]
 }
 
 async function azure(rack: Rack): Promise<readonly Trial[]> {
   const feed = loose()
-  const { login } = await startAzure(rack, { uuid: uuid(1), feed })
-  const told = { ...login, unknown: 'node-9', 'wrong.password': 'wrong', ...await shellTo(rack, { [login['plug'] ?? '']: feed }) }
+  const { login, front } = await startAzure(rack, { uuid: uuid(1), feed })
+  const told = { ...login, unknown: 'node-9', 'wrong.password': 'wrong', ...await shellTo(rack, { [login['plug'] ?? '']: feed }, behind(front)) }
   return ['azure', 'fence_azure_arm'].map((program) => ({ program, at: 'a resource manager of ours', told }))
 }
 
 async function vCenter(rack: Rack): Promise<readonly Trial[]> {
   const feed = loose()
-  const { ours, theirs } = await startVCenter(rack, { uuid: uuid(1), feed })
-  const common = { unknown: 'node-9', 'wrong.password': 'wrong', ...await shellTo(rack, { [machineName]: feed }) }
+  const { ours, theirs, others, front } = await startVCenter(rack, { uuid: uuid(1), feed })
+  const other = { name: 'node-2', uuid: uuid(2), feed: loose() }
+  others.push(other)
+  const common = { other: other.name, unknown: 'node-9', 'wrong.password': 'wrong', ...await shellTo(rack, { [machineName]: feed, [other.name]: other.feed }, behind(front)) }
   const at = 'a vCenter of ours'
   return [{ program: 'vmware', at, told: { ...ours, ...common } }, { program: 'fence_vmware_rest', at, told: { ...theirs, ...common } }]
 }
 
 async function openStack(rack: Rack): Promise<readonly Trial[]> {
   const feed = loose()
-  const { login } = await startOpenStack(rack, { uuid: uuid(1), name: 'one', feed })
-  const told = { ...login, unknown: uuid(9), 'wrong.password': 'wrong', ...await shellTo(rack, { [uuid(1)]: feed }) }
+  const nova = await startOpenStack(rack, { uuid: uuid(1), name: 'one', feed })
+  const told = { ...nova.login, unknown: uuid(9), 'wrong.password': 'wrong', ...await shellTo(rack, { [uuid(1)]: feed }, behind(nova)) }
   return ['openstack', 'fence_openstack'].map((program) => ({ program, at: 'a Nova of ours', told }))
 }
 
