@@ -42,6 +42,7 @@ type Device = (rack: Rack, use: (trials: readonly Trial[]) => Promise<void>) => 
 const devices = {
   ipmi: standing(management), redfish: standing(redfish), strips: standing(strips), switch: standing(networkSwitch), ups: standing(ups), ec2: standing(ec2), gce: standing(computeEngine),
   azure: standing(azure), vcenter: standing(vCenter), openstack: standing(openStack), 'fc-switch': standing(fcSwitch), script: standing(script), storage, pods, hypervisor: standing(hypervisor),
+  file: standing(file),
 } as const satisfies Readonly<Record<string, Device>>
 
 export type DeviceName = keyof typeof devices
@@ -116,14 +117,35 @@ async function redfish(rack: Rack): Promise<readonly Trial[]> {
 
 async function strips(rack: Rack): Promise<readonly Trial[]> {
   const trials: Trial[] = []
-  for (const [kind, programs] of [['apc', ['pdu-snmp', 'fence_apc_snmp']], ['eaton', ['pdu-snmp', 'fence_eaton_snmp']]] as const) {
+  for (const { kind, is, programs, nameOf = String } of spoken) {
     const feeds = { 3: loose(), 4: loose() }
     const { v2c, backEnd } = await startPowerStrip(rack, kind, feeds, kinds[kind])
-    const told = { ...v2c, plug: '3', other: '4', unknown: '99', 'wrong.community': 'wrong', ...await shellTo(rack, feeds, backEnd) }
-    for (const program of programs) trials.push({ program, at: `snmpd, a strip of ${kind === 'apc' ? 'APC' : 'Eaton'}`, told })
+    const named = Object.fromEntries(Object.entries(feeds).map(([outlet, feed]) => [nameOf(outlet), feed]))
+    const told = { ...v2c, plug: nameOf('3'), other: nameOf('4'), unknown: nameOf('99'), 'wrong.community': 'wrong', ...await shellTo(rack, named, backEnd) }
+    for (const program of programs) trials.push({ program, at: `snmpd, ${is}`, told })
   }
   return trials
 }
+
+interface Spoken {
+  readonly kind: keyof typeof kinds
+  readonly is: string
+  readonly programs: readonly string[]
+  /** Where an outlet has another name than its number. */
+  readonly nameOf?: (outlet: string) => string
+}
+
+/** Who speaks to a kind of strip. */
+const spoken: readonly Spoken[] = [
+  { kind: 'apc', is: 'a strip of APC', programs: ['pdu-snmp', 'fence_apc_snmp'] },
+  { kind: 'eaton', is: 'a strip of Eaton', programs: ['pdu-snmp', 'fence_eaton_snmp'] },
+  { kind: 'tripplite', is: 'a strip of Tripp Lite', programs: ['fence_tripplite_snmp'] },
+  { kind: 'ibm', is: 'a strip of IBM', programs: ['fence_ipdu'] },
+  { kind: 'emerson', is: 'a strip of Emerson', programs: ['fence_emerson'], nameOf: (outlet) => `1.1.${outlet}` },
+  { kind: 'ibmBlades', is: 'a blade chassis of IBM', programs: ['fence_ibmblade'] },
+  { kind: 'intel', is: 'a chassis of Intel', programs: ['fence_intelmodular'] },
+  { kind: 'cisco', is: 'a Fibre Channel switch of Cisco', programs: ['fence_cisco_mds'], nameOf: (outlet) => `fc1/${outlet}` },
+]
 
 async function networkSwitch(rack: Rack): Promise<readonly Trial[]> {
   const { v2c, stateCommand } = await startNetworkSwitch(rack)
@@ -196,9 +218,18 @@ function pods(_rack: Rack, use: (trials: readonly Trial[]) => Promise<void>): Pr
 }
 
 async function hypervisor(rack: Rack): Promise<readonly Trial[]> {
-  const { ours, machines: [plug, other], isOn, backEnd } = await startHypervisor(rack)
+  const { ours, theirs, machines: [plug, other], isOn, backEnd } = await startHypervisor(rack)
   const feeds = Object.fromEntries([plug, other].map((one) => [one, { on: () => isOn(one) }]))
-  return [{ program: 'libvirt', at: 'libvirtd', told: { ...ours, plug, other, unknown: uuid(9), ...await shellTo(rack, feeds, backEnd) } }]
+  const [told, at] = [{ plug, other, unknown: uuid(9), ...await shellTo(rack, feeds, backEnd) }, 'libvirtd']
+  return [{ program: 'libvirt', at, told: { ...ours, ...told } }, { program: 'fence_virsh', at, told: { ...theirs, ...told, 'wrong.password': 'wrong' } }]
+}
+
+/** The one that others try their clusters with. */
+function file(rack: Rack): Promise<readonly Trial[]> {
+  const status_file = join(rack.folder, 'status')
+  writeFileSync(status_file, 'on')
+  const told = { status_file, truth: `cat ${status_file}`, gone: `mv ${status_file} ${status_file}.away`, back: `mv ${status_file}.away ${status_file}` }
+  return Promise.resolve([{ program: 'fence_dummy', at: 'a file', told }])
 }
 
 const document = 'docs/fence-agents.md'

@@ -1,6 +1,8 @@
-// A power strip behind snmpd, of APC's or of Eaton's kind: eight outlets, each of them a feed of a machine or of nothing.
+// A power strip behind snmpd, of APC's or of Eaton's kind, or of one of those that programs of others alone speak to: eight outlets,
+// each of them a feed of a machine or of nothing.
 import { EventEmitter, once } from 'node:events'
 import { join } from 'node:path'
+import { execa } from 'execa'
 import { serveLines, type LineServer } from './lines.ts'
 import { loose, type Feed } from './machine.ts'
 import { pause, until, type Rack } from './rack.ts'
@@ -24,23 +26,42 @@ interface Kind {
   readonly root: string
   readonly order: string
   readonly state: string
-  readonly name: string
+  readonly name?: string
   readonly pending?: string
   readonly on: number
   readonly off: number
-  readonly reboot: number
+  readonly reboot?: number
+  /** Where a state is told by other numbers than it is ordered by. */
+  readonly tells?: { readonly on: number; readonly off: number }
   /** Of the first outlet. */
   readonly first: number
 }
 
 const apc = '.1.3.6.1.4.1.318.1.1.12'
 const eaton = '.1.3.6.1.4.1.534.6.6.6'
+const tripplite = '.1.3.6.1.4.1.850.10.2.3.5.1'
+const ibm = '.1.3.6.1.4.1.2.6.223'
+const emerson = '.1.3.6.1.4.1.476.1.42.3.8.50.20.1'
+const blades = '.1.3.6.1.4.1.2.3.51.2.22.1'
+const modules = '.1.3.6.1.4.1.343.2.19.1.2.10.202.1.1'
+const fibreChannel = '.1.3.6.1.2.1.75.1.2.2.1.1'
 export const kinds = {
   apc: {
     says: '.1.3.6.1.4.1.318.1.3.4.5', root: apc, order: `${apc}.3.3.1.1.4`, state: `${apc}.3.5.1.1.4`, name: `${apc}.3.5.1.1.2`, pending: `${apc}.3.5.1.1.5`,
     on: 1, off: 2, reboot: 3, first: 1,
   },
   eaton: { says: eaton, root: eaton, order: `${eaton}.1.2.2.1.3`, state: `${eaton}.1.2.2.1.3`, name: `${eaton}.1.2.2.1.1`, on: 1, off: 0, reboot: 2, first: 0 },
+  tripplite: { says: '.1.3.6.1.4.1.850.1', root: tripplite, order: `${tripplite}.4.1`, state: `${tripplite}.2.1`, name: `${tripplite}.5.1`, on: 2, off: 1, reboot: 3, first: 1 },
+  ibm: { says: ibm, root: ibm, order: `${ibm}.8.2.2.1.11`, state: `${ibm}.8.2.2.1.11`, name: `${ibm}.8.2.2.1.2`, on: 1, off: 0, reboot: 2, first: 1 },
+  emerson: {
+    says: '.1.3.6.1.4.1.476.1.42', root: emerson, order: `${emerson}.100.1.1`, state: `${emerson}.95.1.1`, name: `${emerson}.10.1.1`,
+    on: 1, off: 0, reboot: 2, tells: { on: 2, off: 1 }, first: 1,
+  },
+  /** No strips, but chassis of machines: IBM's BladeCenter, Intel's Modular Server. */
+  ibmBlades: { says: '.1.3.6.1.4.1.2.3.51.2', root: blades, order: `${blades}.6.1.1.7`, state: `${blades}.5.1.1.4`, on: 1, off: 0, first: 1 },
+  intel: { says: '.1.3.6.1.4.1.343.2.19', root: modules, order: `${modules}.6`, state: `${modules}.6`, on: 2, off: 3, tells: { on: 2, off: 0 }, first: 1 },
+  /** No strip, but ports of a switch (FIBRE-CHANNEL-FE-MIB): those of its first module. */
+  cisco: { says: '.1.3.6.1.4.1.9.12.3.1.3', root: fibreChannel, order: `${fibreChannel}.22`, state: `${fibreChannel}.22`, on: 1, off: 2, first: 0 },
 } as const satisfies Readonly<Record<string, Kind>>
 
 const outlets = [1, 2, 3, 4, 5, 6, 7, 8]
@@ -55,7 +76,9 @@ export async function startPowerStrip(rack: Rack, name: string, wired: Readonly<
     return own.fault
   })))
   const snmpd = await startSnmpd(rack, name, [`sysObjectID ${kind.says}`, `pass_persist ${kind.root} /usr/bin/socat - UNIX-CONNECT:${backEnd.path}`])
-  await until(`${name} to answer`, async () => (await rack.ask('pdu-snmp', 'status', { ...snmpd.v2c, plug: '1' })).state !== 'unknown')
+  // By a client that knows no kind.
+  const first = ['-m', '', '-Oeqv', '-v2c', '-c', 'reads-only', `127.0.0.1:${snmpd.port}`, `${kind.state}.${kind.first}`]
+  await until(`${name} to answer`, async () => /^\d/.test((await execa('snmpget', first, { reject: false })).stdout))
   return Object.assign(own, snmpd, { backEnd, ordered: async () => void await once(heard, 'order') })
 }
 
@@ -84,7 +107,8 @@ async function speak(lines: AsyncIterator<string>, say: (text: string) => void, 
 }
 
 function oidsOf(kind: Kind): readonly string[] {
-  const columns = [...new Set([kind.order, kind.name, kind.state, ...(kind.pending === undefined ? [] : [kind.pending])])].toSorted((one, other) => (isBehind(one, other) ? 1 : -1))
+  const its = [kind.order, kind.state, kind.name, kind.pending].filter((column) => column !== undefined)
+  const columns = [...new Set(its)].toSorted((one, other) => (isBehind(one, other) ? 1 : -1))
   return columns.flatMap((column) => outlets.map((outlet) => `${column}.${outlet - 1 + kind.first}`))
 }
 
@@ -108,7 +132,8 @@ function answerOf(oid: string | undefined, strip: Strip): string {
   const { column, outlet, feed } = placeOf(oid, strip)
   const { kind } = strip
   if (feed === undefined) return 'NONE\n'
-  if (column === kind.order || column === kind.state) return `${oid}\ninteger\n${feed.on() ? kind.on : kind.off}\n`
+  const { on, off } = kind.tells ?? kind
+  if (column === kind.order || column === kind.state) return `${oid}\ninteger\n${feed.on() ? on : off}\n`
   if (column === kind.name) return `${oid}\nstring\noutlet-${outlet}\n`
   return column === kind.pending ? `${oid}\ninteger\n2\n` : 'NONE\n'
 }
