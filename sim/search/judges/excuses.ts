@@ -219,14 +219,14 @@ function excusedDark({ what, node = '', from = Infinity }: Violation, history: H
   return forgotten ? excuse('a Node deleted under its fence', `the Node ${deleted.node} was deleted: its machine is nobody's to switch on`) : undefined
 }
 
-/** Every feed of it was ordered off before the machine that came first booted: that was meant for the one before. */
+/** The order off to every feed of it was given before the machine that came first booted: that was meant for the one before. */
 function withoutFeed(node: string, since: Ms, until: Ms, { truth, switches }: World): boolean {
   const entries = truth.entries.filter(({ at }) => at < until)
   const booted = entries.find(({ at, what, facts }) => at >= since && what === 'machine booted' && facts['node'] === node)?.at ?? Infinity
-  const last = (what: string, { device, plug }: Switch) => entries.findLast(({ what: happened, facts }) => happened === what && facts['device'] === device && facts['plug'] === plug)
-  const isCut = (one: Switch): boolean => {
-    const [ordered, switched] = [last('device ordered', one), last('device switched', one)]
-    return one.kind === 'outlet' && ordered?.facts['to'] === 'off' && ordered.at <= booted && switched?.facts['to'] === 'off'
+  const isCut = ({ kind, device, address, plug }: Switch): boolean => {
+    const given = entries.findLast(({ what, facts }) => what === 'program runs' && facts['action'] === 'off' && facts['ip'] === address && facts['plug'] === plug)
+    const switched = entries.findLast(({ what, facts }) => what === 'device switched' && facts['device'] === device && facts['plug'] === plug)
+    return kind === 'outlet' && given !== undefined && given.at <= booted && switched?.facts['to'] === 'off'
   }
   return switches(node).some((level) => level.length > 0 && level.every(isCut))
 }

@@ -374,14 +374,18 @@ test('a machine left on one feed that came in the place of another one: what tha
   assert.equal([because(from - 1_000), because(from + 1), because(from - 1_000, 'node-9')], [1, 0, 0])
 })
 
-test('a machine left dark that came in the place of another one: every feed was ordered off for that, before it had booted; one that was ordered off later, or only one of two, is no excuse', async () => {
+test('a machine left dark that came in the place of another one: the order off to every feed was given for that, before it had booted, though it landed later; one that was given later, or to only one of two, is no excuse', async () => {
   for (const [orders, excused] of [[['a', 'b', 'boots'], 1], [['a', 'boots', 'b'], 0], [['a', 'boots'], 0]] as const) {
     const { world, victim, history, run } = await quietWorld({ power: 'two feeds on two strips' })
     const at = world.clock.now()
     for (const one of orders) {
       await run(10)
       if (one === 'boots') world.truth.note('machine booted', { node: victim, boot: 'another' })
-      else void world.devices.get(`pdu-${one}-1`)?.order(victim, 'off')
+      else {
+        const own = world.switches(victim).flat().find(({ device }) => device === `pdu-${one}-1`)
+        world.truth.note('program runs', { action: 'off', ip: own?.address, plug: own?.plug })
+        void world.devices.get(`pdu-${one}-1`)?.order(victim, 'off')
+      }
     }
     await run(2_000)
     const dark: Violation = { judge: 'liveness', what: `${victim} ${darkByUs}`, node: victim, from: world.clock.now() }
