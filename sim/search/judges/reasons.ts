@@ -69,9 +69,8 @@ export const truths: Readonly<Record<string, Truth>> = {
   'out-of-levels': (held, sight) => eachPart(held, sight),
   'identity-unproven'({ node, detail }, sight) {
     const method = /that (\S+) (?:is wired|leads)/.exec(detail)?.[1] ?? ''
-    // Who deleted the record took away what was told before: then it is what the device tells now that counts.
-    const forgotten = sight.world.truth.entries.some(({ at, what, facts }) => what === 'trouble' && facts['does'] === 'every NodeRecord is deleted' && at >= bootAt(node, sight))
-    const words = sight.configEdited() ? [] : sight.words(node, method, forgotten ? askedWithin : Infinity)
+    // Then it is what the device tells now that counts.
+    const words = sight.configEdited() ? [] : sight.words(node, method, isForgotten(node, sight) ? askedWithin : Infinity)
     const told = words.findLast(({ at, says, machine }) => says === 'on' && machine === machineOf(node, sight) && at >= bootAt(node, sight))
     return told === undefined ? undefined : `${told.device} told the machine's own UUID in this boot`
   },
@@ -83,6 +82,8 @@ export const truths: Readonly<Record<string, Truth>> = {
     if (speaksFor(node) > 0) return `${node} has been well and speaking for ${seconds(speaksFor(node))}`
     const stranger = sight.now - sight.leaderSince() < strangerFor
     if (deadFor(node) < deadToAll || stranger || saidGoodbye(node, sight) || refusesTooSoon(node, sight)) return undefined
+    // That its port was silent before a crash kernel refused there is worth something only where it is known to have answered.
+    if (sight.world.nodes.get(node)?.machine.host.kernel === 'crash' && isForgotten(node, sight)) return undefined
     return `${node} has been dead for ${seconds(deadFor(node))}: ${detail}`
   },
   blind({ node, detail }, sight) {
@@ -210,6 +211,12 @@ const lostMethods = /(?:^|; )([^;]+) was ordered off, and is not configured any 
 export function namesForgottenCut(held: Held, sight: Sight): boolean {
   return held.because === 'still-cut' && lostMethods.test(held.detail) && lie(held, sight) === undefined
 }
+
+/** Who deleted its record took away what was told of this boot before. */
+function isForgotten(node: string, sight: Sight): boolean {
+  return sight.world.truth.entries.some(({ at, what, facts }) => what === 'trouble' && facts['does'] === 'every NodeRecord is deleted' && at >= bootAt(node, sight))
+}
+
 
 function unclean({ node, detail }: Held, sight: Sight): Lie {
   if (detail === 'it is under quarantine as it is') return sight.ours(node).length > 0 ? undefined : `no taint of ours is on ${node}`

@@ -126,6 +126,18 @@ test('where nothing is wrong each of them is a lie', async () => {
   assert.match(lie({ node: victim, because: 'a whim', detail: '' }, quiet.sight()) ?? '', /no judge knows/)
 })
 
+test('a machine whose crash kernel refuses for long is dead; once its record was deleted in that boot nobody can know it', async () => {
+  for (const [records, known] of [['stand', true], ['are deleted', false]] as const) {
+    const quiet = await quietWorld()
+    const { world, victim, run, sight } = quiet
+    world.panic(victim, { after: 20_000, speaksAfter: 5_000 })
+    if (records === 'are deleted') world.truth.note('trouble', { does: 'every NodeRecord is deleted', on: '', how: '' })
+    await run(400_000)
+    const why = lie({ node: victim, because: 'not-dead', detail: 'the kubelet port refuses: a kernel runs there' }, sight())
+    assert.is(why !== undefined, known, why ?? records)
+  }
+})
+
 const attempt = { id: 'b-1.1', round: 1, level: 0, method: 'bmc-off', agent: 'redfish', action: 'off', replica: 'replica-0-1', term: 1, startedAt: '2026-01-01T00:00:00.000Z', result: 'failed' }
 
 const asksOf = (world: World, node: string) => ({ replica: 'replica-0-1', action: 'off', ip: switchesOf('bmc', { node, index: [...world.nodes.keys()].indexOf(node), zone: 0 })[0]?.[0]?.address, plug: '1' })
