@@ -19,7 +19,7 @@ import { headStart } from './head-start.ts'
 import { isDrill, isPartial, kindsOf, lapsed, type Incident } from './incident.ts'
 import { powerOrdered } from './isolation.ts'
 import { shutsDown } from './judge.ts'
-import { beatsSinceProof, challenged, provenAt } from './challenge.ts'
+import { beatsSinceProof, challenged, provenAt, speaksAgainstProof } from './challenge.ts'
 import { answerAfterProof } from './lie.ts'
 import { askPods, askWhoHears, illness, suspicion } from './look.ts'
 import type { Boot, Ms, NodeSeen, Observed } from './model.ts'
@@ -28,7 +28,7 @@ import { declareMaintenance } from './maintenance.ts'
 import { owing } from './owed.ts'
 import { isCleanAgain, mustLosePower } from './patience.ts'
 import { policyOf, type Policy } from './policy.ts'
-import { foundOff, recall, restsOnSilence, unconfigured, type Proof } from './proof.ts'
+import { foundOff, recall, unconfigured, type Proof } from './proof.ts'
 import { readingsOf } from './reading.ts'
 import { readRenewals, renewed } from './renewed.ts'
 import { isCured, isWanted, seekRemedies } from './remedy.ts'
@@ -233,8 +233,7 @@ function proven(at: Situation, proof: Proof): Action[] {
   if (at.heard === 'new boot' || laterBoot(node, incident.boot)) return withBurial(at, returning(at))
   const since = provenAt(at) ?? on.now
   if (isPartial(proof)) return provenInPart(at, proof, since)
-  // What was heard while the proof was being written down was spoken after what it rests on.
-  if (beatsSinceProof(at) || answerAfterProof(incident, node) !== undefined || (restsOnSilence(proof) && at.heard === 'old boot')) return challenged(at)
+  if (speaksAgainstProof(at, proof)) return challenged(at)
   const doubted = renewed(at, since)
   if (doubted !== undefined) return doubted
   const follows = fromProof(at, proof, since)

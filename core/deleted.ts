@@ -3,13 +3,12 @@
 // a Node that is not there, and nothing is switched on for it. What is proven is freed sooner than Kubernetes would, which leaves the volumes
 // for six minutes more where they are, or for ever.
 import { keyOf, type Action } from './action.ts'
-import { beatsSinceProof, challenged, provenAt } from './challenge.ts'
+import { challenged, provenAt, speaksAgainstProof } from './challenge.ts'
 import { freesNothing } from './choice.ts'
 import { left, nothingLeft } from './clear.ts'
 import { clearing } from './clearing.ts'
 import { handsOffIncident, othersHands } from './hands.ts'
 import { isDrill, isPartial } from './incident.ts'
-import { answerAfterProof } from './lie.ts'
 import { askPods, askWhoHears } from './look.ts'
 import { machineKey } from './machine-id.ts'
 import { goneKey, type Ms, type NodeName, type NodeSeen } from './model.ts'
@@ -42,14 +41,14 @@ function ended(at: Situation, because = 'the Node object is gone'): Action[] {
   return outlived(at, 'NodeDeleted', because, mayBeMadeAnew(at))
 }
 
-/** Not what only waited to be given back, nor what was no fence; nor once the node is heard, or its machine found elsewhere. Whoever had it in hand when
+/** Not what only waited to be given back, nor what was no fence; nor once the node is heard and no proof stands against that, or its machine found elsewhere. Whoever had it in hand when
  *  its Node was deleted has it in hand still, and no sign is left by which he could say that he has done. */
 function goesOn(at: Situation): boolean {
   const { on, incident, node, status: { phase, proof } } = at
   if (phase === 'Done' || isDrill(incident) || incident.cause === 'owed' || (incident.abort && proof === undefined)) return false
   if (proof !== undefined && (proof.boot !== incident.boot || proof.nodeUid !== incident.nodeUid)) return false
   if (node.uid !== incident.nodeUid || isAnotherMachine(incident, node) || isTaken(node, on.seen.nodes) || othersHands(node) !== undefined) return false
-  return at.heard !== 'new boot' && !laterBoot(node, incident.boot) && (at.heard === 'nothing' || (proof === undefined && isWanted(at)))
+  return at.heard !== 'new boot' && !laterBoot(node, incident.boot) && (at.heard === 'nothing' || (proof === undefined ? isWanted(at) : !isPartial(proof)))
 }
 
 /** Its machine bears another Node by now. */
@@ -70,7 +69,7 @@ function unproven(at: Situation): Action[] {
 function proven(at: Situation, proof: Proof): Action[] {
   const { on, incident, node } = at
   // That the machine runs shows nothing of volumes that are out of its reach to be false.
-  if (!isPartial(proof) && (beatsSinceProof(at) || answerAfterProof(incident, node) !== undefined)) return challenged(at)
+  if (!isPartial(proof) && speaksAgainstProof(at, proof)) return challenged(at)
   const made = provenAt(at) ?? on.now
   const since = Math.max(made, goneSince(at))
   const rest = left(incident, node, on.seen.self.podBudget, since, on.now, extentOf(proof))

@@ -113,6 +113,23 @@ test('and one of its volumes cannot be detached: the incident says what it waits
   assert.equal(findings(on), [])
 })
 
+test('and then its fenced boot is heard: the proof was false, nothing more is freed by it, and it ends as a failure', async () => {
+  const on = await peace({ seed: 51 })
+  const device = on.world.devices.get(`bmc-${on.victim}`)
+  assert.ok(device)
+  device.fault = { does: 'lie' }
+  on.world.csi.settings.detachFault = 'error'
+  const heal = on.world.isolate(on.victim)
+  await on.until('it is proven off', async () => (await theIncident(on))?.status.proof !== undefined, 60_000)
+  // It would make its Node anew.
+  on.world.killKubelet(on.victim)
+  await deleteNode(on)
+  await on.run(35_000)
+  heal()
+  const incident = await ended(on, 60_000)
+  assert.equal([incident.status.outcome, incident.status.proof, incident.status.voided.map(({ how }) => how), succeeded(incident), isOff(on)], ['NodeDeleted', undefined, [undefined], 'False', false])
+})
+
 test('made anew while its volumes are let go: it is given back like any other, and nothing more is freed', async () => {
   const on = await peace({ seed: 50 })
   on.world.csi.settings.detachFault = 'error'
