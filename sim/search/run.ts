@@ -144,7 +144,7 @@ function person({ world }: Stage): boolean {
   }
   for (const [name, { machine }] of still) {
     if (machine.state() === 'off') world.powerOn(name)
-    else world.reboot(name, 1_000)
+    else if (machine.frozen() || outlivesItsWatchdog(name, world)) world.reboot(name, 1_000)
   }
   return still.length > 0
 }
