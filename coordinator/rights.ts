@@ -9,9 +9,10 @@ export function tellingRefusals(api: Pick<Api, 'get'>, log: Log): Pick<Api, 'get
   return {
     async get(path, wanted) {
       const answer = await api.get<never>(path, wanted) // nothing of its value is looked at here
+      if (answer.ok ? told.size === 0 : answer.error.kind !== 'forbidden') return answer
       const right = rightTo(path)
       if (answer.ok) told.delete(right)
-      else if (answer.error.kind === 'forbidden' && !told.has(right)) {
+      else if (!told.has(right)) {
         told.add(right)
         log.error({ right, kind: answer.error.kind, message: answer.error.message }, 'this replica lacks a right, and what it would read stays unknown')
       }

@@ -217,7 +217,6 @@ function isForgotten(node: string, sight: Sight): boolean {
   return sight.world.truth.entries.some(({ at, what, facts }) => what === 'trouble' && facts['does'] === 'every NodeRecord is deleted' && at >= bootAt(node, sight))
 }
 
-
 function unclean({ node, detail }: Held, sight: Sight): Lie {
   if (detail === 'it is under quarantine as it is') return sight.ours(node).length > 0 ? undefined : `no taint of ours is on ${node}`
   if (detail.includes('cannot tell yet')) return sight.wellness.speaksFor(node) > 0 ? `${node} has been well and speaking for ${seconds(sight.wellness.speaksFor(node))}` : undefined
