@@ -37,7 +37,7 @@ export async function bench(json: boolean, options: ReadonlyMap<string, string>)
     const node = onNode(options.get('minutes') ?? '10')
     if ('skipped' in node) tell(`the real node was left out: ${node.skipped}`)
     else {
-      tell(`node: ${node.pods} pods, ${node.mounts} mounts, after ${node.minutes} min: RSS ${node.rssMiB} MiB, RssAnon ${node.rssAnonMiB} MiB, ${node.cpuPercent} % of a core, started in ${node.startMs} ms, mount table read in ${node.mountsReadMs} ms`)
+      tell(`node: ${node.pods} pods, ${node.mounts} mounts, after ${node.minutes} min: RSS ${node.rssMiB} MiB, RssAnon ${node.rssAnonMiB} MiB, ${node.cpuPercent} % of a core, started in ${node.startMs} ms, mount table read in ${node.mountsReadMs} ms; ${node.apiRequests} API requests, ${node.apiWrites} of them to write`)
       tell(`beside it: a bare Node ${node.bare.rssMiB} and ${node.bare.rssAnonMiB} MiB, ${node.bare.cpuPercent} %; the vitals' child ${node.vitals.peakRssMiB} MiB at most, ${node.vitals.cpuPercent} %, ${node.vitals.looks} looks; ${beside}`)
     }
     if (json) console.log(JSON.stringify({ gateP99Ms: gate.p99Ms, gate, bootGate, ...node, beside }))

@@ -6,6 +6,7 @@ import type { Ms } from '../../core/model.ts'
 import { profiles } from '../../core/policy.ts'
 import { seededChance, type Chance } from '../../sim/chance.ts'
 import { drawKind, type Kind } from './chaos-kinds.ts'
+import { requestsIn, writing } from './api-journal.ts'
 import { secondWriters } from './judge.ts'
 import type { Machine } from './machine.ts'
 import { disorder, type Stage } from './stage.ts'
@@ -115,7 +116,7 @@ export async function runChaos(stage: Stage, { seed, span, pause }: RunSettings)
   look()
   note(why ?? 'peace')
   const incidents = (await stage.incidents()).filter(({ name }) => !before.has(name))
-  violations.push(...written(stage), ...incidents.flatMap((incident) => needless(incident, troubles)), ...unrecorded(stage, await stage.incidents(), beganWall))
+  violations.push(...written(stage), ...requestsIn(stage.cluster.folder).filter(writing).map(({ node, verb, path }) => `rights: the agent of ${node} asked the API server to ${verb} ${path}`), ...incidents.flatMap((incident) => needless(incident, troubles)), ...unrecorded(stage, await stage.incidents(), beganWall))
   return { faults, deaths: boots.size - machines.length, incidents, violations, log: [...incidents.map(transcript), ...log] }
 }
 

@@ -15,6 +15,7 @@ import { startComponent } from '../control-plane/component.ts'
 import { startControlPlane, type ControlPlane } from '../control-plane/control-plane.ts'
 import { kubeconfigText } from '../control-plane/kubeconfig.ts'
 import { transportTo } from '../control-plane/transport.ts'
+import { journalFlags } from './api-journal.ts'
 import { command } from './command.ts'
 import { makeDisk, type Runtime } from './disk.ts'
 import { writeLabImage } from './lab-image.ts'
@@ -117,6 +118,7 @@ function startPlane(folder: string): Promise<ControlPlane> {
     flags: { 'kube-apiserver': [
       '--bind-address=0.0.0.0', `--advertise-address=${gateway}`, '--kubelet-preferred-address-types=InternalIP',
       `--kubelet-client-certificate=${client}.crt`, `--kubelet-client-key=${client}.key`,
+      ...journalFlags(folder),
     ] },
   })
 }

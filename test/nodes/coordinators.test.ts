@@ -7,7 +7,8 @@ import { until } from './cluster.ts'
 import type { Machine } from './machine.ts'
 import { say } from './room.ts'
 import { startStage, writes, type Stage } from './stage.ts'
-import { begin, comesBack, ended, gateOf, incidentsOf, movedAway, neverTwoWriters, tell, writtenAgain } from './story.ts'
+import { requestsIn } from './api-journal.ts'
+import { agentsOnlyRead, begin, comesBack, ended, gateOf, incidentsOf, movedAway, neverTwoWriters, tell, writtenAgain } from './story.ts'
 import { volumes } from './workload.ts'
 
 const test = suite('coordinators')
@@ -58,13 +59,16 @@ test('the only machine that lives is under quarantine, and no replica lives: one
   // It is held for half a minute yet: controllers' caches outlive a taint.
   await until('it is back, under quarantine', async () => last.power() === 'on' && last.bootId() !== story.bootId && (await incidentsOf(story)).some(({ status }) => status.holds.some(({ because }) => because === 'waiting-for-controllers')), 120_000)
   await Promise.all(others.map((machine) => machine.powerOff()))
-  const dark = clock.now()
+  const [dark, darkWall] = [clock.now(), clock.wall()]
   await until('a replica runs on it', async () => (await stage.pods(namespace)).some(({ spec, status }) => spec.nodeName === last.name && status.phase === 'Running'), 180_000)
   say(`no replica lives: one runs under quarantine ${((clock.now() - dark) / 1_000).toFixed(1)} s later`)
   await until('every machine has power', () => others.every((machine) => machine.power() === 'on'), 300_000)
   await stage.peace()
   say(`no replica lives: peace ${((clock.now() - dark) / 1_000).toFixed(1)} s later`)
   neverTwoWriters(story)
+  agentsOnlyRead(story)
+  // Its gate is shut, and nobody but the API server could tell it more: so the journal that shows no writing is kept.
+  assert.ok(requestsIn(stage.cluster.folder).some(({ node, at }) => node === last.name && at >= darkWall), 'what its agent asked')
 })
 
 test('all machines lose their power and get it back: every gate opens by itself, and the cluster comes up', async () => {
@@ -81,6 +85,7 @@ test('all machines lose their power and get it back: every gate opens by itself,
   neverTwoWriters(story)
   await stage.peace()
   neverTwoWriters(story)
+  agentsOnlyRead(story)
 })
 
 test('the stage is left', async () => await stage.stop())

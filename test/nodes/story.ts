@@ -7,6 +7,7 @@ import type { Hold, HoldReason, Incident } from '../../core/incident.ts'
 import type { Ms } from '../../core/model.ts'
 import { machineClock as clock } from '../../edge/clock.ts'
 import { until } from './cluster.ts'
+import { requestsIn, writing } from './api-journal.ts'
 import { callsOf } from './journal.ts'
 import { secondWriters, type Turn } from './judge.ts'
 import type { Machine } from './machine.ts'
@@ -125,6 +126,11 @@ export function gateOf({ disk, bootId }: Machine): 'open' | 'shut' | undefined {
   return kept?.boot.startsWith(bootId()) === true ? kept.gate : undefined
 }
 
+/** However it went, no agent asked the API server to write. */
+export function agentsOnlyRead({ stage }: Story): void {
+  assert.equal(requestsIn(stage.cluster.folder).filter(writing), [])
+}
+
 /** Nothing was lost and nothing done twice: the machine in another boot, and nothing of ours left on any node. */
 export async function comesBack(story: Story, incident: Incident): Promise<void> {
   assert.is(incident.status.outcome, 'Recovered', transcript(incident))
@@ -135,6 +141,7 @@ export async function comesBack(story: Story, incident: Incident): Promise<void>
   const freed = incident.status.pods.filter(({ fate }) => fate === 'freed').map(({ uid }) => uid)
   assert.equal(story.pods.map(({ metadata: { uid = '' } }) => uid).filter((uid) => !freed.includes(uid)), [], 'each pod of the workload was freed')
   neverTwoWriters(story)
+  agentsOnlyRead(story)
 }
 
 /** Why its incident does not go on, once there is such a hold. */
@@ -170,4 +177,5 @@ export async function leftAlone(story: Story, known?: Incident): Promise<void> {
   assert.is(story.machine.bootId(), story.bootId)
   for (const volume of volumes) assert.is(story.stage.turns(volume).at(-1)?.boot, story.bootId)
   neverTwoWriters(story)
+  agentsOnlyRead(story)
 }

@@ -8,6 +8,7 @@ import { readMounts } from '../../../core/mounts.ts'
 import type { Ms } from '../../../core/model.ts'
 import { usualValues } from '../../../deploy/values.ts'
 import { machineClock as clock } from '../../../edge/clock.ts'
+import { requestsIn, writing } from '../../nodes/api-journal.ts'
 import { until } from '../../nodes/cluster.ts'
 import { labImage } from '../../nodes/lab-image.ts'
 import { openNetwork } from '../../nodes/network.ts'
@@ -25,6 +26,9 @@ export interface NodeFigures {
   readonly cpuPercent: number
   /** From the start of its process to the welcome, on which the first beat goes out; of three starts the middle one. */
   readonly startMs: number
+  /** Of its agent, in those minutes. */
+  readonly apiRequests: number
+  readonly apiWrites: number
   readonly bare: Pick<Usage, 'rssMiB' | 'rssAnonMiB'> & { readonly cpuPercent: number }
   readonly vitals: { readonly cpuPercent: number; readonly peakRssMiB: number; readonly looks: number }
 }
@@ -53,11 +57,12 @@ async function measure(on: Stage, span: number): Promise<NodeFigures> {
   const bare = spawn(execPath, ['-e', 'setInterval(() => undefined, 1000)'], { stdio: 'ignore' })
   const idle = must(bare.pid, 'a bare Node does not start')
   const [before, idleBefore] = [usageOf(agent), usageOf(idle)]
-  const began = clock.now()
+  const [began, beganWall] = [clock.now(), clock.wall()]
   const watched = watchChildren(agent)
   await clock.wait(span * 60_000)
   const took = clock.now() - began
   const { peakRssMiB, looks } = watched()
+  const asked = requestsIn(on.cluster.folder).filter((request) => request.node === node && request.at >= beganWall)
   const [after, idleAfter] = [usageOf(agent), usageOf(idle)]
   bare.kill('SIGKILL')
   const share = (ms: number): number => Math.round(ms / took * 10_000) / 100
@@ -72,6 +77,7 @@ async function measure(on: Stage, span: number): Promise<NodeFigures> {
   return {
     minutes: Math.round(took / 6_000) / 10, pods: (await podsOn(on, node)).length, mounts: read.mounts.length, mountsReadMs,
     rssMiB: after.rssMiB, rssAnonMiB: after.rssAnonMiB, cpuPercent: share(after.ownMs - before.ownMs), startMs: started.toSorted((one, other) => one - other)[1] ?? Number.NaN,
+    apiRequests: asked.length, apiWrites: asked.filter(writing).length,
     bare: { rssMiB: idleAfter.rssMiB, rssAnonMiB: idleAfter.rssAnonMiB, cpuPercent: share(idleAfter.ownMs - idleBefore.ownMs) },
     vitals: { cpuPercent: share(after.childrenMs - before.childrenMs), peakRssMiB, looks },
   }
