@@ -131,8 +131,11 @@ build_runc() {
   debian libseccomp-dev
   wrapper runc
   cgo=1 golang get "github.com/opencontainers/runc@$runc_version"
-  PKG_CONFIG_PATH="$(dirname "$(find "$work/debian/root" -name libseccomp.pc)")" PKG_CONFIG_SYSROOT_DIR="$work/debian/root" \
-    cgo=1 golang build -trimpath -tags "seccomp netgo osusergo" -ldflags "-s -w -linkmode external -extldflags -static -X main.version=${runc_version#v}" \
+  local described
+  described=$(dirname "$(find "$work/debian/root" -name libseccomp.pc)")
+  # Go keeps the flags of a compiled package, and does not ask again where its library lies: another work folder than before is told to the linker.
+  PKG_CONFIG_PATH="$described" PKG_CONFIG_SYSROOT_DIR="$work/debian/root" \
+    cgo=1 golang build -trimpath -tags "seccomp netgo osusergo" -ldflags "-s -w -linkmode external -extldflags '-static -L$(dirname "$described")' -X main.version=${runc_version#v}" \
     -o "$work/out/runc" github.com/opencontainers/runc
   publish "$work/out/runc" runc
 }
