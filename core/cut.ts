@@ -70,6 +70,17 @@ export function lost(incident: Incident, node: NodeSeen): readonly string[] {
   return [...new Set(offs.map(({ method }) => method))]
 }
 
+/** What cuts the machine off from something, under this name, as it is configured now. */
+export function portOf({ path }: Pick<NodeSeen, 'path'>, name: string): Method | undefined {
+  return path.levels.flat().find((method) => method.name === name && method.isolates !== undefined)
+}
+
+/** Read on since the last order to any device of its name, by the configuration that it has now. */
+export function isOpen({ status }: Incident, node: NodeSeen, port: Method): boolean {
+  const ends = given(status).filter(({ method }) => method === port.name).map(({ id }) => node.firstSeen.get(`ended ${id}`) ?? Infinity)
+  return saysSince(node, port, Math.max(...ends)) === 'on'
+}
+
 /** What was freed stays out of the machine's reach while the boot of then may write it: until that is known dead, or its agent finds
  *  nothing of it left. */
 export function staysCut({ incident, node, status, heard }: Situation, { name, isolates }: Method): Brake | undefined {

@@ -7,7 +7,7 @@ import { keyOf, type Action, type Look } from './action.ts'
 import type { Brake } from './brake.ts'
 import { foreignTaint, hasOurs, hasTaint, outOfServiceKey, quarantineKey, unburied } from './clear.ts'
 import { secure } from './clearing.ts'
-import { cutBy, cuts, endedForGood, lost, staysCut, type Cut } from './cut.ts'
+import { cutBy, cuts, endedForGood, isOpen, lost, portOf, staysCut, type Cut } from './cut.ts'
 import { given, isDrill, isOf, shownFalse, type Attempt, type Incident, type Outcome, type ProofKind } from './incident.ts'
 import { keptOff } from './hands.ts'
 import { identityOfFence } from './identity.ts'
@@ -102,6 +102,8 @@ export function returning(at: Situation): Action[] {
   const dark = cuts(incident, node).filter((cut) => (cut.givenBack ? speaks && wasUndone(incident, cut) : cut.says === 'off' || cut.says === 'nothing yet')).filter(answered(mute))
   if (dark.length > 0 && shutsDown(node)) return [...looks, hold(node.name, { ...waitsForBoot, detail: shutDown }, incident)]
   if (dark.length > 0) return [...looks, ...asksOf(at, dark, looks), ...asksClean(at, dark), ...giveOn(at, dark.filter(({ says }) => says === 'off')), ...stillCut(at, dark, []), ...waits]
+  const shut = forgotten(at).filter((name) => portOf(node, name) !== undefined)
+  if (speaks && shut.length > 0) return [...looks, ...asksOf(at, portsOf(node, shut), looks), ...stillCut(at, [], shut), ...waits]
   if (mute.length > 0) return [...looks, ...waits]
   const next = yieldsTo(at)
   if (next !== undefined) return end(at, 'Recovered', `a person wants it fenced: ${next.name} takes over`)
@@ -136,7 +138,7 @@ export function giveBack(at: Situation): Action[] {
   // Switched on, and off since: an *off* that was thought to be over has landed.
   const owed = cuts(incident, node).filter(({ givenBack, says }) => !givenBack || (!speaks && says === 'off')).filter(answered(mute))
   const lacking = forgotten(at)
-  if (owed.length + lacking.length > 0) return [...looks, ...shut, ...asksClean(at, owed), ...giveOn(at, owed), ...waits, ...stillCut(at, owed, lacking)]
+  if (owed.length + lacking.length > 0) return [...looks, ...shut, ...asksClean(at, owed), ...asksOf(at, portsOf(node, lacking), looks), ...giveOn(at, owed), ...waits, ...stillCut(at, owed, lacking)]
   if (mute.length > 0) return [...looks, ...shut, ...waits]
   // With a proof, where its Node was made anew after it; what was freed by one that has lapsed keeps the quarantine on as after any other.
   const freed = status.proof !== undefined || status.voided.length > 0
@@ -280,9 +282,19 @@ function asksClean({ on, node, heard }: Situation, cut: readonly Cut[]): Look[] 
 
 const namesOf = (methods: readonly { readonly method: Method }[]): string => methods.map(({ method }) => method.name).join(', ')
 
-/** What was cut by a configuration that is not there any more. The machine's next boot has power. */
-function forgotten(at: Situation): readonly string[] {
-  return at.heard === 'new boot' || laterBoot(at.node, at.incident.boot) ? [] : lost(at.incident, at.node)
+/** What was cut by a configuration that is not there any more. The machine's next boot has power; but a port that was shut is shut for that one too, until
+ *  it reads on. A boot that is silent again has other needs. */
+function forgotten({ on, incident, node, heard }: Situation): readonly string[] {
+  const booted = heard === 'new boot' || laterBoot(node, incident.boot)
+  return lost(incident, node).filter((name) => {
+    const port = portOf(node, name)
+    if (booted && (port === undefined || heard === 'nothing' || on.verdicts.has(node.name))) return false
+    return port === undefined || !isOpen(incident, node, port)
+  })
+}
+
+function portsOf(node: NodeSeen, names: readonly string[]): readonly { readonly method: Method }[] {
+  return names.flatMap((name) => portOf(node, name) ?? []).map((method) => ({ method }))
 }
 
 /** Before anything is proven, and where nothing can be: the machine may be dark through us, and no path that is configured now tells of it. */
@@ -299,14 +311,17 @@ function howFarOn({ status }: Incident, method: Method): keyof typeof onSays {
   return last.result === 'running' ? 'running' : 'tried'
 }
 
+const lostLifts = { power: 'a new boot of the machine', port: 'on, read of it as it is configured now' } as const
+
 function stillCut(at: Situation, owed: readonly Cut[], lacking: readonly string[]): Action[] {
   const { incident, node } = at
+  const gone = Object.groupBy(lacking, (name) => (portOf(node, name) === undefined ? 'power' : 'port'))
   const ours = Object.groupBy(owed.filter(({ method }) => staysCut(at, method) === undefined), ({ method }) => howFarOn(incident, method))
   const parts = [
     ...(['running', 'not yet', 'tried'] as const).flatMap((how) => (ours[how] === undefined ? [] : [{ detail: `${namesOf(ours[how])} was ordered off, and ${onSays[how]}`, lifts: 'an order on that ends verified' }])),
-    ...(lacking.length === 0 ? [] : [{
-      detail: `${lacking.join(', ')} was ordered off, and is not configured any more as it was then: nothing here can switch it on`, lifts: 'that configuration, or a new boot of the machine',
-    }]),
+    ...(['power', 'port'] as const).flatMap((what) => (gone[what] === undefined ? [] : [{
+      detail: `${gone[what].join(', ')} was ordered off, and is not configured any more as it was then: nothing here can switch it on`, lifts: `that configuration, or ${lostLifts[what]}`,
+    }])),
   ]
   if (parts.length === 0) return []
   return [hold(node.name, { because: 'still-cut', detail: parts.map(({ detail }) => detail).join('; '), lifts: [...new Set(parts.map(({ lifts }) => lifts))].join('; ') }, incident)]

@@ -5,7 +5,7 @@ import { quarantineKey } from '../../core/clear.ts'
 import { decide } from '../../core/decide.ts'
 import type { Attempt } from '../../core/incident.ts'
 import type { Method, NodeSeen } from '../../core/model.ts'
-import { attempt, incident, method, now, policy, reading, seenOrder, three } from './world.ts'
+import { attempt, beat, dead, incident, method, newBoot, now, policy, reading, seenOrder, three } from './world.ts'
 
 const test = suite('still cut')
 
@@ -36,5 +36,25 @@ test('of two that were cut each is said for itself', () => {
     'plug-off was ordered off, and is not ordered on yet; bmc-off was ordered off, and on without success so far; lifts: an order on that ends verified',
   ])
 })
+
+const port: Method = { ...method, name: 'fc-off', agent: 'fc-switch', device: 'fc-1', digest: 'd3', isolates: ['csi.example.com'] }
+const shut = attempt({ method: 'fc-off', digest: 'before' })
+const said = (state: 'on' | 'off', at: number) => reading(state, at, at + 100, { method: 'fc-off', digest: 'd3' })
+const shutBefore: Partial<NodeSeen> = { beat: beat({ boot: newBoot, since: now - 60_000 }), path: { levels: [[port], [method]], faults: [] } }
+const named = ['fc-off was ordered off, and is not configured any more as it was then: nothing here can switch it on; lifts: that configuration, or on, read of it as it is configured now']
+const cases: readonly (readonly [what: string, changes: Partial<NodeSeen>, told: readonly string[]])[] = [
+  ['nothing yet', { readings: [] }, named],
+  ['off', { readings: [said('off', now - 5_000)] }, named],
+  ['on, before it was shut', { readings: [said('on', now - 300_000)] }, named],
+  ['on of another machine', { readings: [{ ...said('on', now - 5_000), machine: 'machine-9' }] }, named],
+  ['on', { readings: [said('on', now - 5_000)] }, []],
+  ['off, and the next boot is silent by now', { ...dead, beat: beat({ boot: newBoot, since: now - 60_000, at: now - 4_000 }), readings: [said('off', now - 5_000)] }, []],
+  ['off, and nothing of its name cuts anything off any more', { path: { levels: [[method]], faults: [] }, readings: [said('off', now - 5_000)] }, []],
+]
+for (const [what, changes, told] of cases) {
+  test(`shut by a configuration of before, and its next boot is heard; by the present one it reads ${what}: ${told.length === 0 ? 'nothing waits for it' : 'it is named'}`, () => {
+    assert.equal(says([shut], { ...shutBefore, ...changes }), told)
+  })
+}
 
 test.run()

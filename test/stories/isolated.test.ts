@@ -4,7 +4,7 @@ import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
 import type { Incident } from '../../core/incident.ts'
 import { settled, type StageSettings } from '../../sim/stage.ts'
-import { ended, findings, happened, ourTaints, peace, steps, theIncident, workload, workloadRuns, type Play } from './play.ts'
+import { configure, ended, findings, happened, ourTaints, peace, steps, theIncident, workload, workloadRuns, type Play } from './play.ts'
 
 const test = suite('isolated')
 
@@ -172,6 +172,39 @@ test('silent again when it was ordered on, and the order lands late: what was no
   if (fabric !== undefined) fabric.fault = undefined
   second()
   await ended(on, 240_000)
+  await isWhole(on)
+})
+
+const portOf = (on: Play) => on.world.devices.get('fabric')?.plugs.get(on.victim)
+
+/** Its port was shut by a configuration that is another one by the time its next boot is heard. */
+async function shutByAnother(seed: number): Promise<Play> {
+  const on = await peace(scene(seed))
+  on.world.freeze(on.victim)
+  await on.until('it lost its power', () => !on.world.judges.isPoweredOn(on.victim), 60_000)
+  await configure(on, 'login_timeout=7\n', 'fabric-off')
+  await on.until('it is back', () => happened(on, 'machine booted').length === 1, 120_000)
+  await on.run(120_000)
+  const open = await theIncident(on)
+  assert.equal([open?.status.phase, portOf(on)?.switched], ['Running', 'off'])
+  assert.equal(open?.status.holds.map(({ because, detail, lifts }) => `${because}: ${detail}; ${lifts}`), [
+    'still-cut: fabric-off was ordered off, and is not configured any more as it was then: nothing here can switch it on; that configuration, or on, read of it as it is configured now',
+  ])
+  return on
+}
+
+test('its switch is configured otherwise before its port is opened: the node waits with that said, and is whole once it is configured as it was', async () => {
+  const on = await shutByAnother(12)
+  await configure(on, '', 'fabric-off')
+  assert.equal([(await ended(on, 120_000)).status.outcome, orders(await theIncident(on)).slice(2)], ['Recovered', ['bmc-off on', 'fabric-off on']])
+  await isWhole(on)
+})
+
+test('the same, and a person opens the port: that is read by the configuration of now, and enough', async () => {
+  const on = await shutByAnother(13)
+  const port = portOf(on)
+  if (port !== undefined) port.switched = 'on'
+  assert.equal([(await ended(on, 120_000)).status.outcome, orders(await theIncident(on)).slice(2)], ['Recovered', ['bmc-off on']])
   await isWhole(on)
 })
 

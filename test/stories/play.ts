@@ -40,12 +40,12 @@ function objects<T extends KubeObject>({ server }: World, collection: string): r
 }
 
 /** The victim's method from now on, with `more` in place of what was added before. */
-export async function configure(on: Play, more: string): Promise<void> {
+export async function configure(on: Play, more: string, method = 'bmc-off'): Promise<void> {
   const path = `/api/v1/namespaces/holdfast-system/configmaps/fence-config-${on.victim}`
   const was = await settled(on.world, on.world.api.get<KubeObject & { data: Record<string, string> }>(path))
   if (!was.ok) throw new Error(`${path}: ${was.error.message}`)
-  const own = was.value.data['fence-method-bmc-off']?.replace(/^login_timeout=.*\n/m, '') ?? ''
-  const patched = await settled(on.world, on.world.api.patch<KubeObject>(path, 'merge', { data: { 'fence-method-bmc-off': `${own}${more}` } }))
+  const own = was.value.data[`fence-method-${method}`]?.replace(/^login_timeout=.*\n/m, '') ?? ''
+  const patched = await settled(on.world, on.world.api.patch<KubeObject>(path, 'merge', { data: { [`fence-method-${method}`]: `${own}${more}` } }))
   if (!patched.ok) throw new Error(`${path}: ${patched.error.message}`)
 }
 
