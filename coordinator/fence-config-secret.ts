@@ -3,7 +3,7 @@
 // changed method and asks for a new audit.
 import { createHmac } from 'node:crypto'
 import { unescape } from 'node:querystring'
-import { sameKey, type AgentParameters } from '../core/contract.ts'
+import { sameKey, type AgentParameters, type Refusal } from '../core/contract.ts'
 
 export interface SecretReference {
   readonly secret: string
@@ -28,7 +28,7 @@ export function resolveParameters(configured: ConfiguredParameters, lookup: Secr
   const missing: string[] = []
   for (const [key, value] of Object.entries(configured)) {
     const text = typeof value === 'string' ? value : lookup(value)
-    if (text === undefined) missing.push(`${key}: ${nameOf(value)} is not there`)
+    if (text === undefined) missing.push(lackOf(key, value))
     else if (typeof value !== 'string' && isFile(key)) files[key] = text
     else parameters[key] = text
     if (typeof value !== 'string' && text !== undefined) secrets.push(text)
@@ -66,9 +66,17 @@ export function outletOf(configured: ConfiguredParameters): string | undefined {
   return typeof value === 'string' ? value : undefined
 }
 
-export function missingSecrets(configured: ConfiguredParameters, lookup: SecretLookup): readonly string[] {
-  const resolved = resolveParameters(configured, lookup)
-  return 'missing' in resolved ? resolved.missing : []
+/** A parameter whose Secret is not there. */
+export interface MissingSecret extends Refusal {
+  readonly of: SecretReference
+}
+
+export function missingSecrets(configured: ConfiguredParameters, lookup: SecretLookup): readonly MissingSecret[] {
+  return Object.entries(configured).flatMap(([key, value]) => (typeof value === 'string' || lookup(value) !== undefined ? [] : [{ key, of: value, says: lackOf(key, value) }]))
+}
+
+function lackOf(key: string, value: ParameterValue): string {
+  return `${key}: ${nameOf(value)} is not there`
 }
 
 /** Equal digests: the same program would be told the same. `salt` is the cluster's own, so that a digest, which anybody may

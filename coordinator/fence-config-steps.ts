@@ -109,8 +109,8 @@ const needs: ReadonlyMap<string, string> = new Map([
   [terminateInstance, 'needs a Node whose spec.providerID names an instance of aws'],
 ])
 
-/** `ill`: methods with faults of their own. How they would fit in is not said: one fault, one line. */
-export function arrange(steps: Steps, { specs, refused }: BuiltIn, ill: ReadonlySet<string>, map: string): Arrangement {
+/** `ill`: methods with faults of their own. How they would fit in is not said: one fault, one line. `mapOf`: the ConfigMap that writes a method. */
+export function arrange(steps: Steps, { specs, refused }: BuiltIn, ill: ReadonlySet<string>, mapOf: (method: string) => string): Arrangement {
   const named = stepNames.flatMap((step) => steps.steps[step]?.levels.flat().map((method, index) => ({ step, method, word: index + 1 })) ?? [])
   const faults = named.flatMap(({ step, method, word }) => {
     const says = ill.has(method) ? undefined : faultOf(step, method, word, specs.get(method), refused)
@@ -129,7 +129,7 @@ export function arrange(steps: Steps, { specs, refused }: BuiltIn, ill: Readonly
     const cutsOff = isolating(steps).has(name)
     return [{ ...configured(spec, on, cutsOff), ...placeOf(on === undefined ? undefined : written.indexOf(on.name), cutsOff) }]
   })
-  faults.push(...idle(specs, named.map(({ method }) => method), methods, ill.size > 0, map))
+  faults.push(...idle(specs, named.map(({ method }) => method), methods, ill.size > 0, mapOf))
   const back = named.filter(({ step }) => step === 'recovery').map(({ method }) => method).findLast((name) => marking.has(name) && !specs.has(name))
   const whole = levels.map((level) => level.flatMap((name) => methods.filter((method) => method.name === name)))
   return { arranged: { levels: whole, methods, beside: { ...steps.dumps, ...(back === unschedulable ? { cordons: true } : {}) } }, faults }
@@ -191,10 +191,10 @@ function configured(spec: MethodSpec, on: MethodSpec | undefined, cutsOff: boole
 }
 
 /** What is written and never used is told, because its author thinks otherwise. */
-function idle(specs: ReadonlyMap<string, MethodSpec>, named: readonly string[], methods: readonly ConfiguredMethod[], lacking: boolean, map: string): ConfigFault[] {
+function idle(specs: ReadonlyMap<string, MethodSpec>, named: readonly string[], methods: readonly ConfiguredMethod[], lacking: boolean, mapOf: (method: string) => string): ConfigFault[] {
   const cut = new Set(methods.map((method) => specs.get(method.name)?.outlet))
   return [...specs.values()].flatMap((spec) => {
-    const at = { map, key: `fence-method-${spec.name}`, line: 1, blocks: false }
+    const at = { map: mapOf(spec.name), key: `fence-method-${spec.name}`, line: 1, blocks: false }
     if (!named.includes(spec.name)) return [{ ...at, says: `method ${spec.name} is named by no step` }]
     if (spec.action === 'on' && !lacking && !cut.has(spec.outlet)) return [{ ...at, says: `method ${spec.name} has the outlet of no off method: it is never run` }]
     return []

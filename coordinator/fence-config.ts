@@ -1,9 +1,10 @@
 // The fence ConfigMaps in the form of the node fencing proposal: `fence-config-<node>` over those of the sets it is in, over `fence-config-default`; methods
 // that take their device from `fence-method-template-*`. Nothing here throws: what is wrong is a fault with its ConfigMap,
 // key and line, all of them at once, and the last good configuration of the node stays in force meanwhile.
+import { sameKey } from '../core/contract.ts'
 import type { FencePath, Method, NodeName } from '../core/model.ts'
 import type { KubeObject } from './api.ts'
-import { digestOf, missingSecrets, type ConfiguredParameters, type SecretLookup } from './fence-config-secret.ts'
+import { digestOf, missingSecrets, type ConfiguredParameters, type MissingSecret, type SecretLookup } from './fence-config-secret.ts'
 import { instanceOf, restartInstance, type Claim, type Instance } from './fence-config-instance.ts'
 import { filled, selectorKey, selectorOf, selects, wordless, type NodeAsked, type NodeWords, type Selector } from './fence-config-node.ts'
 import { layered, methodSpec, type ConfigFault, type Described, type MethodSpec, type Placed } from './fence-config-method.ts'
@@ -89,7 +90,7 @@ export function readFenceConfigs(maps: readonly FenceConfigMap[], secrets: Secre
       const { arranged, faults } = parseNode(node, layers, { templates, broken, unclear, described }, instance)
       // What two Nodes name is nobody's any more: the last good one would go on striking one of them.
       const kept = instance !== undefined && 'refused' in instance && instance.disputed && hasClaimed(before) ? undefined : before
-      return sealed(inForce(arranged, faults, kept), secrets, salt, maps)
+      return sealed(inForce(arranged, faults, kept), secrets, salt, (method, missing) => placeOf(method, missing, layers, templates))
     },
   }
 
@@ -134,18 +135,28 @@ export function sentenceOf(fault: ConfigFault): string {
 
 /** Digests are made of the secrets of this moment, for a last good configuration too; a Secret that is not there yet is told
  *  and blocks nothing: the method says so itself when it is run. */
-function sealed(config: NodeFenceConfig, secrets: SecretLookup, salt: string, maps: readonly FenceConfigMap[]): NodeFenceConfig {
+function sealed(config: NodeFenceConfig, secrets: SecretLookup, salt: string, placed: (method: string, missing: MissingSecret) => FaultPlace): NodeFenceConfig {
   const methods = Object.fromEntries(Object.entries(config.methods).map(([name, method]): [string, ConfiguredMethod] => {
     return [name, { ...method, digest: digestOf(method.agent, method.parameters, secrets, salt) }]
   }))
   const levels = config.path.levels.map((level) => level.flatMap((method) => coreMethod(methods[method.name])))
   const missing = Object.values(methods).flatMap((method) => {
-    return [...new Set([...missingSecrets(method.parameters, secrets), ...missingSecrets(method.on, secrets)])].map((says): ConfigFault => {
-      const map = maps.find((other) => other.data[`${methodPrefix}${method.name}`] !== undefined)?.name ?? defaultName
-      return { map, key: `${methodPrefix}${method.name}`, line: 1, says: `method ${method.name}: ${says}`, blocks: false }
-    })
+    const lacking = new Map([...missingSecrets(method.parameters, secrets), ...missingSecrets(method.on, secrets)].map((one) => [one.says, one]))
+    return [...lacking.values()].map((one): ConfigFault => ({ ...placed(method.name, one), says: `method ${method.name}: ${one.says}`, blocks: false }))
   })
   return { ...config, path: { ...config.path, levels }, methods, faults: [...config.faults, ...missing] }
+}
+
+type FaultPlace = Pick<ConfigFault, 'map' | 'key' | 'line'>
+
+/** Where the reference is written: by the method itself or its template, or else, where that is of its *on*, by another one of the node's. */
+function placeOf(method: string, { key, of }: MissingSecret, layers: readonly ReadMap[], templates: ReadonlyMap<string, readonly Placed[]>): FaultPlace {
+  const all = layers.toReversed().flatMap((layer) => [...layer.methods].map(([name, entries]) => ({ layer, name, entries })))
+  const own = all.filter(({ name }) => name === method)
+  const written = [...own, ...all].flatMap(({ entries }) => entries.flatMap((entry) => (entry.key === 'template' ? templates.get(entry.value) ?? [] : [entry])))
+  const entry = written.find((one) => sameKey(one.key) === sameKey(key) && one.value === `secret:${of.secret}/${of.key}`)
+  if (entry !== undefined) return { map: entry.map, key: entry.at, line: entry.line }
+  return { map: (own[0]?.layer ?? layers.at(-1))?.name ?? defaultName, key: `${methodPrefix}${method}`, line: 1 }
 }
 
 function coreMethod(method: ConfiguredMethod | undefined): Method[] {
@@ -245,6 +256,7 @@ function parseNode(
     else specs.set(name, spec)
   }
   faults.push(...[...used].flatMap((name) => broken.get(name) ?? []))
-  const arranged = arrange(steps, builtIn(steps, specs, instance, described), ill, layers.at(-1)?.name ?? defaultName)
+  const mapOf = (method: string): string => layers.findLast((layer) => layer.methods.has(method))?.name ?? defaultName
+  const arranged = arrange(steps, builtIn(steps, specs, instance, described), ill, mapOf)
   return { arranged: arranged.arranged, faults: [...faults, ...arranged.faults] }
 }

@@ -395,8 +395,27 @@ test('a changed secret changes the digest of a last good configuration too', () 
 test('a Secret that is not there is told and takes nothing out of force', () => {
   const config = configOf(seed, 'node-1', undefined, () => undefined)
   assert.equal(names(config), [['fc-off'], ['eaton-off']])
-  assert.match(told(config).join(), /fence-config-node-1, fence-method-fc-off, line 1: method fc-off: password: Secret fc key password is not there/)
+  assert.equal(told(config), ['ConfigMap fence-method-template-fc-switch-brocade, template.properties, line 4: method fc-off: password: Secret fc key password is not there'])
   assert.equal(config.path.faults, [])
+})
+
+test('it is told where this node has it from: not where another node writes a method of that name, nor where a layer below does', () => {
+  const maps = ['node-0', 'node-1', 'node-2'].map((node) => ({ name: `fence-config-${node}`, data: { 'config.properties': 'power_management=bmc', 'fence-method-bmc': `${bmc}\npassword=secret:${node}/password` } }))
+  const missing = (more: readonly FenceConfigMap[] = []) => told(configOf([...maps, ...more], 'node-1', undefined, ({ secret }) => (secret === 'node-1' ? undefined : 'hush')))
+  const sentence = 'ConfigMap fence-config-node-1, fence-method-bmc, line 5: method bmc: password: Secret node-1 key password is not there'
+  assert.equal(missing(), [sentence])
+  assert.equal(missing([{ name: 'fence-config-default', data: { 'fence-method-bmc': `${bmc}\npassword=secret:node-1/password` } }]), [sentence])
+})
+
+test('what only the method asks for that switches on again is told where that is written', () => {
+  const on = `${bmc.replace('action=off', 'action=on')}\n\npassword=secret:later/password`
+  const config = configOf(one('power_management=bmc start', { bmc, start: on }), 'node-1', undefined, () => undefined)
+  assert.equal(told(config), ['ConfigMap fence-config-node-1, fence-method-start, line 6: method bmc: password: Secret later key password is not there'])
+})
+
+test('a method that no step names is told with the ConfigMap that writes it', () => {
+  const maps = [...one('power_management=bmc', { bmc }), { name: 'fence-config-default', data: { 'fence-method-spare': bmc } }]
+  assert.equal(told(configOf(maps)), ['ConfigMap fence-config-default, fence-method-spare, line 1: method spare is named by no step'])
 })
 
 test('whatever text stands in the maps, reading ends without an exception', () => {
