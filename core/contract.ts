@@ -108,16 +108,19 @@ function stateNamed(word = ''): PowerState {
   }
 }
 
-/** The end of a run of `list-status`: `outlet,name,ON` line by line, in capitals or, as ClusterLabs programs print it, without. What stands there twice, or in no such line, is not known. */
+/** The end of a run of `list-status`: `outlet,name,ON` line by line, in capitals or, as ClusterLabs programs print it, without. What stands there twice, or in
+ *  no such line, is not known. An outlet goes by its name as well, unless that is a number, which is always an outlet's own. */
 export function readOutlets(end: AgentEnd): ReadonlyMap<string, PowerState> {
-  const states = new Map<string, PowerState>()
-  if (end.refused !== undefined || !end.gone || end.late || end.exitCode !== 0) return states
+  const outlets = new Map<string, PowerState>()
+  const names = new Map<string, PowerState>()
+  if (end.refused !== undefined || !end.gone || end.late || end.exitCode !== 0) return outlets
   for (const line of end.stdout.split('\n').slice(0, mostOutlets)) {
-    const [, outlet = '', word] = /^([^,]+),.*,(ON|OFF|UNKNOWN)\s*$/i.exec(line) ?? []
+    const [, outlet = '', name = '', word] = /^([^,]+),(.*),(ON|OFF|UNKNOWN)\s*$/i.exec(line) ?? []
     if (outlet === '') continue
-    states.set(outlet, states.has(outlet) ? 'unknown' : stateNamed(word))
+    outlets.set(outlet, outlets.has(outlet) ? 'unknown' : stateNamed(word))
+    if (name !== '' && !/^[\d.]+$/.test(name)) names.set(name, names.has(name) ? 'unknown' : stateNamed(word))
   }
-  return states
+  return new Map([...names, ...outlets])
 }
 
 function stateOf(action: MethodAction, exitCode: number): PowerState | 'failed' {

@@ -98,7 +98,9 @@ function indexOf(plug: string, { unit, from = 1 }: OutletTable): string {
   return unit === undefined ? String(index) : `${unit}.${index}`
 }
 
-function plugAt(index: string, { from = 1 }: OutletTable): string {
+/** By the shortest plug= that names it. */
+function plugAt(index: string, { unit, from = 1 }: OutletTable): string {
+  if (unit !== undefined && index.startsWith(`${unit}.`)) return index.slice(unit.length + 1)
   return index.includes('.') ? index : String(Number(index) + 1 - from)
 }
 

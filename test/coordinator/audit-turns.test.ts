@@ -40,7 +40,7 @@ function replica() {
   }
 }
 
-/** Of each: a management controller, and two feeds, on two strips that twenty nodes share. A turn of five thousand comes to the same rate, and takes a minute. */
+/** Of each: a management controller, and two feeds, on two strips that twenty nodes share: one is configured by its number, the other by its name. A turn of five thousand comes to the same rate, and takes a minute. */
 const nodes = 1_000
 const outlets = 20
 const [controllerTakes, stripTakes] = [300, 150]
@@ -50,10 +50,10 @@ const methodOf = (name: string, agent: string, device: string, parameters: objec
 } as unknown as ConfiguredMethod) // parameters that name no Secret are texts
 
 function pathsOf(index: number): readonly ConfiguredMethod[] {
-  const [strip, plug] = [Math.floor(index / outlets), String((index % outlets) + 1)]
+  const [strip, outlet] = [Math.floor(index / outlets), String((index % outlets) + 1)]
   return [
     methodOf('bmc', 'redfish', `bmc-${index}`, { ip: `bmc-${index}` }),
-    ...['left', 'right'].map((side) => methodOf(side, 'pdu-snmp', `${side}-${strip}`, { ip: `${side}-${strip}`, plug })),
+    ...[['left', outlet], ['right', `outlet-${outlet}`]].map(([side = '', plug]) => methodOf(side, 'pdu-snmp', `${side}-${strip}`, { ip: `${side}-${strip}`, plug })),
   ]
 }
 

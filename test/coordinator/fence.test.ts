@@ -327,7 +327,7 @@ test('all outlets of a device are asked for without naming one, if the program s
   while (runs.length < 2) await settled()
   assert.is(runs[1]?.run.stdin, 'action=list-status\nip=10.0.0.1\npassword=tops3cret\nnodename=n1\n')
   runs[1]?.end(0, { stdout: '1,a,ON\n2,b,OFF\n' })
-  assert.equal([...(await first)?.states ?? []], [['1', 'on'], ['2', 'off']])
+  assert.equal([...(await first)?.states ?? []], [['a', 'on'], ['b', 'off'], ['1', 'on'], ['2', 'off']])
   const second = fence.listOutlets({ node: 'n2', method: strip })
   while (runs.length < 3) await settled()
   assert.match(runs[2]?.run.stdin ?? '', /^action=list-status/)

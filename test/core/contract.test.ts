@@ -185,11 +185,17 @@ test('an excerpt is short and has no control characters', () => {
 const outlets = (over: Partial<AgentEnd>): string => [...readOutlets(ended({ exitCode: 0, stdout: '1,web,ON\n2,db,OFF\n', ...over }))].map((pair) => pair.join(' ')).join(', ')
 
 test('a list of outlets with their states is read line by line, and what is doubtful is not known', () => {
-  assert.is(outlets({}), '1 on, 2 off')
-  assert.is(outlets({ stdout: '1,a, b,ON\r\n2,,UNKNOWN\n3,c,on\n4,d\nNOTICE: List option is not working on this device yet\nN/A\n' }), '1 on, 2 unknown, 3 on')
-  assert.is(outlets({ stdout: '1,a,ON\n1,a,ON\n' }), '1 unknown', 'told twice')
+  assert.is(outlets({}), 'web on, db off, 1 on, 2 off')
+  assert.is(outlets({ stdout: '1,a, b,ON\r\n2,,UNKNOWN\n3,c,on\n4,d\nNOTICE: List option is not working on this device yet\nN/A\n' }), 'a, b on, c on, 1 on, 2 unknown, 3 on')
+  assert.is(outlets({ stdout: '1,,ON\n1,,ON\n' }), '1 unknown', 'told twice')
   for (const over of [{ exitCode: 1 }, { late: true }, { gone: false }, { refused: 'no such program' }] as const) assert.is(outlets(over), '', JSON.stringify(over))
-  assert.is([...readOutlets(ended({ exitCode: 0, stdout: Array.from({ length: 5_000 }, (_, index) => `${index},n,ON`).join('\n') }))].length, 4_096)
+  assert.is([...readOutlets(ended({ exitCode: 0, stdout: Array.from({ length: 5_000 }, (_, index) => `${index},,ON`).join('\n') }))].length, 4_096)
+})
+
+test('an outlet goes by its name in a list as well, where that is its alone and no number', () => {
+  assert.is(outlets({ stdout: '1,web,ON\n2,web,ON\n' }), 'web unknown, 1 on, 2 on', 'two of one name')
+  assert.is(outlets({ stdout: '1,2,ON\n2,1.1,OFF\n3,4,OFF\n' }), '1 on, 2 off, 3 off', 'a number is an outlet\'s own')
+  assert.is(outlets({ stdout: 'web,db,ON\ndb,web,OFF\n' }), 'db off, web on')
 })
 
 test('only who says so tells the states of all outlets: a plain list has none', () => {

@@ -236,4 +236,14 @@ test('list names every outlet; monitor fails where there are none', () => inWorl
   assert.is((await place.raw('pdu-snmp', `action=monitor\n${stdin}`)).exitCode, 1)
 }))
 
+for (const kind of ['eaton', 'eaton-managed', 'raritan'] as const) {
+  test(`${kind}: its outlets are listed as a person names them, by the numbers on its front`, () => inWorld(async ({ place, bend, with: at }) => {
+    const { plug: _, ...rest } = at()
+    const stdin = Object.entries(rest).map(([key, value]) => `${key}=${value}\n`).join('')
+    bend(3, 'state', integer(strips[kind].off))
+    assert.is((await place.raw('pdu-snmp', `action=list\n${stdin}`)).stdout, '1,node-1\n2,node-2\n3,node-3\n4,node-4\n')
+    assert.is((await place.raw('pdu-snmp', `action=list-status\n${stdin}`)).stdout, '1,node-1,ON\n2,node-2,ON\n3,node-3,OFF\n4,node-4,ON\n')
+  }, { kind }))
+}
+
 test.run()
