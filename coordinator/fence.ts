@@ -1,7 +1,7 @@
 // Runs one method: one program, one plug, one action. Whoever calls has written the attempt down before; here it is only
 // carried out, and what comes back is a word, not a proof. One run at a time for each device address unless its configuration says otherwise,
 // because devices mix up two sessions; an audit gives way to an incident, at once, since it only looks.
-import { inputOf, offersOutlets, readEnd, readOutlets, reasonFor, type AgentWord, type MethodAction, type Reason } from '../core/contract.ts'
+import { inputOf, offersOutlets, readEnd, readOutlets, reasonFor, sameKey, type AgentParameters, type AgentWord, type MethodAction, type Reason } from '../core/contract.ts'
 import type { Boot, Ms, NodeName, PowerState, Reading } from '../core/model.ts'
 import type { Clock } from '../edge/clock.ts'
 import type { Log } from '../edge/log.ts'
@@ -112,7 +112,7 @@ async function runNow(run: MethodRun, deadlineAt: Ms, signal: AbortSignal, host:
   if (against !== undefined) return notRun(against, host.clock)
   const resolved = resolveParameters(action === 'on' ? method.on : method.parameters, host.secrets)
   if ('missing' in resolved) return notRun(resolved.missing.join('; '), host.clock, 'config')
-  const parameters = { ...innerTimeout(method, action), ...resolved.parameters }
+  const parameters = { ...innerTimeout(method, action, resolved.parameters), ...resolved.parameters }
   const input = inputOf(action, parameters, run.node)
   if ('refused' in input) return notRun(input.refused.map((refusal) => refusal.says).join('; '), host.clock, 'config')
   const within = deadlineAt - host.clock.now()
@@ -145,8 +145,8 @@ function cleaned(end: ProgramEnd, redact: (text: string) => string): ProgramEnd 
 }
 
 /** ClusterLabs programs give up by a count of polls of their own; below our deadline, they say why. */
-function innerTimeout(method: ConfiguredMethod, action: MethodAction): Record<string, string> {
-  if (!method.agent.startsWith('fence_') || action === 'status' || 'power_timeout' in method.parameters) return {}
+function innerTimeout(method: ConfiguredMethod, action: MethodAction, given: AgentParameters): Record<string, string> {
+  if (!method.agent.startsWith('fence_') || action === 'status' || Object.keys(given).some((key) => sameKey(key) === 'power_timeout')) return {}
   return { power_timeout: String(Math.max(1, Math.floor(method.orderWithin / 1_000) - 5)) }
 }
 

@@ -81,6 +81,17 @@ test('a ClusterLabs program is told to give up before we do', async () => {
   await work
 })
 
+test('where the operator says when it is to give up, in whichever writing, that is all that it is told', async () => {
+  for (const key of ['power_timeout', 'power-timeout', 'Power_Timeout']) {
+    const { programs, runs } = held()
+    const work = runner(programs).runMethod(asked({ action: 'off', method: method({ agent: 'fence_ipmilan', parameters: { plug: '1', [key]: '9' } }) }))
+    await settled()
+    assert.is(runs[0]?.run.stdin, `action=off\nplug=1\n${key}=9\nnodename=n1\n`)
+    runs[0]?.end(0)
+    assert.is((await work).state, 'off')
+  }
+})
+
 test('a secret is looked up just before the run, goes on stdin alone, and leaves in no word and no log line', async () => {
   const { programs, runs } = held()
   const { log, lines } = logged()
