@@ -187,7 +187,9 @@ function faultOf(step: StepName, name: string, word: number, spec: MethodSpec | 
 
 function configured(spec: MethodSpec, on: MethodSpec | undefined, cutsOff: boolean): ConfiguredMethod {
   const { outlet: _, action: __, drivers = [], ...method } = spec
-  return { ...method, digest: '', on: on?.parameters ?? method.parameters, ...(cutsOff ? { isolates: drivers } : {}) }
+  // A device may take far longer to come up than to go down; one that is told twice is given the longer time.
+  const onTimes = on && { orderWithin: Math.max(on.orderWithin, method.orderWithin), late: Math.max(on.late, method.late) }
+  return { ...method, digest: '', on: on?.parameters ?? method.parameters, ...(onTimes === undefined ? {} : { onTimes }), ...(cutsOff ? { isolates: drivers } : {}) }
 }
 
 /** What is written and never used is told, because its author thinks otherwise. */

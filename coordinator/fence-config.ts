@@ -25,8 +25,17 @@ export interface ConfiguredMethod extends Method {
   readonly parameters: ConfiguredParameters
   /** For *on*: the method that was written for it, or the same device asked for *on*. */
   readonly on: ConfiguredParameters
+  /** Of the method that was written for it, never shorter than those of *off*. Undefined: none was. */
+  readonly onTimes?: Times
   /** How many runs its device bears at once; one, where it is not said. */
   readonly atOnce?: number
+}
+
+type Times = Pick<Method, 'orderWithin' | 'late'>
+
+/** How long an order may take, and how long after it may still land. */
+export function timesOf(method: ConfiguredMethod, action: 'on' | 'off'): Times {
+  return action === 'on' ? method.onTimes ?? method : method
 }
 
 export interface NodeFenceConfig {
@@ -161,7 +170,7 @@ function placeOf(method: string, { key, of }: MissingSecret, layers: readonly Re
 
 function coreMethod(method: ConfiguredMethod | undefined): Method[] {
   if (method === undefined) return []
-  const { parameters: _, on: __, atOnce: ___, ...seen } = method
+  const { parameters: _, on: __, onTimes: ___, atOnce: ____, ...seen } = method
   return [seen]
 }
 

@@ -5,7 +5,7 @@ import { inputOf, offersOutlets, readEnd, readOutlets, reasonFor, sameKey, type 
 import type { Boot, Ms, NodeName, PowerState, Reading } from '../core/model.ts'
 import type { Clock } from '../edge/clock.ts'
 import type { Log } from '../edge/log.ts'
-import type { ConfiguredMethod } from './fence-config.ts'
+import { timesOf, type ConfiguredMethod } from './fence-config.ts'
 import { beyondOutlet, resolveParameters, type SecretLookup } from './fence-config-secret.ts'
 import { deviceQueue, gaveWay } from './fence-queue.ts'
 import type { ProgramEnd, Programs } from './host.ts'
@@ -76,7 +76,7 @@ export function fenceRunner(host: FenceHost): FenceRunner {
       return { states, startedAt, endedAt: host.clock.now() }
     },
     async runMethod(run) {
-      const within = run.action === 'status' ? run.method.statusWithin : run.method.orderWithin
+      const within = run.action === 'status' ? run.method.statusWithin : timesOf(run.method, run.action).orderWithin
       const deadlineAt = host.clock.now() + within
       const work = (signal: AbortSignal) => runNow(run, deadlineAt, signal, host)
       const end = await devices.inTurn(run.method.device, run.method.atOnce ?? 1, run.purpose, within, run.signal, work)
@@ -147,7 +147,7 @@ function cleaned(end: ProgramEnd, redact: (text: string) => string): ProgramEnd 
 /** ClusterLabs programs give up by a count of polls of their own; below our deadline, they say why. */
 function innerTimeout(method: ConfiguredMethod, action: MethodAction, given: AgentParameters): Record<string, string> {
   if (!method.agent.startsWith('fence_') || action === 'status' || Object.keys(given).some((key) => sameKey(key) === 'power_timeout')) return {}
-  return { power_timeout: String(Math.max(1, Math.floor(method.orderWithin / 1_000) - 5)) }
+  return { power_timeout: String(Math.max(1, Math.floor(timesOf(method, action).orderWithin / 1_000) - 5)) }
 }
 
 function environmentOf(run: MethodRun, within: Ms): Record<string, string> {

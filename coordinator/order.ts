@@ -10,6 +10,7 @@ import { isAnotherMachine } from '../core/situation.ts'
 import { wishBeside } from '../core/wish.ts'
 import * as timeline from '../core/timeline.ts'
 import type { DeedMeans } from './deed-means.ts'
+import { timesOf } from './fence-config.ts'
 import type { FencePaths } from './fence-paths.ts'
 import type { FenceRunner, MethodEnd } from './fence.ts'
 
@@ -40,10 +41,11 @@ export function orderer({ observation, incidents, fences, runner, clock, log, re
     const beganAt = clock.now()
     const id = attemptName(incident)
     const beside = observation.row(deed.node)?.path.levels[deed.level]?.flatMap(({ name }) => (name === deed.method.name ? [] : [name])) ?? []
+    const { orderWithin, late } = timesOf(method, action)
     const attempt: Attempt = {
       id, round: deed.round, level: deed.level, method: deed.method.name, digest: deed.method.digest, ...(beside.length === 0 ? {} : { beside }),
       ...(deed.method.ends === true ? { ends: true } : {}), agent: deed.method.agent, action, replica, term,
-      startedAt: at(), within: deed.method.orderWithin, late: deed.method.late, result: 'running',
+      startedAt: at(), within: orderWithin, late, result: 'running',
     }
     if (!await incidents.change(deed.incident, timeline.ordered(attempt, deed.method.isolates !== undefined))) return false
     if (leads() !== term) return false

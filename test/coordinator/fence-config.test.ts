@@ -1,6 +1,6 @@
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
-import { readFenceConfigs, sentenceOf, type FenceConfigMap, type NodeWords } from '../../coordinator/fence-config.ts'
+import { readFenceConfigs, sentenceOf, timesOf, type FenceConfigMap, type NodeWords } from '../../coordinator/fence-config.ts'
 import { readProperties, readSpan } from '../../coordinator/fence-config-text.ts'
 import type { SecretLookup } from '../../coordinator/fence-config-secret.ts'
 import { bmc, configOf, names, one, secrets, told } from './fence-maps.ts'
@@ -170,6 +170,20 @@ test('the on of an off is what is written for the same outlet, else the same dev
   assert.is(stranger.methods['off']?.on['power_wait'], undefined)
   assert.match(told(stranger).join(), /fence-method-other, line 1: method other has the outlet of no off method/)
   assert.not.ok(stranger.outdated)
+})
+
+function timesIn(ofOff: string, ofOn: string): readonly (readonly number[])[] | undefined {
+  const { methods, path } = configOf(one('power_management=bmc\nrecovery=start', { bmc: `${bmc}${ofOff}`, start: `${bmc.replace('action=off', 'action=on')}${ofOn}` }))
+  const [method] = Object.values(methods)
+  assert.equal(['onTimes', 'on'].filter((key) => key in (path.levels[0]?.[0] ?? {})), [], 'the core sees none of it')
+  return method && (['off', 'on'] as const).map((action) => [timesOf(method, action).orderWithin, timesOf(method, action).late])
+}
+
+test('how long an on may take, and may land after, is what is written for it, and never less than for its off', () => {
+  assert.equal(timesIn('', '\ntimeout=2m\nlate=3m'), [[30_000, 60_000], [120_000, 180_000]])
+  assert.equal(timesIn('\ntimeout=2m\nlate=3m', ''), [[120_000, 180_000], [120_000, 180_000]])
+  const alone = configOf(one('power_management=bmc', { bmc: `${bmc}\ntimeout=40s` })).methods['bmc']
+  assert.is(alone && timesOf(alone, 'on').orderWithin, 40_000)
 })
 
 test('two strips of one kind with the same outlet number: each off has the on of its own strip', () => {

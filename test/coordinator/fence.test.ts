@@ -92,6 +92,18 @@ test('where the operator says when it is to give up, in whichever writing, that 
   }
 })
 
+test('an on takes as long as is written for it', async () => {
+  const { programs, runs } = held()
+  const fence = runner(programs)
+  for (const action of ['off', 'on'] as const) {
+    const work = fence.runMethod(asked({ action, method: method({ agent: 'fence_ipmilan', onTimes: { orderWithin: 90_000, late: 60_000 } }) }))
+    await settled()
+    runs.at(-1)?.end(0)
+    await work
+  }
+  assert.equal(runs.map(({ run: { stdin, within } }) => [/power_timeout=(\d+)/.exec(stdin)?.[1], within > 20_000]), [['15', false], ['85', true]])
+})
+
 test('a secret is looked up just before the run, goes on stdin alone, and leaves in no word and no log line', async () => {
   const { programs, runs } = held()
   const { log, lines } = logged()

@@ -28,6 +28,13 @@ test('an order stands on the record as running before the device is touched', as
   assert.is(world.runs[0]?.attempt, `${fence}.1`)
 })
 
+test('an on stands on the record with the times that are written for it', async () => {
+  const world = await opened()
+  const timed = { ...method, onTimes: { orderWithin: 90_000, late: 120_000 } }
+  for (const deed of [off, switchOn]) assert.ok(await world.do({ ...deed, method: timed }))
+  assert.equal(attempts(world).map(({ action, within, late }) => [action, within, late]), [['off', 30_000, 60_000], ['on', 90_000, 120_000]])
+})
+
 test('it bears the other methods of its level, since one that is struck from the configuration may feed the machine still', async () => {
   const world = await opened()
   const one = async (levels: readonly (readonly Method[])[]) => {
