@@ -103,7 +103,7 @@ async function listNow(node: NodeName, method: ConfiguredMethod, deadlineAt: Ms,
   const within = deadlineAt - clock.now()
   if (input === undefined || 'refused' in input || 'missing' in resolved || within <= 0) return undefined
   // Of what it prints only outlets and states are kept, and no log line bears them.
-  return await programs.run({ agent: method.agent, stdin: input.text, files: resolved.files, environment: { HOLDFAST_NODE: node, HOLDFAST_DEADLINE: String(Math.floor(within)) }, within, signal })
+  return await programs.run({ agent: method.agent, stdin: input.text, files: resolved.files, environment: { HOLDFAST_NODE: node }, within, signal })
 }
 
 async function runNow(run: MethodRun, deadlineAt: Ms, signal: AbortSignal, host: FenceHost): Promise<MethodEnd> {
@@ -118,7 +118,7 @@ async function runNow(run: MethodRun, deadlineAt: Ms, signal: AbortSignal, host:
   const within = deadlineAt - host.clock.now()
   if (within <= 0) return notRun('its time was over before its turn came', host.clock, 'busy')
   const startedAt = host.clock.now()
-  const end = await host.programs.run({ agent: method.agent, stdin: input.text, files: resolved.files, environment: environmentOf(run, within), within, signal })
+  const end = await host.programs.run({ agent: method.agent, stdin: input.text, files: resolved.files, environment: environmentOf(run), within, signal })
   const clean = cleaned(end, redactor(resolved.secrets))
   const { state, reason: why, evidence } = readEnd(action, clean)
   const cut = signal.aborted && end.exitCode === undefined && end.gone
@@ -150,10 +150,9 @@ function innerTimeout(method: ConfiguredMethod, action: MethodAction, given: Age
   return { power_timeout: String(Math.max(1, Math.floor(timesOf(method, action).orderWithin / 1_000) - 5)) }
 }
 
-function environmentOf(run: MethodRun, within: Ms): Record<string, string> {
+function environmentOf(run: MethodRun): Record<string, string> {
   return {
     HOLDFAST_NODE: run.node,
-    HOLDFAST_DEADLINE: String(Math.floor(within)),
     ...(run.boot === undefined ? {} : { HOLDFAST_BOOT_ID: run.boot }),
     ...(run.incident === undefined ? {} : { HOLDFAST_INCIDENT: run.incident }),
     ...(run.attempt === undefined ? {} : { HOLDFAST_ATTEMPT: run.attempt }),

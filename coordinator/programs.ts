@@ -195,7 +195,7 @@ async function live(found: Found, program: ProgramRun, deadlineAt: Ms, signal: A
     stdin: 'pipe', stdout: 'pipe', stderr: 'pipe',
     env: {
       ...ofOurs,
-      ...environmentOf(program, mark, shared.options.path ?? process.env['PATH'] ?? defaultPath),
+      ...environmentOf(program, mark, within, shared.options.path ?? process.env['PATH'] ?? defaultPath),
       ...(found.file.endsWith('.ts') ? { NODE_COMPILE_CACHE: shared.compiledFolder() } : {}),
     },
   })
@@ -224,8 +224,9 @@ async function live(found: Found, program: ProgramRun, deadlineAt: Ms, signal: A
   return { ...(code === undefined ? {} : { exitCode: code }), stdout: redact(stdout.text()), stderr: redact(stderr.text()), late: first.end === 'late', gone }
 }
 
-function environmentOf(program: ProgramRun, mark: string, path: string): Record<string, string> {
-  return { ...program.environment, PATH: `${dirname(execPath)}${delimiter}${path}`, LANG: 'C', LC_ALL: 'C', HOLDFAST_RUN: mark }
+/** `within`: what is left once it was seated. Told the whole of its time, an orphan would act when its order is held to be over. */
+function environmentOf(program: ProgramRun, mark: string, within: Ms, path: string): Record<string, string> {
+  return { ...program.environment, PATH: `${dirname(execPath)}${delimiter}${path}`, LANG: 'C', LC_ALL: 'C', HOLDFAST_RUN: mark, HOLDFAST_DEADLINE: String(Math.floor(within)) }
 }
 
 let marks = 0

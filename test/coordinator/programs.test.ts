@@ -299,6 +299,20 @@ test('no more run at once than there are seats, and who waits too long is not st
   await Promise.all(long)
 }, 2))
 
+test('who waited for a seat is told so much less time to act in: alone it would go on past what its record says', () => inPlace(async ({ programs, write, file }) => {
+  write('sitter', `#!/bin/sh\necho $$ > ${file('pid')}\nwhile [ ! -e ${file('go')} ]; do sleep 0.02; done\n`)
+  write('told', '#!/bin/sh\necho "$HOLDFAST_DEADLINE"\n')
+  const sitter = programs.run(asked('sitter'))
+  const askedAt = performance.now()
+  const told = programs.run(asked('told', { within: 15_000, environment: { HOLDFAST_DEADLINE: '15000' } }))
+  await until(() => existsSync(file('pid')))
+  const waited = performance.now() - askedAt
+  writeFileSync(file('go'), '')
+  await sitter
+  const left = Number((await told).stdout)
+  assert.ok(left > 0 && left <= 15_000 - waited, `${left} of 15000 are left after ${waited}`)
+}, 1))
+
 test('closing ends what runs and refuses what comes', () => inPlace(async ({ programs, write, file }) => {
   write('long', `#!/bin/sh\necho $$ > ${file('pid')}\nsleep 600\n`)
   const work = programs.run(asked('long'))
