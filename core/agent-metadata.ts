@@ -50,7 +50,7 @@ const givenByUs: ReadonlySet<string> = new Set(['action', 'option', 'nodename'])
 
 /** What of these does not fit, each in a sentence that repeats no value. Undefined as a value: it is a secret, known when it is run. */
 export function misfits(metadata: AgentMetadata, parameters: Readonly<Record<string, string | undefined>>): readonly Refusal[] {
-  const given = new Set(Object.keys(parameters).map(sameKey))
+  const given = new Set(Object.entries(parameters).flatMap(([key, value]) => (value === '' ? [] : [sameKey(key)])))
   const wrong = Object.entries(parameters).flatMap(([key, value]): Refusal[] => {
     const known = metadata.get(sameKey(key))
     if (known === undefined) return givenByUs.has(sameKey(key)) ? [] : [{ key, says: `${key} is not known to its program` }]
@@ -58,7 +58,9 @@ export function misfits(metadata: AgentMetadata, parameters: Readonly<Record<str
     return says === undefined ? [] : [{ key, says: `${key} ${says}` }]
   })
   const lacking = [...metadata.values()].filter(({ name, required, obsoletes }) => required && !givenByUs.has(sameKey(name)) && ![name, obsoletes].some((one) => one !== undefined && given.has(sameKey(one))))
-  return [...wrong, ...lacking.map(({ name }) => ({ key: name, says: `${name}= is missing, and its program cannot do without` }))]
+  // The program takes the one that it reads last, and by the other one its device would be called.
+  const twice = [...metadata.values()].flatMap(({ name, obsoletes = name }) => (sameKey(obsoletes) !== sameKey(name) && given.has(sameKey(name)) && given.has(sameKey(obsoletes)) ? [{ key: obsoletes, says: `${obsoletes}= is the old name of ${name}=, which is given as well` }] : []))
+  return [...wrong, ...twice, ...lacking.map(({ name }) => ({ key: name, says: `${name}= is missing, and its program cannot do without` }))]
 }
 
 function formFault({ kind, options }: AgentParameter, value: string): string | undefined {

@@ -18,7 +18,7 @@ const text = `<?xml version="1.0" ?>
 		<option value="1"  />
 		<option value="2c"  />
 	</content></parameter>
-	<parameter name="ssl_insecure" required="0"><content type="boolean"  /></parameter>
+	<parameter name="ssl_insecure" required="0" obsoletes="ssl-insecure"><content type="boolean"  /></parameter>
 	<parameter name="power_timeout" required="0"><content type="second" default="20"  /></parameter>
 	<parameter name="password" required="0"><content type="string"  /></parameter>
 </parameters>
@@ -34,11 +34,17 @@ test('what fits is not told: old names, other writings of a name, secrets', () =
 
 test('what does not is, with its key and never its value', () => {
   assert.equal(told({ ip: 'hush' , colour: 'hush' }), ['colour: colour is not known to its program'])
-  assert.equal(told({ ipport: 'hush', ip: '' }), ['ipport: ipport is no whole number'])
+  assert.equal(told({ ipport: 'hush', ip: 'x' }), ['ipport: ipport is no whole number'])
   assert.equal(told({ ip: 'x', snmp_version: 'hush' }), ['snmp_version: snmp_version is none of 1, 2c'])
   assert.equal(told({ ip: 'x', ssl_insecure: 'hush' }), ['ssl_insecure: ssl_insecure is neither yes nor no'])
   assert.equal(told({ ip: 'x', power_timeout: 'hush' }), ['power_timeout: power_timeout is no number of seconds'])
-  assert.equal(told({ ipport: '161' }), ['ip: ip= is missing, and its program cannot do without'])
+  for (const without of [{}, { ip: '' }, { ipaddr: '' }]) assert.equal(told({ ipport: '161', ...without }), ['ip: ip= is missing, and its program cannot do without'])
+})
+
+test('one parameter by both of its names is a fault: who reads one would ask another device than who reads the other', () => {
+  assert.equal(told({ ip: 'hush', ipaddr: 'hush' }), ['ipaddr: ipaddr= is the old name of ip=, which is given as well'])
+  assert.equal(told({ ip: undefined, IPADDR: undefined }), ['ipaddr: ipaddr= is the old name of ip=, which is given as well'], 'out of Secrets too')
+  assert.equal(told({ ip: 'x', ssl_insecure: '1' }), [], 'a name that only stands there in another writing is none')
 })
 
 test('what is no metadata says nothing', () => {
