@@ -1,5 +1,6 @@
 // The properties form of the fence ConfigMaps: `key=value` lines, comments with #. Reading never fails; what is wrong is
 // listed with its line.
+import { sameKey } from '../core/contract.ts'
 import type { Ms } from '../core/model.ts'
 
 export interface Entry {
@@ -34,8 +35,9 @@ export function readProperties(text: string): Properties {
       faults.push({ line, says: 'is not of the form key=value' })
       continue
     }
-    const earlier = entries.get(key)
-    if (earlier === undefined) entries.set(key, { key, value, line })
+    // Whatever is laid over it, or reads it, takes both for one.
+    const earlier = entries.get(sameKey(key))
+    if (earlier === undefined) entries.set(sameKey(key), { key, value, line })
     else faults.push({ line, says: `${key} stands in line ${earlier.line} already` })
   }
   return { entries: [...entries.values()], faults }

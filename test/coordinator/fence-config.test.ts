@@ -280,6 +280,7 @@ for (const [name, properties, methods, fault] of [
   ['a lateness below what ending a program takes', 'power_management=bmc', { bmc: `${bmc}\nlate=1s` }, /late= is not a time/],
   ['a line that is no property', 'power_management=bmc', { bmc: `${bmc}\nhush hush` }, /fence-method-bmc, line 5: is not of the form key=value/],
   ['a key twice', 'power_management=bmc', { bmc: `${bmc}\nplug=2` }, /line 5: plug stands in line 3 already/],
+  ['a key twice, in two writings', 'power_management=bmc', { bmc: `${bmc}\nPlug=2` }, /line 5: Plug stands in line 3 already/],
   ['an empty level', 'power_management=bmc |', { bmc }, /has an empty level/],
   ['a level that only switches on', 'power_management=bmc | start', { bmc, start: 'agent_name=redfish\naction=on' }, /has no method with action=off/],
   ['a method twice in a level', 'power_management=bmc bmc', { bmc }, /names a method twice/],
