@@ -56,6 +56,8 @@ export function stepsOf(config: ReadonlyMap<string, Placed>): Steps {
   for (const entry of config.values()) {
     const spanOf = dumpKeys.get(entry.key)
     if (spanOf !== undefined) {
+      // Of this node none is waited for, whatever a layer below says.
+      if (entry.value === '') continue
       const span = readSpan(entry.value)
       if (span === undefined || span < shortestDump || span > longestDump) faults.push(faultAt(entry, `${entry.key}= is not a time from ${shortestDump} ms to ${longestDump} ms`, true))
       else dumps[spanOf] = span

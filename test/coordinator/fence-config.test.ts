@@ -130,6 +130,10 @@ test('kdump= is how long a dump may take', () => {
   assert.match(told(dumps('5m\nkdump_within=yes')).join(), /line 3: kdump_within= is not a time/)
   assert.match(told(configOf(one('power_management=off\nkdump_within=30s', { off: bmc }))).join(), /line 2: kdump_within= waits for .*: kdump= is missing/)
   for (const wrong of ['yes', '0', '2h']) assert.match(told(dumps(wrong)).join(), /line 2: kdump= is not a time/)
+  const among: FenceConfigMap = { name: 'fence-config-default', data: { 'config.properties': 'power_management=off\nkdump=5m\nkdump_within=30s', 'fence-method-off': bmc } }
+  const without = configOf([among, { name: 'fence-config-node-1', data: { 'config.properties': 'kdump=' } }])
+  assert.equal([told(without), without.path.dumpsWithin], [[], undefined], 'written empty, it takes back what underlies the node')
+  assert.is(configOf([among]).path.dumpsWithin, 300_000)
   const before = dumps('5m')
   assert.is(configOf(one('power_management=off\nkdump=yes', { off: bmc }), 'node-1', before).path.dumpsWithin, 300_000, 'the last good one')
 })
