@@ -26,15 +26,18 @@ export function doubtsOf(maps: readonly FenceConfigMap[], nodes: readonly KeptNo
   return [...paths.flatMap(({ node, all, power }) => [...targets(node, all), ...withItsPower(node, power)]), ...alone(paths)]
 }
 
-function targets({ metadata: { name }, address }: KeptNode, methods: readonly ConfiguredMethod[]): readonly string[] {
+function targets({ metadata: { name }, address, addresses = [] }: KeptNode, methods: readonly ConfiguredMethod[]): readonly string[] {
+  const own = [name, address, ...addresses].filter((one) => one !== '')
   return methods.flatMap((method) => {
     if (onTarget.has(method.agent)) return [`${name} ${method.name} needs the machine itself: ${method.agent} must have run there before`]
-    return isAt(method.device, address) ? [`${name} ${method.name} needs the machine itself: its device is at the node's own address`] : []
+    return own.some((one) => isAt(method.device, one)) ? [`${name} ${method.name} needs the machine itself: its device is at the node's own address`] : []
   })
 }
 
-function isAt(device: string, address: string): boolean {
-  return address !== '' && (device === address || device.startsWith(`${address}:`))
+/** A device goes by its host, with a port or without, or by a URL. */
+function isAt(device: string, host: string): boolean {
+  const place = device.replace(/^[a-z][a-z0-9+.-]*:\/\//, '')
+  return place === host || [`${host}:`, `${host}/`, `[${host}]`].some((beginning) => place.startsWith(beginning))
 }
 
 function withItsPower({ metadata: { name } }: KeptNode, power: readonly (readonly ConfiguredMethod[])[]): readonly string[] {

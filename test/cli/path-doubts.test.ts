@@ -25,6 +25,11 @@ test('a device at the node\'s own address, and a program that the machine itself
   assert.match(doubts(map('node-1', 'power_management=feed', { feed: outlet('10.0.0.1') })).join(), /^node-1 feed needs the machine itself: its device is at the node's own address/)
   assert.match(doubts(map('node-1', 'power_management=feed', { feed: `${outlet('10.0.0.1')}\nipport=1161` })).join(), /^node-1 feed needs the machine itself/)
   assert.equal(doubts(map('node-1', 'power_management=feed', { feed: outlet('10.0.0.10') })), [], 'an address that only begins so')
+  for (const place of ['ip=node-1', 'ip=10.1.0.1', 'ip=fd00::1\nipport=443', 'url=https://10.1.0.1/redfish', 'uri=qemu+ssh://root@10.0.0.1/system', 'uri=qemu+ssh://root@[fd00::1]/system']) {
+    const maps = [map('node-1', 'power_management=own', { own: `agent_name=exec\n${place}\nplug=1` })]
+    assert.match(doubtsOf(maps, [kept('node-1', { address: '10.0.0.1', addresses: ['10.0.0.1', '10.1.0.1', 'fd00::1'] })], []).join(), /^node-1 own needs the machine itself: its device is at the node's own address/, place)
+  }
+  for (const place of ['ip=node-1.bmc', 'ip=10.1.0.11', 'url=https://10.1.0.11/redfish']) assert.equal(doubts(map('node-1', 'power_management=feed', { feed: `agent_name=exec\n${place}\nplug=1` })), [], place)
   assert.match(doubts(map('node-1', 'isolation=keys\npower_management=feed', { feed: outlet(), keys: 'agent_name=fence_scsi\ndevices=/dev/sda\nplug=node-1' })).join(), /^node-1 keys needs the machine itself: fence_scsi/)
 })
 
