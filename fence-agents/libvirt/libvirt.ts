@@ -103,6 +103,8 @@ function uriOf(given: Given): string {
   for (const [key, wrong] of refusedInUri) {
     if ([...url.searchParams].some(([name, value]) => name.toLowerCase() === key && wrong.test(value))) throw new Failure('config', `uri= has ${key}=, which is not taken`)
   }
+  // virsh takes the URI as an argument, and everybody on this machine may read those.
+  if (url.password !== '') throw new Failure('config', 'uri= has a password in it: libvirt takes it from a file, authfile=')
   if (/^-|%2d/i.test(url.hostname) || /^(-|%2d)/i.test(url.username)) throw new Failure('config', 'uri= names a host or a user that looks like an option')
   if (!/^qemu\+(ssh|libssh2?):/.test(text) || url.searchParams.has('no_tty')) return text
   // Else a password is asked for, where nobody sits.

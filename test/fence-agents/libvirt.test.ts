@@ -147,6 +147,7 @@ for (const [name, over] of [
   ['a URI with a program', { uri: 'qemu+ssh://h/system?command=/bin/sh' }], ['a URI with a program on the other side', { uri: 'qemu+ssh://h/system?NETCAT=x' }],
   ['a transport that is a program', { uri: 'qemu+ext://h/system' }], ['plain TCP', { uri: 'qemu+tcp://h/system' }], ['a hypervisor that is none', { uri: 'test:///default' }],
   ['a hypervisor that anybody may be', { uri: 'qemu+tls://h/system?no_verify=1' }], ['a key that anybody may have', { uri: 'qemu+libssh://h/system?known_hosts_verify=ignore' }],
+  ['a password in the URI', { uri: 'qemu+libssh2://fencer:hush-hush@h/system' }],
   ['an option for a host', { uri: 'qemu+ssh://-oProxyCommand=x/system' }], ['an option for a user', { uri: 'qemu+ssh://-oProxyCommand=x@h/system' }], ['blanks in the URI', { uri: 'qemu:///system -d' }],
 ] as const) {
   test(`${name} never reaches virsh`, () => inPlace(async (place) => {
