@@ -290,7 +290,8 @@ function isExempt(host: string): boolean {
   const entries = (environment()['NO_PROXY'] ?? environment()['no_proxy'] ?? '').split(',').map((entry) => entry.trim().toLowerCase()).filter((entry) => entry !== '')
   const name = bare(host).toLowerCase()
   return entries.some((entry) => {
-    const plain = entry.replace(/:\d+$/, '').replace(/^\*?\./, '')
+    // The end of an IPv6 address is no port.
+    const plain = isIP(entry) === 6 ? entry : bare(entry.replace(/:\d+$/, '').replace(/^\*?\./, ''))
     return entry === '*' || name === plain || (isIP(name) === 0 ? name.endsWith(`.${plain}`) : inNetwork(name, entry))
   })
 }

@@ -262,6 +262,9 @@ test('a node\'s providerID names instance and region; the real name is reached t
 
 test('a host that NO_PROXY names is not asked for at the proxy', () => inWorld(async ({ cloud, with: at }) => {
   await cloud.place.ask('aws', 'status', at({ login_timeout: '1', shell_timeout: '1', endpoint: 'https://ec2.invalid/' }), 5_000, { HTTPS_PROXY: `http://${cloud.proxy}`, NO_PROXY: 'example.org,.invalid' })
+  // An address of the documentation: nobody has it, and no network leads there.
+  const there = at({ login_timeout: '1', shell_timeout: '1', endpoint: 'https://[2001:db8::5]/' })
+  for (const NO_PROXY of ['2001:db8::5', '[2001:db8::5]', '[2001:db8::5]:443', '2001:db8::/32']) await cloud.place.ask('aws', 'status', there, 5_000, { HTTPS_PROXY: `http://${cloud.proxy}`, NO_PROXY })
   assert.equal(cloud.proxied, [])
 }))
 
