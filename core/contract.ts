@@ -155,7 +155,7 @@ function refusalOf(key: string, value: string, all: AgentParameters): string | u
   if (breaksLines(value)) return 'has a line break or a NUL in its value'
   if (value.length > longestValue) return `has a value longer than ${longestValue} characters`
   const name = sameKey(key)
-  const forbidden = never.get(name)
+  const forbidden = never.get(name) ?? (toolByPath.test(name) ? 'names a program by its path' : undefined)
   if (forbidden !== undefined) return forbidden
   if (name === 'method' && value.trim().toLowerCase() === 'cycle') return 'may not be cycle: the reset is sent, and nothing is verified'
   if (yesMeansDanger.has(name) && !isNo(value)) return yesMeansDanger.get(name)
@@ -171,6 +171,10 @@ function plugRefusal(value: string, all: AgentParameters): string | undefined {
   return undefined
 }
 
+/** Scripts that tell a password, and the tools that ClusterLabs' programs run: whoever writes a ConfigMap would choose what runs beside the coordinator. Of
+ *  three that end so, one is of a URL, one a folder, and one a program on the other side. */
+const toolByPath = /^(?!(api|store|vboxmanage)_).+_(path|script)$/
+
 const never: ReadonlyMap<string, string> = new Map([
   ['action', 'is set by the coordinator alone'],
   ['option', 'is the old name of action, which is set by the coordinator alone'],
@@ -178,8 +182,8 @@ const never: ReadonlyMap<string, string> = new Map([
   ['delay', 'is not for a method: waiting is the coordinator\'s'],
   ['debug', 'writes what it is told, secrets included, into a file'],
   ['debug_file', 'writes what it is told, secrets included, into a file'],
-  ['passwd_script', 'names a program by its path'],
-  ['password_script', 'names a program by its path'],
+  ['logfile', 'writes what it is told, secrets included, into a file'],
+  ['openrc', 'names a script, which a shell would run'],
   // With one of these a ClusterLabs program prints its text and ends 0: an order would look done, a status would look on.
   ['help', 'makes the program end well without doing anything'],
   ['version', 'makes the program end well without doing anything'],

@@ -49,6 +49,8 @@ for (const [name, parameters, pattern] of [
   ['version, which ends 0', { version: '1' }, /without doing/],
   ['a debug file, which takes secrets down', { debug_file: '/tmp/x' }, /secrets/],
   ['a script by its path', { password_script: '/bin/x' }, /path/],
+  ['a script of variables, which is run for them', { openrc: '/bin/x' }, /a shell would run/],
+  ['a log, which takes secrets down', { logfile: '/tmp/x' }, /secrets/],
 ] as const) {
   test(`refused: ${name}`, () => {
     const found = refusals(parameters)
@@ -60,6 +62,13 @@ test('every refusal is listed at once, and none repeats a value', () => {
   const found = refusals({ plug: '1,2', password: 'hush\nhush', delay: '3' })
   assert.is(found.length, 3)
   assert.not.match(found.join(' '), /hush/)
+})
+
+test('a program is never named by its path, whichever tool of another one it is', () => {
+  for (const key of ['passwd_script', 'password-script', 'snmp_priv_passwd_script', 'ipmitool_path', 'ssh-path', 'sudo_path', 'snmpset_path', 'Telnet_Path', 'sg_persist_path']) {
+    assert.equal(refusals({ [key]: '/tmp/hush' }), [`${key} names a program by its path`])
+  }
+  assert.equal(refusals({ api_path: '/api', store_path: '/var/lib/keys', vboxmanage_path: '/usr/local/bin/VBoxManage', identity_file: '/k' }), [], 'no program of this machine')
 })
 
 test('a refused node name starts nothing', () => {
