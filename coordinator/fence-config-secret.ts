@@ -38,7 +38,7 @@ export function resolveParameters(configured: ConfiguredParameters, lookup: Secr
 
 /** Whatever names a file: a key has lines, and none of them fits into one. */
 function isFile(key: string): boolean {
-  return /_file$|^(serviceaccount|kubeconfig|ca)$/.test(sameKey(key))
+  return /_file$|^(serviceaccount|kubeconfig|ca|cacert|tls(cert|key|cacert))$/.test(sameKey(key))
 }
 
 /** A password that was written into the ConfigMap as it is does not belong into a log either, and neither does one in a URL. */

@@ -195,6 +195,17 @@ test('a Secret that a key file is to hold goes to the program as a file, with it
   assert.not.match(JSON.stringify(await work) + lines.join(''), /hushhush/)
 })
 
+test('whichever parameter names a file of authorities or of a key is told the path of one', async () => {
+  for (const name of ['ca', 'cacert', 'tlscert', 'tlskey', 'tlscacert', 'kubeconfig', 'serviceaccount', 'Token-File']) {
+    const { programs, runs } = held()
+    const work = runner(programs, () => 'one\ntwo\n').runMethod(asked({ method: method({ parameters: { plug: '1', [name]: { secret: 's', key: 'k' } } }) }))
+    await settled()
+    assert.equal(runs[0]?.run.files, { [name]: 'one\ntwo\n' }, name)
+    runs[0]?.end(0)
+    await work
+  }
+})
+
 test('one run at a time for a device, any number for different ones', async () => {
   const { programs, runs } = held()
   const fence = runner(programs)
