@@ -61,11 +61,16 @@ const metadataWithin: Ms = 10_000
 
 export function fenceRunner(host: FenceHost): FenceRunner {
   const devices = deviceQueue(host.clock)
-  /** By program, asked once. */
+  /** By program, asked until it has said. */
   const offers = new Map<string, Promise<boolean>>()
+  const offering = async (agent: string): Promise<boolean> => {
+    const { exitCode, stdout } = await host.programs.run({ agent, stdin: 'action=metadata\n', environment: {}, within: metadataWithin })
+    if (exitCode === undefined) offers.delete(agent)
+    return exitCode === 0 && offersOutlets(stdout)
+  }
   return {
     async listOutlets({ node, method, signal }) {
-      const offered = offers.get(method.agent) ?? host.programs.run({ agent: method.agent, stdin: 'action=metadata\n', environment: {}, within: metadataWithin }).then(({ exitCode, stdout }) => exitCode === 0 && offersOutlets(stdout))
+      const offered = offers.get(method.agent) ?? offering(method.agent)
       offers.set(method.agent, offered)
       if (!await offered) return undefined
       const startedAt = host.clock.now()

@@ -369,6 +369,20 @@ test('all outlets of a device are asked for without naming one, if the program s
   assert.equal([...(await second)?.states ?? []], [])
 })
 
+test('a program that did not come to say what it offers is asked again', async () => {
+  const { programs, runs } = held()
+  const fence = runner(programs)
+  for (const [at, end] of [[0, { late: true, exitCode: undefined }], [1, { stdout: offering }]] as const) {
+    const work = fence.listOutlets({ node: 'n1', method: method() })
+    await settled()
+    assert.is(runs[at]?.run.stdin, 'action=metadata\n')
+    runs[at]?.end(0, end as Partial<ProgramEnd>) // one that was ended at its deadline has no exit code
+    if (at === 1) while (runs.length < 3) await settled()
+    runs[2]?.end(0, { stdout: '1,a,ON\n' })
+    assert.is((await work)?.states.get('1'), at === 0 ? undefined : 'on')
+  }
+})
+
 test('a program that tells of one outlet at a time is asked for no list', async () => {
   const { programs, runs } = held()
   const work = runner(programs).listOutlets({ node: 'n1', method: method() })
