@@ -42,7 +42,7 @@ function kindOf(word: string | undefined): Kind {
 const forms: ReadonlyMap<Kind, readonly [RegExp, string]> = new Map([
   ['boolean', [/^(1|0|yes|no|on|off|true|false)$/i, 'is neither yes nor no']],
   ['integer', [/^-?\d{1,15}$/, 'is no whole number']],
-  ['second', [/^\d{1,9}(\.\d{1,6})?s?$/, 'is no number of seconds']],
+  ['second', [/^\d{1,9}(\.\d{1,6})?$/, 'is no number of seconds']],
 ])
 
 /** Given by whoever starts the program. */

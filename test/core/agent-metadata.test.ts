@@ -37,7 +37,7 @@ test('what does not is, with its key and never its value', () => {
   assert.equal(told({ ipport: 'hush', ip: 'x' }), ['ipport: ipport is no whole number'])
   assert.equal(told({ ip: 'x', snmp_version: 'hush' }), ['snmp_version: snmp_version is none of 1, 2c'])
   assert.equal(told({ ip: 'x', ssl_insecure: 'hush' }), ['ssl_insecure: ssl_insecure is neither yes nor no'])
-  assert.equal(told({ ip: 'x', power_timeout: 'hush' }), ['power_timeout: power_timeout is no number of seconds'])
+  for (const wrong of ['hush', '20s', '1m', '-1']) assert.equal(told({ ip: 'x', power_timeout: wrong }), ['power_timeout: power_timeout is no number of seconds'], 'a unit is for times that are ours')
   for (const without of [{}, { ip: '' }, { ipaddr: '' }]) assert.equal(told({ ipport: '161', ...without }), ['ip: ip= is missing, and its program cannot do without'])
 })
 
