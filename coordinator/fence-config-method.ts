@@ -76,7 +76,7 @@ export function methodSpec(
   const fault = (entry: Placed | undefined, says: string) => {
     faults.push({ map: entry?.map ?? place.map, key: entry?.at ?? place.at, line: entry?.line ?? 1, says: `method ${name}: ${says}`, blocks: true })
   }
-  const template = own.find((entry) => entry.key === 'template')
+  const template = own.find(namesTemplate)
   const from = template === undefined ? [] : templates.get(template.value)
   if (template !== undefined && from === undefined) fault(template, 'template= names no ConfigMap that is there')
   const entries = layered([from ?? [], own])
@@ -102,7 +102,7 @@ export function methodSpec(
   const times = { orderWithin: spanOf('timeout'), statusWithin: spanOf('status_timeout'), late: spanOf('late'), ...(one('verify') === undefined ? {} : { verifyWithin: spanOf('verify') }) }
   const atOnce = atOnceOf(one('concurrency'), fault)
   const drivers = driversOf(one('drivers'), fault)
-  const parameters = parametersOf([...entries.values()].filter((entry) => !ours.has(entry.key)), node, fault)
+  const parameters = parametersOf([...entries.values()].filter((entry) => !ours.has(sameKey(entry.key))), node, fault)
   if (faults.length === 0 && agent !== undefined) {
     const metadata = described(agent.value)
     const plain = Object.fromEntries(Object.entries(parameters).map(([key, value]) => [key, typeof value === 'string' ? value : undefined]))
@@ -122,6 +122,10 @@ export function methodSpec(
     faults,
     spec: { name, action: action.value, agent: agent.value, outlet, ...where, parameters, ...times, ...(drivers.length === 0 ? {} : { drivers }), ...(atOnce === 1 ? {} : { atOnce }), ...(ends === true ? { ends } : {}) },
   }
+}
+
+export function namesTemplate({ key }: Entry): boolean {
+  return sameKey(key) === 'template'
 }
 
 /** As the programs of clouds read it. */

@@ -7,7 +7,7 @@ import type { KubeObject } from './api.ts'
 import { digestOf, missingSecrets, type ConfiguredParameters, type MissingSecret, type SecretLookup } from './fence-config-secret.ts'
 import { instanceOf, restartInstance, type Claim, type Instance } from './fence-config-instance.ts'
 import { filled, selectorKey, selectorOf, selects, wordless, type NodeAsked, type NodeWords, type Selector } from './fence-config-node.ts'
-import { layered, methodSpec, type ConfigFault, type Described, type MethodSpec, type Placed } from './fence-config-method.ts'
+import { layered, methodSpec, namesTemplate, type ConfigFault, type Described, type MethodSpec, type Placed } from './fence-config-method.ts'
 import { arrange, builtIn, stepsOf, type Arranged, type Beside as InForce } from './fence-config-steps.ts'
 import { readProperties } from './fence-config-text.ts'
 
@@ -116,7 +116,7 @@ function sizeOf({ selector }: ReadMap): number {
 }
 
 function templatesOf(map: ReadMap): readonly string[] {
-  return [...map.methods.values()].flatMap((placed) => placed.filter(({ key }) => key === 'template').map(({ value }) => value))
+  return [...map.methods.values()].flatMap((placed) => placed.filter(namesTemplate).map(({ value }) => value))
 }
 
 function hasClaimed(config: NodeFenceConfig | undefined): boolean {
@@ -162,7 +162,7 @@ type FaultPlace = Pick<ConfigFault, 'map' | 'key' | 'line'>
 function placeOf(method: string, { key, of }: MissingSecret, layers: readonly ReadMap[], templates: ReadonlyMap<string, readonly Placed[]>): FaultPlace {
   const all = layers.toReversed().flatMap((layer) => [...layer.methods].map(([name, entries]) => ({ layer, name, entries })))
   const own = all.filter(({ name }) => name === method)
-  const written = [...own, ...all].flatMap(({ entries }) => entries.flatMap((entry) => (entry.key === 'template' ? templates.get(entry.value) ?? [] : [entry])))
+  const written = [...own, ...all].flatMap(({ entries }) => entries.flatMap((entry) => (namesTemplate(entry) ? templates.get(entry.value) ?? [] : [entry])))
   const entry = written.find((one) => sameKey(one.key) === sameKey(key) && one.value === `secret:${of.secret}/${of.key}`)
   if (entry !== undefined) return { map: entry.map, key: entry.at, line: entry.line }
   return { map: (own[0]?.layer ?? layers.at(-1))?.name ?? defaultName, key: `${methodPrefix}${method}`, line: 1 }
@@ -258,7 +258,7 @@ function parseNode(
     const holding = layers.filter((layer) => layer.methods.has(name))
     const own = [...layered(holding.map((layer) => layer.methods.get(name) ?? [])).values()]
     const place = { map: holding.at(-1)?.name ?? defaultName, at: `${methodPrefix}${name}` }
-    for (const entry of own) if (entry.key === 'template') used.add(entry.value)
+    for (const entry of own) if (namesTemplate(entry)) used.add(entry.value)
     const { spec, faults: wrong } = methodSpec(name, place, own, templates, node, described)
     faults.push(...wrong)
     if (spec === undefined) ill.add(name)

@@ -163,6 +163,15 @@ test('a method\'s own keys override its template\'s, - and _ alike', () => {
   assert.is(config.methods['off']?.orderWithin, 90_000)
 })
 
+test('what is ours is ours in each writing of its name, and no program is told of it', () => {
+  const config = configOf(one('power_management=off', { off: 'Template=fence-method-template-x\nACTION=off\nplug=1\nstatus-timeout=5s' }, { 'fence-method-template-x': 'Agent-Name=redfish\nip=10.0.0.1\nLate=90s' }))
+  assert.equal(told(config), [])
+  const { agent, statusWithin, late, parameters } = config.methods['off'] ?? {}
+  assert.equal([agent, statusWithin, late, parameters], ['redfish', 5_000, 90_000, { ip: '10.0.0.1', plug: '1' }])
+  const read = readFenceConfigs(one('power_management=off', { off: 'Template=fence-method-template-x\naction=off' }, { 'fence-method-template-x': 'agent_name=redfish' }), secrets, 'salt')
+  assert.equal(read.sources('node-1').map(({ name }) => name), ['fence-config-node-1', 'fence-method-template-x'])
+})
+
 test('the on of an off is what is written for the same outlet, else the same device', () => {
   const template = { 'fence-method-template-x': 'agent_name=redfish\nip=10.0.0.1' }
   const off = 'template=fence-method-template-x\naction=off\nplug=1'
