@@ -20,7 +20,7 @@ export interface CoordinatorHost {
   /** Agents and other replicas dial this. */
   listen(accept: (link: Link) => void): Promise<LinkListener>
   readonly programs: Programs
-  /** What the program of this name prints when it is asked what it is; undefined: it did not. Absent: none is asked. */
+  /** What the program of this name prints when it is asked what it is; undefined: it did not come to say. Absent: none is asked. */
   describe?(agent: string): Promise<string | undefined>
   /** Hears crash kernels, and from which address. Absent: nobody could. */
   kdump?(heard: (from: string) => void): Promise<{ close(): Promise<void> }>

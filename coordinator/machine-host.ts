@@ -44,7 +44,7 @@ export function machineHost(options: MachineHostOptions): MachineHost {
     chance: Math.random,
     async describe(agent) {
       const { exitCode, stdout } = await programs.run({ agent, stdin: 'action=metadata\n', environment: {}, within: describeWithin })
-      return exitCode === 0 ? stdout : undefined
+      return exitCode === undefined ? undefined : exitCode === 0 ? stdout : ''
     },
     secret: (bytes) => randomBytes(bytes),
     dialer: tlsDialer({ clock, authorities: options.authorities }),

@@ -37,4 +37,18 @@ test('a program is asked once, its parameters are known by what it prints; one t
   }
 })
 
+test('one that did not come to say is unknown for now, and is asked again with the next configuration that names it', async () => {
+  const answers = [undefined, '<parameter name="plug" required="1"><content type="integer" /></parameter>']
+  let learned = 0
+  const catalogue = agentCatalogue({ log: silentLog, describe: async () => answers.shift(), learned: () => void (learned += 1) })
+  const asked = async () => {
+    const said = catalogue.of('thing')
+    for (let turn = 0; turn < 5; turn += 1) await Promise.resolve()
+    return typeof said === 'string' ? said : [...said.keys()]
+  }
+  assert.equal([await asked(), learned], ['pending', 1])
+  assert.equal([await asked(), learned], ['unknown', 2], 'nobody waits for it a second time')
+  assert.equal([await asked(), learned, answers.length], [['plug'], 2, 0])
+})
+
 test.run()
