@@ -1,6 +1,7 @@
 // Gives orders to devices. What is written down before and after one must outlive this process: an order that no next leader knows
 // of, or whose end is lost, would be given again.
 import type { Deed } from '../core/action.ts'
+import { sealedSince } from '../core/acknowledge.ts'
 import { isTaken } from '../core/deleted.ts'
 import { undrained } from '../core/drill-fit.ts'
 import { isDrill, isWish, type Attempt, type Incident } from '../core/incident.ts'
@@ -87,8 +88,8 @@ export function orderer({ observation, incidents, fences, runner, clock, log, re
     // Whoever wants it fenced wants that of the boot that ails, or is stuck: its next one may be well.
     if (beat !== undefined && !sameBoot(beat.boot, incident.boot)) return 'another boot of the node is heard'
     if (isDrill(incident)) return undrained(row)
-    if (beat === undefined || alive || isWish(incident) || wishBeside(observation.seen.incidents.values(), incident) !== undefined) return undefined
-    return 'the node is heard again'
+    if (alive || isWish(incident) || wishBeside(observation.seen.incidents.values(), incident) !== undefined) return undefined
+    return beat === undefined ? sealedSince(row, since) : 'the node is heard again'
   }
 
   /** An end that is not written becomes *unknown*, and a verified *off* would be ordered again. */

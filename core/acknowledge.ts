@@ -51,7 +51,8 @@ export function doubtOfWord(incident: Incident, node: NodeSeen, now: Ms): string
     return 'no device of the node says off too'
   }
   const on = powerMethods(node).find((method) => saidSince(node, method, saidAt(incident, node, now)).findLast(({ state }) => state !== 'unknown')?.state === 'on')
-  return spokenSince(node, boot, saidAt(incident, node, now)) ?? (on === undefined ? undefined : `${on.name} says on`)
+  const since = saidAt(incident, node, now)
+  return spokenSince(node, boot, since) ?? sealedSince(node, since) ?? (on === undefined ? undefined : `${on.name} says on`)
 }
 
 function overdue({ name }: Incident, { until }: Word, node: NodeSeen, now: Ms): string | undefined {
@@ -75,6 +76,11 @@ export function spokenSince(node: NodeSeen, boot: Boot, since: Ms): string | und
 export function sealedSince({ witnesses }: NodeSeen, since: Ms): string | undefined {
   const hears = witnesses.find(({ word, proven, answeredAt }) => word === 'hears' && proven && answeredAt > since)
   return hears && `${hears.witness} has heard the node itself after it`
+}
+
+/** When somebody last asked for a seal that the node then gave. */
+export function sealAskedAt({ witnesses }: NodeSeen): Ms {
+  return Math.max(-Infinity, ...witnesses.filter(({ word, proven }) => word === 'hears' && proven).map(({ askedAt }) => askedAt))
 }
 
 /** Who brought the seal of this very boot, on a challenge of after that. */

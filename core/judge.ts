@@ -57,10 +57,11 @@ export function judge(node: NodeSeen, self: Self, profileName: ProfileName, peer
 }
 
 /** A kernel runs, and nothing on it: the port accepts and says nothing, no beat comes, the Lease stands still, Ready is lost, and all
- *  of that for long. Whoever says a word there is merely ill. */
+ *  of that for long. Whoever says a word there is merely ill, whether it is said here or to others: where nothing but small packets passes
+ *  between the node and us, its port accepts and is not heard either. */
 function hung(node: NodeSeen, self: Self, hungAfter: Ms, now: Ms): Verdict | undefined {
   const { beat, probe, ready, lease } = node
-  const since = lastBeat(node, self)
+  const since = Math.max(lastBeat(node, self), ...sealedAt(node))
   if (hungAfter === 0 || beat === undefined || probe?.word !== 'open' || now - since < hungAfter) return undefined
   if (ready.status === 'True' || now - ready.since < hungAfter || lease === undefined || now - lease.readAt > hungLeaseWithin) return undefined
   const still = lease.askedAt - Math.max(lease.unmovedSince, since)
@@ -99,8 +100,13 @@ export function kubeletsLastWord({ ready, lease, probe }: Pick<NodeSeen, 'ready'
 export function lastWord(node: NodeSeen, self: Self, since: Ms = -Infinity): Ms {
   // A move since a reading from before that may itself be from before it: it is no word then.
   const lease = node.lease?.moved === true && (node.lease.movedAfter ?? Infinity) >= Math.max(since, lastBeat(node, self)) ? node.lease.unmovedSince : -Infinity
-  const sealed = node.witnesses.filter((witness) => witness.word === 'hears' && witness.proven).map((witness) => witness.answeredAt)
+  const sealed = sealedAt(node)
   return Math.max(lastBeat(node, self), lease, node.ready.postedAt, node.probe?.spokeAt ?? -Infinity, ...sealed)
+}
+
+/** When others brought the node's own seal. */
+function sealedAt({ witnesses }: NodeSeen): readonly Ms[] {
+  return witnesses.filter((witness) => witness.word === 'hears' && witness.proven).map((witness) => witness.answeredAt)
 }
 
 /** A beat that was on its way as its machine went off is taken in here no later than this. What is heard later was spoken after. */

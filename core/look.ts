@@ -17,6 +17,8 @@ const leaseEvery: Ms = 2_500
 /** While an agent is ill its machine is watched through the kubelet port and its Lease. */
 const illProbeEvery: Ms = 5_000
 const illLeaseEvery: Ms = 10_000
+/** And one that may be hung by words of its agent to others. */
+const illWitnessEvery: Ms = 10_000
 const cleanEvery: Ms = 5_000
 const challengeEvery: Ms = 1_000
 /** A proof waits for their answers, which count only some time after the first off. */
@@ -36,6 +38,8 @@ export function illness(on: Survey, node: NodeSeen): Look[] {
   return free(node, [
     ...(due(node.probe?.askedAt, -Infinity, illProbeEvery, on.now) ? [{ do: 'probe', node: node.name, again: false } as const] : []),
     ...(due(node.lease?.readAt, -Infinity, illLeaseEvery, on.now) ? [{ do: 'readLease', node: node.name } as const] : []),
+    // Its agent may be silent here alone.
+    ...(node.probe?.word === 'open' ? askWhoHears(on, node, -Infinity, illWitnessEvery) : []),
   ])
 }
 

@@ -10,7 +10,7 @@
 // watchdog must have reset it. *kdump*: it fell silent, and then its crash kernel was heard. Two are of some volumes alone, and the machine may run:
 // *isolated*, as *off*, by methods that put the volumes of some drivers out of its reach; *safe-detach*, by drivers that
 // refuse to detach what is in use. An answer that is missing, unknown or late is never off.
-import { doubtOfWord, forceEvictionKey, sealedSince, sourceOf, spokenSince, unasked, unread, wordOf } from './acknowledge.ts'
+import { doubtOfWord, forceEvictionKey, sealAskedAt, sealedSince, sourceOf, spokenSince, unasked, unread, wordOf } from './acknowledge.ts'
 import type { Extent } from './choice.ts'
 import { doubtOfDump, evidenceOfDump, withoutRefusals } from './dump.ts'
 import { given, isOf, isPartial, proofKey, shownFalse, type Attempt, type Found, type Incident, type ProofKind, type ProofRecord } from './incident.ts'
@@ -69,9 +69,9 @@ export function proveOff(incident: Incident, node: NodeSeen, level: number, othe
   const firsts: Reading[] = []
   // An order on another level may have taken the power of this level's device: what that said before is not what it will say.
   const settled = settledAt(node, attempts.filter((attempt) => attempt.action === 'off' && attempt.round === incident.status.round))
-  // A beat of a machine that was called off may have been on its way. A device that lies is found so: the next one comes too. What
-  // answers at the kubelet port keeps nothing waiting: proxies answer for the dead.
-  const since = isolates ? settled : Math.max(settled, node.beat?.at ?? -Infinity)
+  // A beat of a machine that was called off may have been on its way. A device that lies is found so: the next one comes too, here or to
+  // others, whose seal was made after they asked for it. What answers at the kubelet port keeps nothing waiting: proxies answer for the dead.
+  const since = isolates ? settled : Math.max(settled, node.beat?.at ?? -Infinity, sealAskedAt(node))
   for (const method of methods) {
     const order = orders.findLast((attempt) => isOf(attempt, method))
     if (order === undefined) return { lacks: `${method.name} was not ordered off` }

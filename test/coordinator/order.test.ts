@@ -188,8 +188,10 @@ test('nor does it keep back what a person wants beside: that NodeFence is there,
 })
 
 /** The real line before a device, in which another node's order is under way for `busy`. */
-async function behindAnother(busy: number): Promise<{ world: EdgeWorld; asked: ProgramRun[] }> {
-  const world = await opened()
+async function behindAnother(busy: number, cause: 'silence' | 'by-hand' = 'silence'): Promise<{ world: EdgeWorld; asked: ProgramRun[] }> {
+  const world = edgeWorld()
+  world.plantNode()
+  await world.plantFence({}, { cause })
   const asked: ProgramRun[] = []
   const runner = fenceRunner({
     clock: world.clock, log: silentLog, secrets: () => 'text',
@@ -223,6 +225,17 @@ for (const [what, happens] of [
     assert.equal(nodesAsked(asked), ['node-1'])
   })
 }
+
+test('others bring the seal of the node while its order waits for the device: no device is touched, unless a person wants it off', async () => {
+  for (const [cause, touched] of [['silence', ['node-1']], ['by-hand', ['node-1', victim]]] as const) {
+    const { world, asked } = await behindAnother(20_000, cause)
+    const order = world.do(off)
+    await world.clock.runFor(5_000)
+    world.observation.witnessed(victim, [{ witness: 'replica-1', kind: 'replica', askedAt: world.clock.now(), answeredAt: world.clock.now(), word: 'hears', proven: true }])
+    await turned(world.clock, order)
+    assert.equal(nodesAsked(asked), touched, cause)
+  }
+})
 
 test('an order that has waited for its device is given if nothing spoke against it meanwhile', async () => {
   const { world, asked } = await behindAnother(20_000)

@@ -49,6 +49,7 @@ const refusals: readonly (readonly [string, Partial<NodeSeen>, Partial<Incident>
   ['after which the Lease was renewed', { lease: { askedAt: now - 500, readAt: now - 450, renewTime: 'y', unmovedSince: now - 15_000, moved: true, movedAfter: saidAt } }, {}, /renewed its Lease|silent/],
   ['of a Node that tells of another boot', { bootId: 'boot-7' }, {}, /tells of boot boot-7/],
   ['while the Node was not read live', { readAt: now - 6_000 }, {}, /not read just now/],
+  ['after which others heard the node', { witnesses: [{ witness: 'replica-1', kind: 'replica', askedAt: now - 15_100, answeredAt: now - 15_000, word: 'hears', proven: true }] }, {}, /replica-1 has heard the node itself after it/],
   ['after which the kubelet port answered', { probe: { askedAt: now - 900, answeredAt: now - 100, word: 'silent', spokeAt: now - 19_000 } }, {}, /port has answered/],
 ]
 for (const [which, changes, more, says] of refusals) {

@@ -206,6 +206,7 @@ const merelyIll: readonly (readonly [string, Partial<NodeSeen>, number?])[] = [
   ['that is Ready', { ready: { status: 'True', postedAt: now - 200_000, since: now - 200_000, bootId: 'boot-1' } }],
   ['that lost Ready within its time', { ready: { status: 'Unknown', postedAt: now - 200_000, since: now - 119_000, bootId: 'boot-1' } }],
   ['whose Lease moved', { lease: { askedAt: now - 900, readAt: now - 800, renewTime: 'x', unmovedSince: now - 9_000, moved: true, movedAfter: now - 19_000 } }],
+  ['whose agent has given others its seal within its time', { witnesses: [{ witness: 'replica-1', kind: 'replica', askedAt: now - 119_500, answeredAt: now - 119_000, word: 'hears', proven: true }] }],
   ['whose Lease was not read for a while', { lease: { askedAt: now - 16_100, readAt: now - 16_000, renewTime: 'x', unmovedSince: now - 125_000, moved: false } }],
 ]
 for (const [what, changes, hungAfter] of merelyIll) test(`a machine ${what} is ill, and not hung`, () => assert.is(judged(changes, hungAfter).is, 'ill'))

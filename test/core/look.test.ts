@@ -122,6 +122,11 @@ test('a machine whose agent is ill is watched through its port and its Lease, sl
   assert.equal(ill({ probe: probed(4_999), lease: leased(9_999) }), [])
 })
 
+test('one that may be hung is asked for through others too: its agent may be silent here alone', () => {
+  const open = { probe: { ...probed(1_000), word: 'open' }, lease: leased(1_000) } as const
+  assert.equal([ill(open), ill({ ...open, witnesses: witnessed(9_999) }), ill({ ...open, witnesses: witnessed(10_000) })], [['askWitnesses'], [], ['askWitnesses']])
+})
+
 // Challenges and clean reports.
 
 const answered = (ago: number) => node({ beat: beat({ answered: { issuedAt: now - ago, boot } }) })

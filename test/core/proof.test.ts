@@ -100,6 +100,7 @@ const offBut: [string, Partial<NodeSeen>, readonly Attempt[], RegExp][] = [
   ['a path whose proof was shown false', audited({ state: 'marked' }), [attempt()], /shown false/],
   ['a path whose proof was shown false in an earlier boot', audited({ state: 'marked', boot: 'boot-0/1' }), [attempt()], /shown false/],
   ['a path that another machine answers', audited({ identity: 'mismatch' }), [attempt()], /another machine/],
+  ['a seal of the node that others asked for since the first off', { witnesses: [{ witness: 'replica-1', kind: 'replica', askedAt: now - 1_500, answeredAt: now - 1_300, word: 'hears', proven: true }] }, [attempt()], /read off twice/],
   ['an on from before this boot', { record: record({ paths: [] }), beat: beat({ since: now - 12_000, at: now - 10_000 }), readings: [reading('on', now - 13_000), ...(orderedOff.readings ?? []).slice(1)] }, [attempt()], /never read on/],
 ]
 for (const [but, changes, attempts, what] of offBut) test(`ordered off, but ${but}: no proof`, () => lacks(off(changes, attempts), what))
