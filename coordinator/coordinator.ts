@@ -186,7 +186,7 @@ export async function startCoordinator(host: CoordinatorHost, settings: Coordina
   loop = runLoop({
     clock, log, observation, policies: policies.inForce, drained: beats.drained,
     look: looker({ api: endingApi, beats, fences, runner, audits, host, observation, log, stopping: stopping.signal }),
-    deed: doer({ api, host, observation, incidents, fences, runner, recorder, rate, records: recordsRate, log, replica: identity, leads, signal: () => leadership.signal, drained: beats.drained }),
+    deed: doer({ api, host, observation, incidents, fences, runner, recorder, rate, records: recordsRate, log, replica: identity, policies: policies.inForce, leads, signal: () => leadership.signal, drained: beats.drained }),
     holds: holds.now, refresh,
     decided: (span, actions) => {
       wanted = actions

@@ -5,6 +5,7 @@ import type { Deed } from '../core/action.ts'
 import { quarantineKey, volumesOf } from '../core/clear.ts'
 import { kindsOf, sweptUnproven, type Evidence, type Incident } from '../core/incident.ts'
 import type { Ms, NodeName, VolumeSeen } from '../core/model.ts'
+import type { Policy } from '../core/policy.ts'
 import { restsOnSilence, type Proof } from '../core/proof.ts'
 import { unfenceable } from '../core/self-fence.ts'
 import * as timeline from '../core/timeline.ts'
@@ -40,6 +41,7 @@ export interface DeedOptions {
   readonly records: Allowance
   readonly log: Log
   readonly replica: string
+  policies(): readonly Policy[]
   leads(): number | undefined
   /** Aborts when the lease is lost: running programs are ended as groups, and what waits to be sent is not sent. */
   signal(): AbortSignal
@@ -51,12 +53,12 @@ const writeDeadline: Ms = 4_000
 
 /** The answer is false when a deed came to nothing: not written, not allowed any more, or nobody knows. */
 export function doer(options: DeedOptions): (deed: Deed) => Promise<boolean> {
-  const { api, observation, incidents, fences, runner, recorder, rate, records, log, replica, leads } = options
+  const { api, observation, incidents, fences, runner, recorder, rate, records, log, replica, policies, leads } = options
   const { clock } = options.host
   const at = (): string => new Date(clock.wall()).toISOString()
   const how = () => ({ deadline: writeDeadline, signal: options.signal() })
   const means: DeedMeans = { api, clock, observation, incidents, log, leads, signal: () => options.signal(), how, at, say, concern }
-  const order = orderer({ ...means, fences, runner, replica, drained: () => options.drained() })
+  const order = orderer({ ...means, fences, runner, replica, policies, drained: () => options.drained() })
   const { taint, untaint } = tainter(means)
   const evict = evictor({ ...means, rate })
   const { free, detach, bury } = freer({ ...means, rate })

@@ -2,9 +2,8 @@
 // who act on one machine at once undo each other's work, so whoever has it in hand has it alone.
 import { handsOff, type Brake } from './brake.ts'
 import type { Incident } from './incident.ts'
-import type { NodeSeen } from './model.ts'
-import { policyOf } from './policy.ts'
-import type { Survey } from './survey.ts'
+import type { NodeSeen, Self } from './model.ts'
+import { policyOf, type Policy } from './policy.ts'
 
 const annotation = { exclude: 'holdfast.dev/exclude', maintenance: 'holdfast.dev/maintenance', keepOff: 'holdfast.dev/keep-off' } as const
 
@@ -29,9 +28,9 @@ export function othersHands(node: NodeSeen): Brake | undefined {
  * An incident keeps its policy by value, but whether we act at all says the one that means its node now: a dry run that is over must not
  * hold for ever what was opened under it, nor one that began late let it go on.
  */
-export function handsOffIncident({ seen, policies }: Survey, { policy }: Incident, node: NodeSeen): Brake | undefined {
+export function handsOffIncident({ seen: { self }, policies }: { readonly seen: { readonly self: Self }; readonly policies: readonly Policy[] }, { policy }: Incident, node: NodeSeen): Brake | undefined {
   const now = policyOf(node, policies)
-  return handsOff(seen.self, 'policy' in now ? now.policy : policy) ?? othersHands(node)
+  return handsOff(self, 'policy' in now ? now.policy : policy) ?? othersHands(node)
 }
 
 /** A person wants the machine to stay off: nothing is ordered that would make it ours to switch on, and nothing is switched on. */

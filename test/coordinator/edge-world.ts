@@ -17,6 +17,7 @@ import type { ApiRequest } from '../../coordinator/transport.ts'
 import type { Deed } from '../../core/action.ts'
 import type { Incident, IncidentStatus } from '../../core/incident.ts'
 import type { BeatSeen, Ms, NodeRecord, PodSeen, Reading } from '../../core/model.ts'
+import type { Policy } from '../../core/policy.ts'
 import { customResourceDefinitions } from '../../deploy/crd.ts'
 import { silentLog, type Log } from '../../edge/log.ts'
 import { admin, createApiServer, type ApiServer } from '../../sim/api-server/server.ts'
@@ -46,6 +47,7 @@ export interface EdgeWorld {
   /** The term, while this replica leads. */
   term: number | undefined
   lease: AbortController
+  policies: readonly Policy[]
   /** Called with each request before it reaches the server. */
   asked: (request: ApiRequest) => void
   /** Reads what has arrived by now. */
@@ -119,7 +121,7 @@ export function edgeWorld(): EdgeWorld {
   const rate = podRate(clock)
   const records = recordRate(clock)
   const deed = doer({
-    api, host: { clock }, observation, incidents, rate, records, log, replica: 'replica-0', leads, signal, drained: () => world.drained(),
+    api, host: { clock }, observation, incidents, rate, records, log, replica: 'replica-0', policies: () => world.policies, leads, signal, drained: () => world.drained(),
     fences: { method: (_node, wanted) => (wanted.digest === configured.digest ? { ...configured, ...wanted } : undefined) },
     recorder: { say: (occasion) => said.push(occasion), close: async () => undefined },
     runner: {
@@ -133,7 +135,7 @@ export function edgeWorld(): EdgeWorld {
     },
   })
   const world: EdgeWorld = {
-    clock, server, api, observation, incidents, wrote: recorded, beats, writes, story, said, logged, runs, term: 3, lease: new AbortController(),
+    clock, server, api, observation, incidents, wrote: recorded, beats, writes, story, said, logged, runs, term: 3, lease: new AbortController(), policies: [],
     asked: () => undefined,
     drained: async () => undefined,
     runMethod: async () => ({}),

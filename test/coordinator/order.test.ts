@@ -1,13 +1,15 @@
 // An order stands on the record before its device is touched, and its end outlives what gave it.
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
+import type { KubeObject } from '../../coordinator/api.ts'
 import { fenceRunner } from '../../coordinator/fence.ts'
 import type { ProgramRun } from '../../coordinator/host.ts'
 import { keepNode } from '../../coordinator/kubernetes.ts'
 import type { Deed } from '../../core/action.ts'
 import type { Attempt } from '../../core/incident.ts'
 import type { Method } from '../../core/model.ts'
-import { attempt, beat, method, pod } from '../core/world.ts'
+import { theirs } from '../core/states.ts'
+import { attempt, beat, method, pod, policy } from '../core/world.ts'
 import { silentLog } from '../../edge/log.ts'
 import { attempts, fault, faulty, off, opened, switchOn } from './deed-world.ts'
 import { configured, edgeWorld, fence, turned, victim, type EdgeWorld } from './edge-world.ts'
@@ -223,6 +225,30 @@ for (const [what, happens] of [
     happens(world)
     await turned(world.clock, deed)
     assert.equal(nodesAsked(asked), ['node-1'])
+  })
+}
+
+/** How the watch brings the Node anew. */
+function nodeSays(world: EdgeWorld, metadata: object, spec: object = {}): void {
+  const stands = world.server.peek('nodes').find((one) => one.metadata.name === victim)
+  if (stands !== undefined) world.observation.node(keepNode({ ...stands, metadata: { ...stands.metadata, resourceVersion: '99999', ...metadata }, spec } as KubeObject)) // a Node has a spec
+}
+
+const hands: readonly (readonly [string, (world: EdgeWorld) => void, readonly Deed[]])[] = [
+  ['a person pauses everything', (world) => { world.observation.seen.self.pause = { by: 'ada', reason: 'the rack is being moved' } }, [off, switchOn]],
+  ['its policy becomes a dry run', (world) => { world.policies = [{ ...policy, mode: 'dryRun' }] }, [off, switchOn]],
+  ['a person works on the node, and says so', (world) => nodeSays(world, { annotations: { 'holdfast.dev/maintenance': 'new memory' } }), [off, switchOn]],
+  ['a person wants the machine to stay off', (world) => nodeSays(world, { annotations: { 'holdfast.dev/keep-off': 'new memory' } }), [switchOn]],
+  ['a person puts out-of-service on the node', (world) => nodeSays(world, {}, { taints: [theirs] }), [switchOn]],
+]
+for (const [what, happens, deeds] of hands) {
+  for (const deed of deeds) test(`${what} while its order ${deed.do === 'fence' ? 'off' : 'on'} waits for the device: no device is touched, and that is written`, async () => {
+    const { world, asked } = await behindAnother(20_000)
+    const order = world.do(deed)
+    await world.clock.runFor(5_000)
+    happens(world)
+    await turned(world.clock, order)
+    assert.equal([nodesAsked(asked), attempts(world).map(({ result }) => result)], [['node-1'], ['not-given']])
   })
 }
 
