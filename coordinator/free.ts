@@ -11,7 +11,7 @@ import type { DeedMeans } from './deed-means.ts'
 import { paths } from './kubernetes.ts'
 import { holds } from './on-record.ts'
 import type { PodRate } from './pod-rate.ts'
-import { doom, releaser } from './release.ts'
+import { doom, releaser, type Batch } from './release.ts'
 import type { Row } from './row.ts'
 
 export interface Freer {
@@ -25,7 +25,7 @@ export const batchWithin: Ms = 5_000
 const podsAtOnce = 5
 
 export function freer({ api, observation, incidents, clock, log, rate, leads, how, at, say }: DeedMeans & { readonly rate: PodRate }): Freer {
-  const release = releaser({ api, observation, log, how, at })
+  const release = releaser({ api, observation, log, at })
 
   return { free, detach, bury }
 
@@ -40,13 +40,13 @@ export function freer({ api, observation, incidents, clock, log, rate, leads, ho
     const pods = deed.pods.filter((pod) => !left.has(pod))
     if (pods.length === 0) return false
     const written = await incidents.change(deed.incident, (status) => timeline.volumesSeen(row.volumes, at(), volumesOf(incident, row, pods))(timeline.freed(pods, at())(status)))
-    const may = batch(deed, row, term)
+    const batch = begin(deed, row, term)
     const queue = written ? [...pods] : []
     const freed: PodSeen[] = []
     const worker = async (): Promise<void> => {
-      for (let pod = queue[0]; pod !== undefined && may(); pod = queue[0]) {
+      for (let pod = queue[0]; pod !== undefined && batch.may(); pod = queue[0]) {
         queue.shift()
-        if (await freePod(pod, incident)) freed.push(pod)
+        if (await freePod(pod, incident, batch)) freed.push(pod)
       }
     }
     await Promise.all(Array.from({ length: podsAtOnce }, worker))
@@ -59,17 +59,23 @@ export function freer({ api, observation, incidents, clock, log, rate, leads, ho
     return true
   }
 
-  /** Asked before each pod. What ends it is told once. */
-  function batch(deed: Extract<Deed, { do: 'delete' | 'detach' }>, row: Row, term: number): () => boolean {
+  /** What ends it is told once. */
+  function begin(deed: Extract<Deed, { do: 'delete' | 'detach' }>, row: Row, term: number): Batch {
     const startedAt = clock.now()
     const { gone } = row
     let told: string | undefined
-    return () => {
-      if (leads() !== term || clock.now() - startedAt >= batchWithin) return false
-      const because = row.gone === gone ? refuted(deed, row, startedAt) : 'its Node was deleted, or is there again'
-      if (because !== undefined && because !== told) log.warn({ node: deed.node, incident: deed.incident, because }, 'nothing more is freed')
-      told = because
-      return because === undefined
+    return {
+      may() {
+        if (leads() !== term || clock.now() - startedAt >= batchWithin) return false
+        const because = row.gone === gone ? refuted(deed, row, startedAt) : 'its Node was deleted, or is there again'
+        if (because !== undefined && because !== told) log.warn({ node: deed.node, incident: deed.incident, because }, 'nothing more is freed')
+        told = because
+        return because === undefined
+      },
+      how() {
+        const { deadline = batchWithin, ...usual } = how()
+        return { ...usual, deadline: Math.max(0, Math.min(deadline, startedAt + batchWithin - clock.now())) }
+      },
     }
   }
 
@@ -83,14 +89,14 @@ export function freer({ api, observation, incidents, clock, log, rate, leads, ho
   }
 
   /** Whether it was doomed; that its object is gone as well is seen in the next list. */
-  async function freePod(pod: PodSeen, incident: Incident): Promise<boolean> {
+  async function freePod(pod: PodSeen, incident: Incident, batch: Batch): Promise<boolean> {
     const path = paths.pod(pod.namespace, pod.name)
     const { uid, resourceVersion } = pod
     const condition = doom(incident, at())
     const over = isOver(pod)
     if (!over) {
       const body = { metadata: { uid, resourceVersion }, status: { phase: 'Failed', reason: 'NodeFenced', message: condition.message, conditions: [condition] } }
-      const answer = await api.patch<KubeObject>(`${path}/status`, 'strategic', body, how())
+      const answer = await api.patch<KubeObject>(`${path}/status`, 'strategic', body, batch.how())
       // Anything but yes: it is gone, another one, changed, or unknown. The next list tells, and the next batch follows.
       if (!answer.ok) return false
       // Whatever is heard by now, its owner has replaced it. The old one ends only with its object, and once the proof is void
@@ -112,11 +118,11 @@ export function freer({ api, observation, incidents, clock, log, rate, leads, ho
     const { pods, volumes } = deed
     const seen = timeline.volumesSeen(row.volumes, at(), [...new Set([...volumesOf(incident, row, pods), ...volumes])])
     if (!await incidents.change(deed.incident, (status) => seen(timeline.detached(pods, volumes, at())(status)))) return false
-    const may = batch(deed, row, term)
+    const batch = begin(deed, row, term)
     const released: PodSeen[] = []
-    for (const pod of pods) if (may() && await release.end(pod, incident)) released.push(pod)
+    for (const pod of pods) if (batch.may() && await release.end(pod, incident, batch)) released.push(pod)
     observation.listed(deed.node, undefined)
-    const freed = row.gone === true ? await release.deleteAttachments(row, volumes, may) : await struck(row, volumes, may)
+    const freed = row.gone === true ? await release.deleteAttachments(row, volumes, batch) : await struck(row, volumes, batch)
     if (released.length + freed.length === 0) return false
     log.warn({ node: deed.node, incident: deed.incident, pods: released.length, volumes: freed.length }, 'volumes released')
     const names = [...released.map((pod) => `${pod.namespace}/${pod.name}`), ...freed.map(({ volume }) => volume)]
@@ -124,8 +130,8 @@ export function freer({ api, observation, incidents, clock, log, rate, leads, ho
     return true
   }
 
-  async function struck(row: Row, volumes: readonly VolumeSeen[], may: () => boolean): Promise<readonly VolumeSeen[]> {
-    return volumes.length > 0 && may() && await release.strike(row, new Set(volumes.map(({ attachment }) => attachment))) ? volumes : []
+  async function struck(row: Row, volumes: readonly VolumeSeen[], batch: Batch): Promise<readonly VolumeSeen[]> {
+    return volumes.length > 0 && batch.may() && await release.strike(row, new Set(volumes.map(({ attachment }) => attachment)), batch) ? volumes : []
   }
 
   /** To the API server all of them are over: no readings and no rate. */

@@ -18,13 +18,21 @@ export function doom({ nodeName, name }: Pick<Incident, 'nodeName' | 'name'>, at
   return { type: 'DisruptionTarget', status: 'True', reason: 'HoldfastFenced', lastTransitionTime: at, message: `${fencedWith(nodeName)}${name})` }
 }
 
+/** What frees ends before a machine could boot, and as soon as anything speaks against it. */
+export interface Batch {
+  /** Asked before each write: what is read before it may take seconds. */
+  may(): boolean
+  /** A write that waits for its turn is not sent once the batch is over. */
+  how(): CallOptions
+}
+
 export interface Releaser {
   /** It is terminating, and stays so: its owner has replaced it, and only its kubelet ends it. */
-  end(pod: PodSeen, incident: Incident): Promise<boolean>
+  end(pod: PodSeen, incident: Incident, batch: Batch): Promise<boolean>
   /** By the names of their VolumeAttachments. */
-  strike(row: Row, attachments: ReadonlySet<string>): Promise<boolean>
+  strike(row: Row, attachments: ReadonlySet<string>, batch: Batch): Promise<boolean>
   /** Of a Node that is gone, one after the other, as long as each may be. Which were deleted. */
-  deleteAttachments(row: Row, volumes: readonly VolumeSeen[], may: () => boolean): Promise<readonly VolumeSeen[]>
+  deleteAttachments(row: Row, volumes: readonly VolumeSeen[], batch: Batch): Promise<readonly VolumeSeen[]>
 }
 
 interface RunningPod extends KubeObject {
@@ -34,12 +42,12 @@ interface RunningPod extends KubeObject {
 /** As a container that was killed. */
 const killed = 137
 
-export function releaser({ api, observation, log, how, at }: { api: Api; observation: Observation; log: Log; how: () => CallOptions; at: () => string }): Releaser {
+export function releaser({ api, observation, log, at }: { api: Api; observation: Observation; log: Log; at: () => string }): Releaser {
   return {
-    async end({ namespace, name, uid, resourceVersion }, incident) {
+    async end({ namespace, name, uid, resourceVersion }, incident, { may, how }) {
       const path = paths.pod(namespace, name)
       const live = await api.get<RunningPod>(path, how())
-      if (!live.ok || live.value.metadata.uid !== uid || live.value.metadata.resourceVersion !== resourceVersion) return false
+      if (!may() || !live.ok || live.value.metadata.uid !== uid || live.value.metadata.resourceVersion !== resourceVersion) return false
       const finishedAt = at()
       const condition = doom(incident, finishedAt)
       const { message } = condition
@@ -50,12 +58,13 @@ export function releaser({ api, observation, log, how, at }: { api: Api; observa
       const body = { metadata: { uid, resourceVersion }, status: { containerStatuses, conditions: [condition] } }
       return (await api.patch<KubeObject>(`${path}/status`, 'strategic', body, how())).ok
     },
-    async strike({ name, uid }, attachments) {
+    async strike({ name, uid }, attachments, { may, how }) {
       const live = await api.get<KubeObject & { status?: { volumesInUse?: string[] } }>(paths.node(name), how())
       if (!live.ok || live.value.metadata.uid !== uid) return false
       const before = live.value.status?.volumesInUse ?? []
       const volumesInUse = before.filter((unique) => !attachments.has(attachmentOf(unique, name) ?? ''))
       if (volumesInUse.length === before.length) return true
+      if (!may()) return false
       // Over that very version: kubelet may be writing the same list.
       const patch = [
         { op: 'test', path: '/metadata/uid', value: uid },
@@ -66,7 +75,7 @@ export function releaser({ api, observation, log, how, at }: { api: Api; observa
       if (answer.ok) observation.node(keepNode(answer.value), 'live')
       return answer.ok
     },
-    async deleteAttachments({ name }, volumes, may) {
+    async deleteAttachments({ name }, volumes, { may, how }) {
       const deleted: VolumeSeen[] = []
       for (const volume of volumes) {
         // One that was made anew has its volumes by the same names, and may use them by now.

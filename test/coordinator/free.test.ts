@@ -187,6 +187,16 @@ test('a batch ends before a machine could have booted', async () => {
   assert.ok(phases(world).some((one) => one.endsWith('Running')))
 })
 
+test('nothing of a batch lands once it is over, however slow the API server is', async () => {
+  const world = await fenced()
+  const pods = Array.from({ length: 6 }, (_, index) => world.plantPod(`p-${index}`))
+  // Five are written at once, and the sixth after them.
+  world.server.faults.set([{ does: 'slow', by: 3_500, strikes: (call) => call.method === 'PATCH' }])
+  await turned(world.clock, world.do(freeing(world, pods)))
+  await world.clock.runFor(10_000)
+  assert.equal(phases(world), ['p-5 Running'])
+})
+
 test('a pod that is gone, another one of its name, or changed since is left alone, and the others are freed', async () => {
   const world = await fenced()
   const [gone, other, changed, well] = ['gone', 'other', 'changed', 'well'].map((name) => world.plantPod(name)) as [PodSeen, PodSeen, PodSeen, PodSeen]

@@ -62,6 +62,24 @@ for (const [why, does] of unproven) test(`nothing is released if ${why}`, async 
   assert.equal([stillUsed(world), podWrites(world)], [inUse, []])
 })
 
+for (const [why, does] of unproven.filter(([what]) => !what.startsWith('its reading'))) test(`nor if, while what is to be written over is being read, ${why}`, async () => {
+  const { world, shell, detaching } = await using()
+  for (const [reads, deed] of [['/pods/shell', { ...detaching, pods: [shell], volumes: [] }], [`/nodes/${victim}`, detaching]] as const) {
+    let once = false
+    world.asked = ({ method, path }) => {
+      if (method === 'GET' && path.endsWith(reads) && !once) {
+        once = true
+        void does(world)
+      }
+    }
+    assert.not(await turned(world.clock, world.do(deed)))
+    assert.equal([once, stillUsed(world), podWrites(world)], [true, inUse, []])
+    world.term = 3
+    world.beats.clear()
+    world.read('off')
+  }
+})
+
 test('a pod that changed since it was listed is not told anything', async () => {
   const { world, shell, detaching } = await using()
   assert.not(await turned(world.clock, world.do({ ...detaching, pods: [{ ...shell, resourceVersion: '1' }], volumes: [] })))
