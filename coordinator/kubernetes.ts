@@ -163,6 +163,7 @@ interface PodVolumeObject {
   name: string
   persistentVolumeClaim?: { claimName: string }
   ephemeral?: object
+  csi?: { readOnly?: boolean }
 }
 
 interface Toleration {
@@ -192,7 +193,7 @@ export function readPod(object: KubeObject, volumes: readonly PodVolume[] = []):
   const exempt = exemption(metadata, kind)
   // Whoever makes a pod may write that on it. One that also calls itself a mirror, and is none, its kubelet deletes at once.
   const hash = isMirror(metadata) ? metadata.annotations?.['kubernetes.io/config.hash'] : undefined
-  const beside = spec?.volumes?.find((volume) => !Object.keys(volume).some((field) => ownVolumes.has(field)))?.name
+  const beside = spec?.volumes?.find((volume) => !isOwn(volume))?.name
   return {
     namespace, name: metadata.name, uid: metadata.uid ?? '', resourceVersion: metadata.resourceVersion ?? '', owner: kind,
     priority: spec?.priority ?? 0, terminating: metadata.deletionTimestamp !== undefined, phase: status?.phase ?? 'Unknown',
@@ -208,7 +209,12 @@ export function readPod(object: KubeObject, volumes: readonly PodVolume[] = []):
 }
 
 /** Volumes that are the pod's or its node's own, or cannot be written; a claim's are looked at one by one. */
-const ownVolumes: ReadonlySet<string> = new Set(['persistentVolumeClaim', 'ephemeral', 'emptyDir', 'configMap', 'secret', 'downwardAPI', 'projected', 'hostPath', 'image', 'csi'])
+const ownVolumes: ReadonlySet<string> = new Set(['persistentVolumeClaim', 'ephemeral', 'emptyDir', 'configMap', 'secret', 'downwardAPI', 'projected', 'hostPath', 'image'])
+
+/** What a driver mounts for the pod without a claim may be a share that others mount as well; what brings secrets and certificates is read only. */
+function isOwn(volume: PodVolumeObject): boolean {
+  return Object.keys(volume).some((field) => ownVolumes.has(field)) || volume.csi?.readOnly === true
+}
 
 /** As the scheduler reads it: no key is every key, no effect is every effect, no operator is Equal. */
 function tolerates({ key = '', operator = 'Equal', value = '', effect = '' }: Toleration, taint: Taint): boolean {

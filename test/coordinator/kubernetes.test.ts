@@ -89,6 +89,8 @@ test('a volume without a claim that others may write too is named; the pod\'s ow
   assert.is(volumes({ name: 'a', emptyDir: {} }, { name: 'b', configMap: {} }, { name: 'c', persistentVolumeClaim: { claimName: 'x' } }, { name: 'd', hostPath: { path: '/x' } }), undefined)
   assert.is(volumes({ name: 'a', emptyDir: {} }, { name: 'share', nfs: { server: 's', path: '/x' } }), 'share')
   assert.is(volumes({ name: 'new', whatever: {} }), 'new', 'of a kind that nobody here knows')
+  assert.is(volumes({ name: 'secrets', csi: { driver: 'secrets-store.csi.k8s.io', readOnly: true } }), undefined)
+  assert.is(volumes({ name: 'secrets', csi: { driver: 'secrets-store.csi.k8s.io', readOnly: true } }, { name: 'share', csi: { driver: 'nfs.csi.k8s.io' } }), 'share', 'what its driver mounts to be written')
 })
 
 const excused = (...tolerations: object[]) => readPod(object({ name: 'p' }, { spec: { tolerations } })).toleratesEviction
