@@ -42,7 +42,7 @@ function clearingBy(at: Situation, proof: Proof, provenAt: Ms): Action[] {
     return [hold(node.name, { because: 'config-invalid', detail, lifts: 'that configuration, or the machine booting' }, incident)]
   }
   const doubt = doubtOf(proof, incident, node, on.now)
-  if (doubt !== undefined) return [...doubted(at, proof, doubt, provenAt), ...givenUp(at, proof, provenAt)]
+  if (doubt !== undefined) return [...doubted(at, proof, doubt, provenAt), ...givenUp(at, proof, doubt, provenAt)]
   const permitted = mayRunOn(at, proof, provenAt)
   if (permitted !== undefined) return [...askDevices(node, on.now, whileWaiting), hold(node.name, permitted, incident)]
   if (unheardElsewhere(proof, node, on.seen.self)) return [...askDevices(node, on.now), ...late(at, proof, provenAt)]
@@ -122,22 +122,27 @@ function isCleared({ on, incident }: Situation, rest: Left, provenAt: Ms): boole
 }
 
 /** Another path goes on saying on: whoever has switched the machine on has one that boots in its time, and else it was never off. Or its devices
- *  tell nothing any more, and perhaps never will; with nothing left to free nothing rests on their word. The proof lapses, so that another level,
- *  or a person, can make the next. */
-function givenUp(at: Situation, proof: Proof, provenAt: Ms): Action[] {
+ *  tell nothing any more, and perhaps never will; with nothing left to free nothing rests on their word. Or it rests on a silence that was broken, and
+ *  the node is dead by all evidence again: that is another silence, and whoever leads next would not know of the word between. The proof lapses, so
+ *  that another level, or a person, can make the next. */
+function givenUp(at: Situation, proof: Proof, doubt: string, provenAt: Ms): Action[] {
   const { on, incident, node } = at
   const elsewhere = proof.methods.length === 0 ? undefined : saidElsewhere(proof, incident, node)
   // Also with nothing left to free: what runs nobody else would end.
   if (elsewhere !== undefined && on.now - provenAt >= incident.policy.bootWithin) return [{ do: 'lapse', node: node.name, incident: incident.name, evidence: `${elsewhere}, and no boot is heard` }]
   const mute = speechless(proof, node, on.now)
-  if (mute === undefined) return []
+  const broken = restsOnSilence(proof) && on.verdicts.get(node.name)?.is === 'dead'
+  if (broken && !isPartial(proof)) return [{ do: 'lapse', node: node.name, incident: incident.name, evidence: `${doubt}, and it is silent again` }]
+  if (mute === undefined && !broken) return []
   const rest = left(incident, node, on.seen.self.podBudget, provenAt, on.now, extentOf(proof))
   if (rest === undefined) return askPods(node)
   if (isCleared(at, rest, provenAt)) {
     if (isPartial(proof)) return [partial(at, proof, rest)]
     return incident.policy.nodeDownPodDeletionPolicy === 'DoNothing' ? [idle(at)] : [cleared(at, rest, 'everything that was to be freed is free')]
   }
-  return [{ do: 'lapse', node: node.name, incident: incident.name, evidence: `${mute}, by which ${isPartial(proof) ? 'volumes were put out of the node\'s reach' : 'the node was proven off'}, does not answer any more, and pods or volumes are still to be freed` }]
+  const by = isPartial(proof) ? 'volumes were put out of the node\'s reach' : 'the node was proven off'
+  const because = mute === undefined ? `${doubt}, and it is silent again` : `${mute}, by which ${by}, does not answer any more`
+  return [{ do: 'lapse', node: node.name, incident: incident.name, evidence: `${because}, and pods or volumes are still to be freed` }]
 }
 
 /** Out-of-service is Kubernetes' leave to detach by force, also from a machine that somebody has just switched on. */
@@ -145,7 +150,7 @@ function doubted(at: Situation, proof: Proof, doubt: string, provenAt: Ms): Acti
   const { on, incident, node, status } = at
   const whole = status.proof?.joined === undefined || proof.joined !== undefined
   const elsewhere = saidElsewhere(proof, incident, node)
-  const lifts = proof.kind === 'vouched' ? 'another acknowledgement' : restsOnSilence(proof) ? 'its silence' : elsewhere === undefined ? 'off again, twice, on every method'
+  const lifts = proof.kind === 'vouched' ? 'another acknowledgement' : restsOnSilence(proof) ? 'its silence, until it is dead by all evidence again' : elsewhere === undefined ? 'off again, twice, on every method'
     : `off read there too, as once a person has switched the machine off by it, ${seconds(Math.max(0, provenAt + incident.policy.bootWithin - on.now))} over, after which the proof lapses`
   return [
     ...(hasOurs(node, outOfServiceKey) && (proof.kind === 'vouched' || proof.kind === 'self-fenced' || proof.kind === 'kdump' || saysOn(proof, node) || elsewhere !== undefined) ? [untaint(node, outOfServiceKey, doubt, incident)] : []),

@@ -166,7 +166,8 @@ export function proveByWord(incident: Incident, node: NodeSeen, now: Ms): Proven
 export function proveSelfFenced(incident: Incident, node: NodeSeen, nodes: ReadonlyMap<NodeName, NodeSeen>, self: Self, now: Ms): Proven {
   const ended = endedByWatchdog(incident, node, nodes, self, now)
   if ('lacks' in ended) return ended
-  if (shownFalse(incident.status).some(({ proof }) => proof.kind === 'self-fenced')) return { lacks: 'its watchdog was shown not to have reset it' }
+  // One that has lapsed as well: something spoke when it must have been reset already.
+  if (incident.status.voided.some(({ proof }) => proof.kind === 'self-fenced')) return { lacks: 'its watchdog was shown not to have reset it' }
   const lacks = spokenSince(node, incident.boot, node.firstSeen.get(revokedKey(incident.name)) ?? now) ?? unread(node, now, liveWithin) ?? onMayLand(incident, node, now)
   if (lacks !== undefined) return { lacks }
   return { proof: makeProof('self-fenced', incident.boot, node.uid, -1, [], [...ended.evidence, ...silence(node, now)]) }

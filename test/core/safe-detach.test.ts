@@ -121,6 +121,17 @@ test('while it is silent, and its port answers, nothing more is freed', () => {
   assert.equal([does(actions, 'delete'), holds(actions).includes('proof-doubted')], [[], true])
 })
 
+test('heard after it, and dead by all evidence again: that is another silence, and another proof; with nothing left to free nobody needs one', () => {
+  const back_ = { beat: beat({ at: now - 60_000 }), firstSeen: new Map([seenProof(now - 70_000, 0, 'safe-detach')]), ready: { status: 'Unknown', postedAt: now - 95_000, since: now - 40_000, bootId: 'boot-1' } } as const
+  const left = { ...proven, ...back_, pods: podsOf([pod('p', { volumes: [bound('pv-1')] })]) }
+  const actions = of(left, running)
+  assert.equal([does(actions, 'delete'), does(actions, 'lapse').length], [[], 1])
+  const freedAll = of({ ...left, pods: podsOf([]), volumes: [] }, running)
+  assert.equal([does(freedAll, 'lapse'), holds(freedAll).includes('partial')], [[], true])
+  const lapsed: Partial<IncidentStatus> = { phase: 'Running', step: 'power-management', voided: [{ proof, how: 'lapsed', at: 'then', evidence: 'heard' }] }
+  assert.equal(proofs(of(left, lapsed)).map(({ kind }) => kind), ['safe-detach'])
+})
+
 const doNothing: Policy = { ...policy, nodeDownPodDeletionPolicy: 'DoNothing', volumeAttachmentRecovery: 'immediate' }
 test('under DoNothing no pod is deleted, and a replaced one lets go of its volumes', () => {
   const shell = pod('shell', { owner: 'ReplicaSet', terminating: true, volumes: [bound('pv-1')] })

@@ -183,6 +183,17 @@ test('what is proven is freed, out of service; and the fenced boot that answers 
   assert.not.ok(answers.some((one) => one.do === 'delete'))
 })
 
+test('heard once after it, which shows nothing false, and dead by all evidence again: it lapses, and its watchdog proves nothing more, whoever leads', () => {
+  const quarantine = { key: 'holdfast.dev/quarantine', value: 'holdfast', effect: 'NoSchedule' } as const
+  const since = new Map([[key, longAgo], seenProof(now - 70_000)])
+  const again = cleared({ taints: [quarantine], beat: beat({ at: now - 60_000 }), firstSeen: since })
+  assert.ok(done(again, provenStatus).some((one) => one.do === 'lapse' && /heard after it/.test(one.evidence)))
+  assert.ok(done({ ...again, pods: podsOf([]) }, provenStatus).some((one) => one.do === 'lapse'), 'with nothing left to free as well: what runs nobody else would end')
+  const { proof: _, ...without } = provenStatus
+  const lapsed: Partial<IncidentStatus> = { ...without, step: 'power-management', voided: [{ proof, how: 'lapsed', at: 'then', evidence: 'the node was heard after it' }] }
+  assert.equal(deeds(done(cleared({ taints: [quarantine] }), lapsed)), [], 'who has begun to lead since has not heard it')
+})
+
 test('cleared, it is waited for: nobody here switched it off, and nobody switches it on', () => {
   const quarantine = { key: 'holdfast.dev/quarantine', value: 'holdfast', effect: 'NoSchedule' } as const
   const actions = done(cleared({ taints: [quarantine] }), { ...provenStatus, step: 'recovery' })
