@@ -14,7 +14,7 @@ import { identityOfFence } from './identity.ts'
 import { isPowerOrder, powerOrdered } from './isolation.ts'
 import { seconds, shutsDown, type Verdict } from './judge.ts'
 import { askClean, askDevices, suspicion } from './look.ts'
-import { fencedKey, sameBoot, type Method, type Ms, type NodeSeen, type PodSeen } from './model.ts'
+import { evictionKey, fencedKey, sameBoot, type Method, type Ms, type NodeSeen, type PodSeen } from './model.ts'
 import { mustStayOff } from './neighbour.ts'
 import { mayBeInUse, owedOf } from './owed.ts'
 import { firstLevel, mayLand, underWay, untold, type Untold } from './plan.ts'
@@ -257,7 +257,17 @@ export function end(at: Situation, outcome: Outcome, because: string): Action[] 
   if (pending !== undefined) return [hold(node.name, pending, incident)]
   // Of a Node that is gone nobody needs to know how it stands: there is nothing to switch on, and nothing comes back to it.
   const mute = node.gone === true ? [] : untold(incident, node, on.now)
-  return mute.length > 0 ? waitsForWord(at, mute) : [close(incident, outcome, because, outcome === 'Recovered' ? identityOfFence(at) : undefined)]
+  if (mute.length > 0) return waitsForWord(at, mute)
+  if (isWordOfBefore(at)) return [untaint(node, forceEvictionKey, 'a later boot was heard, and it was said of the one before', incident)]
+  return [close(incident, outcome, because, outcome === 'Recovered' ? identityOfFence(at) : undefined)]
+}
+
+/** Somebody's word that the node is off stands on it, and its next boot was heard after that: of that one it says nothing, and whoever leads when that is
+ *  silent may not have heard it. */
+function isWordOfBefore({ incident, node }: Situation): boolean {
+  if (node.gone === true || node.uid !== incident.nodeUid || !hasTaint(node, forceEvictionKey) || !laterBoot(node, incident.boot)) return false
+  const heardAt = Math.max(node.beat?.at ?? -Infinity, node.ready.postedAt)
+  return heardAt === -Infinity || (node.firstSeen.get(evictionKey) ?? -Infinity) <= heardAt
 }
 
 /** Asks them, as long as it takes. */

@@ -29,6 +29,7 @@ const within = (changes: Partial<NodeSeen> = {}, status: Partial<IncidentStatus>
 const proofs = (actions: readonly Action[]) => actions.flatMap((action) => (action.do === 'prove' ? [action.proof] : []))
 const lifted = (actions: readonly Action[]): string[] => actions.flatMap((action) => (action.do === 'untaint' ? [action.key] : []))
 const why = (actions: readonly Action[]): string => actions.flatMap((action) => (action.do === 'hold' && action.because === 'unvouched' ? [action.detail] : [])).join()
+const ends = (actions: readonly Action[]): string[] => actions.flatMap((action) => (action.do === 'untaint' ? [action.key] : action.do === 'close' ? [action.outcome] : []))
 const opens = (actions: readonly Action[]): string[] => actions.flatMap((action) => (action.do === 'open' ? [action.cause] : []))
 
 test('a silent node that somebody says is off gets an incident, before anything else calls it dead', () => {
@@ -96,6 +97,17 @@ test('scenario 1 and 2, the end: once the node is back and clean the taint goes,
   assert.equal(lifted(within({ ...back, taints: [quarantine] }, { ...clearing, step: 'recovery' })), [quarantine.key])
   const dirty = { ...back, beat: beat({ boot: newBoot, since: now - 10_000, clean: { at: now - 1_000, report: { state: 'dirty', leftovers: [{ kind: 'mount', path: '/x' }] } } }) } as Partial<NodeSeen>
   assert.equal(lifted(within({ ...dirty, taints: [evicted, quarantine] }, { ...clearing, step: 'recovery' })), [], 'not before it is clean')
+})
+
+test('its next boot was heard and is dead as well: the word goes before the next incident, of which it says nothing; one that was said since stays', () => {
+  const fell: Partial<NodeSeen> = { taints: [evicted, quarantine], bootId: 'boot-2', beat: beat({ boot: newBoot, since: now - 40_000, at: now - 30_000 }), ready: { ...lost, postedAt: now - 31_000, bootId: 'boot-2' } }
+  const since = (at: number) => ({ ...fell, firstSeen: new Map([[evictionKey, at], seenProof(now - 80_000)]) })
+  const ended: readonly (readonly [Partial<IncidentStatus>, string])[] = [[{ ...clearing, step: 'recovery' }, 'Recovered'], [{ phase: 'Done', step: 'recovery' }, 'Withdrawn']]
+  for (const [status, outcome] of ended) {
+    assert.equal(ends(within(since(now - 90_000), status)), [forceEvictionKey])
+    assert.equal(ends(within(since(now - 20_000), status)), [outcome])
+    assert.equal(ends(within({ ...since(now - 90_000), taints: [quarantine] }, status)), [outcome])
+  }
 })
 
 test('the cloud provider\'s taint counts where the policy trusts it and a device agrees', () => {
