@@ -86,6 +86,8 @@ export function createObservation(clock: Clock, replica: string, beats: Pick<Bea
   let turn: TurnSeen | undefined
   /** When its record was written, or the latest turn began that did not miss it, where that is not the latest of all. */
   const auditedAt = new Map<NodeName, Ms>()
+  /** Of words that stood there when this process began, the keys of `firstSeen`. */
+  const stood = new Set<string>()
   const aheads = { nodes: ahead(clock), incidents: ahead(clock), records: ahead(clock) }
   let highestTerm = 0
   const elsewhere: Elsewhere = { heard: (name) => beats.heard(name), auditedUntil }
@@ -144,6 +146,9 @@ export function createObservation(clock: Clock, replica: string, beats: Pick<Bea
       const before = incidents.get(name)
       if (aheads.incidents.outdated(name, before?.resourceVersion, resourceVersion, from)) return
       if (before !== undefined) dropTimes(before, incident)
+      // One that no leader has adopted yet is new, and so is what it says.
+      if (before === undefined && incident.acknowledge !== undefined && incident.status.term > 0) stood.add(saidKey(incident))
+      else if (before !== undefined && saidKey(before) !== saidKey(incident)) stood.delete(saidKey(before))
       incidents.set(name, incident)
       unreadable.delete(name)
       incidentsOf.set(nodeName, (incidentsOf.get(nodeName) ?? new Set<string>()).add(name))
@@ -157,6 +162,7 @@ export function createObservation(clock: Clock, replica: string, beats: Pick<Bea
       const incident = incidents.get(name)
       if (incident === undefined) return
       incidents.delete(name)
+      stood.delete(saidKey(incident))
       aheads.incidents.forget(name)
       const siblings = incidentsOf.get(incident.nodeName)
       siblings?.delete(name)
@@ -309,6 +315,7 @@ export function createObservation(clock: Clock, replica: string, beats: Pick<Bea
     const { acknowledge: word } = incident
     // Wall times on it become instants of ours as soon as they are seen: a person's, and when it was opened, fenced or remedied, perhaps days ago.
     const instantOf = (key: string): Ms | undefined => {
+      if (stood.has(key)) return -Infinity
       const wall = word !== undefined && key === `expires ${incident.name} ${word.until}` ? word.until
         : key === fencedKey(incident.name) ? fencedAt(incident) : key === remediedKey(incident.name) ? remediedAt(incident) : key === openedKey(incident.name) ? incident.status.timeline[0]?.at : undefined
       return wall === undefined ? undefined : now + Date.parse(wall) - clock.wall()
@@ -357,8 +364,11 @@ function timesOf(incident: Incident): string[] {
   const { name, cause, abort, acknowledge: word, status } = incident
   const attempts = status.attempts.flatMap(({ id, result }) => (result === 'running' ? [`began ${id}`] : [`began ${id}`, `ended ${id}`]))
   const proofs = status.voided.flatMap(({ proof }, index) => proofKeys(name, index, proof))
-  return [...attempts, ...proofs, ...(cause === 'scheduled-drill' ? [openedKey(name)] : []), ...(fencedAt(incident) === undefined ? [] : [fencedKey(name)]), ...(remediedAt(incident) === undefined ? [] : [remediedKey(name)]), ...(abort ? [`aborted ${name}`] : []), ...(status.revoked === undefined ? [] : [revokedKey(name)]), ...(status.dump === undefined ? [] : [dumpKey(name)]), ...(status.eviction === undefined ? [] : [evictedKey(name)]), ...(word === undefined ? [] : [`acknowledged ${name} ${word.until}`, `expires ${name} ${word.until}`]), ...(status.proof === undefined ? [] : proofKeys(name, status.voided.length, status.proof))]
+  return [...attempts, ...proofs, ...(cause === 'scheduled-drill' ? [openedKey(name)] : []), ...(fencedAt(incident) === undefined ? [] : [fencedKey(name)]), ...(remediedAt(incident) === undefined ? [] : [remediedKey(name)]), ...(abort ? [`aborted ${name}`] : []), ...(status.revoked === undefined ? [] : [revokedKey(name)]), ...(status.dump === undefined ? [] : [dumpKey(name)]), ...(status.eviction === undefined ? [] : [evictedKey(name)]), ...(word === undefined ? [] : [saidKey(incident), `expires ${name} ${word.until}`]), ...(status.proof === undefined ? [] : proofKeys(name, status.voided.length, status.proof))]
 }
+
+/** Of `firstSeen`: when a person's word was first seen. */
+const saidKey = ({ name, acknowledge }: Pick<Incident, 'name' | 'acknowledge'>): string => `acknowledged ${name} ${acknowledge?.until}`
 
 /** Ordered off because it seemed dead: neither a person's wish, nor a drill, nor the securing of what was off. */
 function fencedAt({ cause, status }: Incident): string | undefined {

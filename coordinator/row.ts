@@ -105,7 +105,7 @@ export class Row implements NodeSeen {
       : { ...this.ready, status: kept.ready.status, since }
     const said = this.taints.some(({ key }) => key === forceEvictionKey || key === cloudShutdownKey)
     if (!said) this.firstSeen.delete(evictionKey)
-    else if (!this.firstSeen.has(evictionKey)) this.firstSeen.set(evictionKey, now)
+    else if (!this.firstSeen.has(evictionKey)) this.firstSeen.set(evictionKey, first ? -Infinity : now)
     const out = this.taints.some((taint) => taint.key === outOfServiceKey)
     if (out) this.firstSeen.delete(`gone ${outOfServiceKey}`)
     else if (!this.firstSeen.has(`gone ${outOfServiceKey}`)) this.firstSeen.set(`gone ${outOfServiceKey}`, now)

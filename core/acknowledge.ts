@@ -47,11 +47,13 @@ export function doubtOfWord(incident: Incident, node: NodeSeen, now: Ms): string
   if (status.voided.some(({ proof }) => proof.evidence.some(({ source }) => source === sourceOf(word)))) return 'it was shown false: the node was heard after it'
   const over = overdue(incident, word, node, now)
   if (over !== undefined) return over
-  if (word.reason === cloudShutdownKey && word.until === undefined && !powerMethods(node).some((method) => saidSince(node, method, saidAt(incident, node, now)).at(-1)?.state === 'off')) {
-    return 'no device of the node says off too'
-  }
-  const on = powerMethods(node).find((method) => saidSince(node, method, saidAt(incident, node, now)).findLast(({ state }) => state !== 'unknown')?.state === 'on')
   const since = saidAt(incident, node, now)
+  const byCloud = word.reason === cloudShutdownKey && word.until === undefined
+  if (byCloud && !powerMethods(node).some((method) => saidSince(node, method, since).at(-1)?.state === 'off')) return 'no device of the node says off too'
+  // A proof that it made stands by what whoever led then had heard, and a cloud's word by what its device says now.
+  const proves = status.proof?.evidence.some(({ source }) => source === sourceOf(word)) === true
+  if (since === -Infinity && !proves && !byCloud) return 'it was said before this replica began, and nobody here knows what was heard after it'
+  const on = powerMethods(node).find((method) => saidSince(node, method, since).findLast(({ state }) => state !== 'unknown')?.state === 'on')
   return spokenSince(node, boot, since) ?? sealedSince(node, since) ?? (on === undefined ? undefined : `${on.name} says on`)
 }
 
@@ -103,7 +105,7 @@ export function unread({ readAt = -Infinity, lease }: NodeSeen, now: Ms, within:
   return lease.askedAt - lease.unmovedSince < leaseInterval ? 'its Lease was not yet watched for a whole interval' : undefined
 }
 
-/** When this process first saw the word: nobody's clock but ours tells what came after it. */
+/** When this process first saw the word: nobody's clock but ours tells what came after it. -Infinity: it stood there already when this process began. */
 function saidAt({ name, acknowledge }: Incident, node: NodeSeen, now: Ms): Ms {
   return node.firstSeen.get(acknowledge === undefined ? evictionKey : `acknowledged ${name} ${acknowledge.until}`) ?? now
 }

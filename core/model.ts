@@ -446,7 +446,7 @@ export interface PodVolume {
   readonly local: boolean
 }
 
-/** Of `firstSeen`: when `holdfast.dev/force-eviction` was first seen on the node, this time. */
+/** Of `firstSeen`: when `holdfast.dev/force-eviction` was first seen on the node, this time. -Infinity: it stood there when the node was first seen. */
 export const evictionKey = 'force-eviction'
 
 /** Of `firstSeen`: when an incident of the node first had it ordered off. */

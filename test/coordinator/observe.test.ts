@@ -1,9 +1,10 @@
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
 import { keepNode } from '../../coordinator/kubernetes.ts'
+import { forceEvictionKey } from '../../core/acknowledge.ts'
 import { outOfServiceKey } from '../../core/clear.ts'
 import type { Cause, IncidentStatus } from '../../core/incident.ts'
-import { fencedKey, kubeletsBootKey, remediedKey } from '../../core/model.ts'
+import { evictionKey, fencedKey, kubeletsBootKey, remediedKey } from '../../core/model.ts'
 import { attempt, beat, proofRecord, record, reading } from '../core/world.ts'
 import { attachment, fenced, node, out, small } from './observe-world.ts'
 
@@ -85,6 +86,26 @@ test('the times of an incident that was read before its node are counted from wh
   assert.is(seen?.get('began node-2-abc-1.1'), 103_000)
   assert.is(seen?.get('ended node-2-abc-1.1'), 103_000)
   assert.is(seen?.get('proof node-2-abc-1 0'), 103_000)
+})
+
+const word = (until: string) => ({ acknowledge: { boot: 'boot-1/100', by: 'ada', reason: 'its plugs', until } })
+test('a word that stood there when this replica began is as old as can be, and so is a taint; one that is said since is not', async () => {
+  const { observation, clock } = small()
+  const [first, second] = ['2026-01-01T01:00:00Z', '2026-01-01T02:00:00Z']
+  const said = (until: string) => observation.row('node-2')?.firstSeen.get(`acknowledged node-2-abc-1 ${until}`)
+  const evicted = (version: string, ...keys: string[]) => observation.node(node(version, { taints: keys.map((key) => ({ key, effect: 'NoSchedule' })) }))
+  const taintAt = () => observation.row('node-2')?.firstSeen.get(evictionKey)
+  observation.incident(fenced({}, '9', word(first)))
+  evicted('1', forceEvictionKey)
+  assert.equal([said(first), taintAt()], [-Infinity, -Infinity])
+  await clock.runFor(3_000)
+  observation.incident(fenced({}, '10', word(second)))
+  evicted('2')
+  evicted('3', forceEvictionKey)
+  assert.equal([said(second), taintAt()], [103_000, 103_000])
+  observation.incidentGone('node-2-abc-1')
+  observation.incident(fenced({ term: 0 }, '11', word(first)))
+  assert.is(said(first), 103_000, 'no leader has seen it before')
 })
 
 test('the times of an incident are counted on for a node made again under its name, so that what may land has an end', async () => {

@@ -60,6 +60,15 @@ for (const [which, changes, more, says] of refusals) {
   })
 }
 
+test('a word from before this replica began proves nothing, since whoever heard the node after it may lead no more; the proof that it made stands', () => {
+  const stood = new Map([[`acknowledged node-2-abc-1 ${word.until}`, -Infinity], [`expires node-2-abc-1 ${word.until}`, now + 600_000], seenProof(now - 15_000)] as const)
+  const actions = of({ firstSeen: stood })
+  assert.is(proof(actions), undefined)
+  assert.match(why(actions), /nobody here knows what was heard after it/)
+  const made = { ...vouched, proof: proofRecord({ kind: 'vouched', level: -1, methods: [], evidence: [{ source: sourceOf(word), word: 'off', at: 'then' }] }) }
+  assert.equal(deeds(of({ ...clearing, beat: undefined, firstSeen: stood }, made)), ['delete'])
+})
+
 test('of a node that is heard, or whose machine answers, it proves nothing', () => {
   assert.is(proof(of({ beat: beat() }, {}, { cause: 'by-hand' })), undefined)
   assert.match(why(of({ beat: beat() }, {}, { cause: 'by-hand' })), /not known to be silent/)

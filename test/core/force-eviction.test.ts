@@ -1,14 +1,14 @@
 // "Node Failure Recovery with ForceEviction Taint": its three scenarios as far as the core goes, and what the word is worth.
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
-import { cloudShutdownKey, evictedByKey, forceEvictionKey } from '../../core/acknowledge.ts'
+import { cloudShutdownKey, doubtOfWord, evictedByKey, forceEvictionKey } from '../../core/acknowledge.ts'
 import type { Action } from '../../core/action.ts'
 import { decide } from '../../core/decide.ts'
 import type { Incident, IncidentStatus } from '../../core/incident.ts'
 import { evictionKey, type NodeSeen, type PodSeen, type Taint } from '../../core/model.ts'
 import type { Policy } from '../../core/policy.ts'
 import { quarantine } from './states.ts'
-import { beat, boot, dead, incident, newBoot, now, pod, podsOf, policy, proofRecord, reading, seenProof, silent, three, volume } from './world.ts'
+import { beat, boot, dead, incident, newBoot, node, now, pod, podsOf, policy, proofRecord, reading, seenProof, silent, three, volume } from './world.ts'
 
 const test = suite('force-eviction')
 
@@ -48,6 +48,7 @@ const refused: readonly (readonly [string, Partial<NodeSeen>, RegExp])[] = [
   ['that a device contradicts', { readings: [reading('on', now - 1_000)] }, /bmc-off says on/],
   ['while Ready is True from before it', { ready: { ...lost, status: 'True' } }, /Ready has not left True/],
   ['after which its Lease was renewed', { lease: { askedAt: now - 500, readAt: now - 450, renewTime: 'y', unmovedSince: now - 15_000, moved: true, movedAfter: saidAt } }, /renewed its Lease|silent/],
+  ['that stood there when this replica began', { firstSeen: new Map([[evictionKey, -Infinity]]) }, /nobody here knows what was heard after it/],
   ['while the Node was not read live', { readAt: now - 6_000 }, /not read just now/],
 ]
 for (const [which, changes, says] of refused) test(`a word ${which} is no proof, and says why; the taint stays`, () => {
@@ -115,6 +116,8 @@ test('the cloud provider\'s taint counts where the policy trusts it and a device
   const off = { taints: [shut], readings: [reading('off', now - 1_000)] }
   assert.is(proofs(within(off, {}, trusting))[0]?.evidence[0]?.source, `${cloudShutdownKey} by the cloud controller`)
   assert.match(why(within({ ...off, readings: [reading('unknown', now - 1_000)] }, {}, trusting)), /no device of the node says off too/)
+  const stood = node({ ...sworn, ...off, beat: undefined, firstSeen: new Map([[evictionKey, -Infinity]]) })
+  assert.is(doubtOfWord(incident({}, trusting), stood, now), undefined, 'its device says so now, whoever began when')
   assert.equal([proofs(within(off)), why(within(off))], [[], ''], 'not by itself')
 })
 
