@@ -2,6 +2,7 @@
 // gate, which goes by those that lead. Nothing of it is remembered: a quarantine, an open incident and the NodeRecord are in the cluster.
 import type { Look } from './action.ts'
 import { hasTaint, quarantineKey } from './clear.ts'
+import { othersHands } from './hands.ts'
 import type { Incident } from './incident.ts'
 import { askClean, askPods, beatsWithin } from './look.ts'
 import { sameBoot, type BeatSeen, type Boot, type Ms, type NodeSeen, type PodsSeen } from './model.ts'
@@ -23,7 +24,7 @@ export function acceptance(node: NodeSeen, boot: Boot, incident: Incident | unde
   if (hasTaint(node, quarantineKey)) return refuses(awaiting(incident, node, now)?.detail ?? 'nothing is left over any more, and its taint comes off')
   // What ran in the boot before may be given to others just now, and its quarantine comes with the first order or with the proof.
   if (incident !== undefined && !sameBoot(incident.boot, boot)) return refuses(`the incident ${incident.name} of an earlier boot is not over`)
-  if (isUnclean(node) && isGuarded(node, policies)) return refuses('the boot before this one was cut off, or nobody knows how it ended; and nobody has looked yet what it left')
+  if (isUnclean(node) && isGuarded(node, policies) && othersHands(node) === undefined) return refuses('the boot before this one was cut off, or nobody knows how it ended; and nobody has looked yet what it left')
   return accepts
 }
 

@@ -8,6 +8,7 @@ import type { Action } from './action.ts'
 import type { Before } from './beat.ts'
 import { handsOff } from './brake.ts'
 import { hasTaint, quarantineKey } from './clear.ts'
+import { othersHands } from './hands.ts'
 import { isKubeletsWord, sameBoot, type Boot, type NodeSeen } from './model.ts'
 import { policyOf, type Policy } from './policy.ts'
 import { hold } from './situation.ts'
@@ -27,7 +28,7 @@ function endedWell({ before, beforeBoot }: Before, last: Boot): boolean {
   return before === 'shut down' && (beforeBoot === undefined || sameBoot(beforeBoot, last))
 }
 
-/** Whether its owner wants more of us than to watch. A pause is over some day, and then the boot is still what it was. */
+/** Whether its owner wants more of us than to watch. A pause is over some day, and so is what others do with the node; then the boot is still what it was. */
 export function isGuarded(node: Pick<NodeSeen, 'labels'>, policies: readonly Policy[]): boolean {
   const chosen = policyOf(node, policies)
   return 'policy' in chosen && chosen.policy.mode === 'enforce'
@@ -44,7 +45,7 @@ export function quarantineUnclean(on: Survey): Action[] {
       return [{ do: 'record', node: name, record: { ...known, boot: beat.boot, machine: node.machine } }]
     }
     if (on.open.has(name)) return [] // it quarantines the node itself, or ends and leaves that to the next tick
-    const off = handsOff(on.seen.self, chosen.policy)
+    const off = handsOff(on.seen.self, chosen.policy) ?? othersHands(node)
     return off === undefined ? [{ do: 'taint', node: name, outOfService: false }] : [hold(name, off)]
   })
 }

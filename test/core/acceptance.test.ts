@@ -41,6 +41,12 @@ test('a boot that follows one that was cut off is not accepted before somebody h
   for (const policies of [[], [{ ...policy, mode: 'dryRun' as const }], [{ ...policy, nodeLabels: { other: 'yes' } }]]) assert.equal(acceptance(cut, newBoot, undefined, policies, now), accepted)
 })
 
+test('a node that others have in hand is not quarantined for it, and its gate does not wait for that either', () => {
+  const cut = node({ beat: beat({ boot: newBoot, gate: 'shut', before: 'cut off' }), annotations: { 'holdfast.dev/maintenance': 'new memory' } })
+  assert.equal(acceptance(cut, newBoot, undefined, [policy], now), accepted)
+  assert.match(acceptance(cut, newBoot, incident(), [policy], now).reason, /of an earlier boot is not over/)
+})
+
 test('a pod that tolerates is named as its runtime knows it', () => {
   const items = [pod('db-0'), pod('csi', { tolerates: true }), pod('proxy', { tolerates: true, folder: 'hash' })]
   assert.equal(tolerating(podsOf(items)), ['uid-csi', 'hash'])

@@ -86,6 +86,17 @@ test('while it is paused nothing is put on, the boot stays unknown, and the hold
   }
 })
 
+test('nor while a person or another remediator has the node in hand', () => {
+  const hands: readonly (readonly [Partial<NodeSeen>, string])[] = [
+    [{ annotations: { 'holdfast.dev/exclude': 'the storage team has it' } }, 'exclude'], [{ annotations: { 'holdfast.dev/maintenance': 'new memory' } }, 'maintenance'],
+    [{ taints: [{ key: 'medik8s.io/remediation', effect: 'NoExecute' }] }, 'remediator'],
+  ]
+  for (const [changes, because] of hands) {
+    const actions = wanted(cut({ probe: { askedAt: now - 1_000, answeredAt: now - 900, word: 'answered' }, path: { levels: [], faults: [] }, ...changes }))
+    assert.equal(actions.map((action) => (action.do === 'hold' ? action.because : action.do)), [because])
+  }
+})
+
 test('an open incident of the node is left to quarantine it, and its boot goes on record meanwhile', () => {
   const open = [incident({ phase: 'Done', step: 'recovery' })]
   assert.not(wanted(cut(), [policy], self(), open).some((action) => action.do === 'taint' && action.incident === undefined))
