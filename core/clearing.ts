@@ -4,7 +4,7 @@
 import { unasked, unread } from './acknowledge.ts'
 import type { Action, Deed, HoldAction } from './action.ts'
 import { loosened, noOrders, unlistable, type Brake } from './brake.ts'
-import { freesNothing } from './choice.ts'
+import { freesNothing, safeDriversOf } from './choice.ts'
 import { goesOutOfService, hasOurs, hasTaint, left, nothingLeft, outOfServiceKey, quarantineKey, type Left } from './clear.ts'
 import { keptOff } from './hands.ts'
 import { isPartial } from './incident.ts'
@@ -12,7 +12,7 @@ import { seconds, shutsDown } from './judge.ts'
 import { askDevices, askNow, askPods, readLive } from './look.ts'
 import { letIn } from './let-in.ts'
 import type { Ms } from './model.ts'
-import { borneOut, doubtOf, freshFor, extentOf, partsOf, restsOnSilence, saidElsewhere, saysOn, speechless, stillOff, unconfigured, unheardElsewhere, type Proof } from './proof.ts'
+import { borneOut, doubtOf, driversOf, freshFor, extentOf, partsOf, restsOnSilence, saidElsewhere, saysOn, speechless, stillOff, unconfigured, unheardElsewhere, type Proof } from './proof.ts'
 import { sweepWithin } from './reading.ts'
 import { gaveUpWithin } from './self-stop.ts'
 import { hold, untaint, type Situation } from './situation.ts'
@@ -24,11 +24,11 @@ const whileWaiting: Ms = 2_000
 const freshSoon: Ms = 30_000
 
 export function clearing(at: Situation, proof: Proof, provenAt: Ms): Action[] {
-  const { on, incident, node } = at
+  const { incident, node } = at
   if (freesNothing(incident.policy)) return [idle(at)]
   // What one of two that were joined does not bear out any more, the other may still: each frees what it is of, and nobody what takes both.
   const parts = partsOf(proof)
-  const doubtful = parts.filter((part) => unconfigured(part, node) !== undefined || (doubtOf(part, incident, node, on.now) ?? letIn(at, part)) !== undefined)
+  const doubtful = parts.filter((part) => unconfigured(part, node) !== undefined || (doubtOf(part, incident, node, at.on.now) ?? uncalled(at, part) ?? letIn(at, part)) !== undefined)
   if (doubtful.length === 0 || doubtful.length === parts.length) return clearingBy(at, proof, provenAt)
   const sound = parts.filter((part) => !doubtful.includes(part))
   return [...sound, ...doubtful].flatMap((part) => clearingBy(at, part, provenAt))
@@ -41,7 +41,7 @@ function clearingBy(at: Situation, proof: Proof, provenAt: Ms): Action[] {
     const detail = `${lost}, by which the node was proven ${isPartial(proof) ? 'isolated' : 'off'}, is not configured as it was then: nobody can tell whether it is off still`
     return [hold(node.name, { because: 'config-invalid', detail, lifts: 'that configuration, or the machine booting' }, incident)]
   }
-  const doubt = doubtOf(proof, incident, node, on.now)
+  const doubt = doubtOf(proof, incident, node, on.now) ?? uncalled(at, proof)
   if (doubt !== undefined) return [...doubted(at, proof, doubt, provenAt), ...givenUp(at, proof, doubt, provenAt)]
   const permitted = mayRunOn(at, proof, provenAt)
   if (permitted !== undefined) return [...askDevices(node, on.now, whileWaiting), hold(node.name, permitted, incident)]
@@ -71,6 +71,14 @@ function clearingBy(at: Situation, proof: Proof, provenAt: Ms): Action[] {
   if (isPartial(proof)) return [...askBasis(at, proof, whileWaiting), ...podsAgain(at), partial(at, proof, rest)]
   if (incident.policy.nodeDownPodDeletionPolicy === 'DoNothing') return [idle(at)]
   return [cleared(at, rest, 'everything that was to be freed is free, and the node is still off'), ...secure(at, proof)]
+}
+
+/** What a driver is called is its operator's word, who may take it back: by the annotation, while the incident keeps its policy as it was. */
+function uncalled({ on, incident }: Situation, proof: Proof): string | undefined {
+  const called = safeDriversOf(incident.policy, on.seen.self.safeDrivers)
+  const refusing = partsOf(proof).filter(({ kind }) => kind === 'safe-detach').flatMap(driversOf)
+  const driver = refusing.find((name) => !called.includes(name))
+  return driver && `nobody calls ${driver} safe to detach any more`
 }
 
 /** A device has been seen to call a machine off that was only cut off, and anybody could send a crash kernel's word; then its own permit is what ends it. Nobody permits it since the
@@ -132,7 +140,7 @@ function givenUp(at: Situation, proof: Proof, doubt: string, provenAt: Ms): Acti
   if (elsewhere !== undefined && on.now - provenAt >= incident.policy.bootWithin) return [{ do: 'lapse', node: node.name, incident: incident.name, evidence: `${elsewhere}, and no boot is heard` }]
   const mute = speechless(proof, node, on.now)
   const broken = restsOnSilence(proof) && on.verdicts.get(node.name)?.is === 'dead'
-  if (broken && !isPartial(proof)) return [{ do: 'lapse', node: node.name, incident: incident.name, evidence: `${doubt}, and it is silent again` }]
+  if (broken && !isPartial(proof)) return [{ do: 'lapse', node: node.name, incident: incident.name, evidence: `${doubt}, and the node is dead by all evidence` }]
   if (mute === undefined && !broken) return []
   const rest = left(incident, node, on.seen.self.podBudget, provenAt, on.now, extentOf(proof))
   if (rest === undefined) return askPods(node)
@@ -141,7 +149,7 @@ function givenUp(at: Situation, proof: Proof, doubt: string, provenAt: Ms): Acti
     return incident.policy.nodeDownPodDeletionPolicy === 'DoNothing' ? [idle(at)] : [cleared(at, rest, 'everything that was to be freed is free')]
   }
   const by = isPartial(proof) ? 'volumes were put out of the node\'s reach' : 'the node was proven off'
-  const because = mute === undefined ? `${doubt}, and it is silent again` : `${mute}, by which ${by}, does not answer any more`
+  const because = mute === undefined ? `${doubt}, and the node is dead by all evidence` : `${mute}, by which ${by}, does not answer any more`
   return [{ do: 'lapse', node: node.name, incident: incident.name, evidence: `${because}, and pods or volumes are still to be freed` }]
 }
 

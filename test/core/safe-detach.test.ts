@@ -132,6 +132,18 @@ test('heard after it, and dead by all evidence again: that is another silence, a
   assert.equal(proofs(of(left, lapsed)).map(({ kind }) => kind), ['safe-detach'])
 })
 
+test('a driver that nobody calls safe to detach any more frees nothing more, and what the others refuse is proven anew', () => {
+  const own = pod('p', { volumes: [bound('pv-1')] })
+  const other = pod('q', { volumes: [bound('pv-2', { driver: 'other.example.com' })] })
+  const taken = of({ ...proven, pods: podsOf([own]) }, running, self())
+  assert.equal([does(taken, 'delete'), does(taken, 'lapse').length], [[], 1])
+  const left = { ...safe, safeDrivers: ['other.example.com'] }
+  const both = proofRecord({ ...proof, evidence: [driver, 'other.example.com'].map((name) => ({ source: `CSIDriver ${name}`, word: 'refuses', at: 'then' })) })
+  assert.equal(does(of({ ...proven, pods: podsOf([own, other]) }, { ...running, proof: both }, left), 'delete'), [])
+  const [anew] = proofs(of({ ...proven, pods: podsOf([own, other]) }, { phase: 'Running', step: 'power-management', voided: [{ proof: both, how: 'lapsed', at: 'then', evidence: '' }] }, left))
+  assert.equal(anew?.evidence.map(({ source }) => source).slice(0, 1), ['CSIDriver other.example.com'])
+})
+
 const doNothing: Policy = { ...policy, nodeDownPodDeletionPolicy: 'DoNothing', volumeAttachmentRecovery: 'immediate' }
 test('under DoNothing no pod is deleted, and a replaced one lets go of its volumes', () => {
   const shell = pod('shell', { owner: 'ReplicaSet', terminating: true, volumes: [bound('pv-1')] })
