@@ -36,7 +36,8 @@ function letInBeside({ on, incident, node, status }: Situation, methods: readonl
   }))
   for (const beside of on.seen.incidents.values()) {
     const other = on.seen.nodes.get(beside.nodeName)
-    if (other === undefined || other.name === node.name || beside.nodeUid !== other.uid) continue
+    // Also where its Node was made anew: the port is what it was, and is given back just then.
+    if (other === undefined || other.name === node.name) continue
     const method = other.path.levels.flat().find((one) => one.isolates !== undefined && !isIdentified(other, one, beside.boot) && mayStrike(node, other, one) && orderedOn(other, beside, one, cutAt, on.now))
     if (method === undefined) continue
     const detail = `nothing more is freed: ${method.name} of ${other.name} was ordered on since, and nothing proves that it does not let ${node.name} in`

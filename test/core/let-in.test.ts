@@ -84,6 +84,7 @@ test('nor after a neighbour was ordered on by a port that may be its own', () =>
   assert.equal(freed(both(held, beside(asked, given))), doubt)
   assert.equal(freed(both(held, beside(asked, { ...given, phase: 'Final', outcome: 'Recovered' }))), doubt, 'its incident is over')
   assert.equal(freed(both(held, beside({ ...asked, busy: new Set(['order node-1 fc-off']) }, { attempts: given.attempts.slice(0, 1) }))), doubt, 'the order is being written down')
+  assert.equal(freed(both(held, beside({ ...asked, uid: 'of the next one' }, { ...given, phase: 'Done' }))), doubt, 'its Node was made anew, for which it was given')
   for (const [what, changes, other] of [
     ['its own port is known', { record: record({ paths: paths('proven') }) }, beside(asked, given)],
     ['the neighbour\'s is', {}, beside({ ...asked, record: known('proven') }, given)],
