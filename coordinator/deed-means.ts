@@ -1,4 +1,5 @@
 // What every deed is carried out with.
+import type { Incident } from '../core/incident.ts'
 import type { NodeName, VolumeSeen } from '../core/model.ts'
 import type { Proof } from '../core/proof.ts'
 import type { Clock } from '../edge/clock.ts'
@@ -19,6 +20,8 @@ export interface DeedMeans {
   /** Aborts when the lease is lost. */
   signal(): AbortSignal
   how(): CallOptions
+  /** Why nothing is to be done about the incident at this moment: who has the node in hand, or says that all is to rest. */
+  handsOff(incident: Incident, row: Row): string | undefined
   /** Now, as it is written down. */
   at(): string
   say(node: NodeName, incident: string | undefined, reason: string, action: string, note: string, type: 'Normal' | 'Warning'): void

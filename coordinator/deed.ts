@@ -3,6 +3,7 @@
 // read just now. Recording comes before touching: no record, no deed.
 import type { Deed } from '../core/action.ts'
 import { quarantineKey, volumesOf } from '../core/clear.ts'
+import { handsOffIncident } from '../core/hands.ts'
 import { kindsOf, sweptUnproven, type Evidence, type Incident } from '../core/incident.ts'
 import type { Ms, NodeName, VolumeSeen } from '../core/model.ts'
 import type { Policy } from '../core/policy.ts'
@@ -57,8 +58,8 @@ export function doer(options: DeedOptions): (deed: Deed) => Promise<boolean> {
   const { clock } = options.host
   const at = (): string => new Date(clock.wall()).toISOString()
   const how = () => ({ deadline: writeDeadline, signal: options.signal() })
-  const means: DeedMeans = { api, clock, observation, incidents, log, leads, signal: () => options.signal(), how, at, say, concern }
-  const order = orderer({ ...means, fences, runner, replica, policies, drained: () => options.drained() })
+  const means: DeedMeans = { api, clock, observation, incidents, log, leads, signal: () => options.signal(), how, at, say, concern, handsOff }
+  const order = orderer({ ...means, fences, runner, replica, drained: () => options.drained() })
   const { taint, untaint } = tainter(means)
   const evict = evictor({ ...means, rate })
   const { free, detach, bury } = freer({ ...means, rate })
@@ -180,6 +181,10 @@ export function doer(options: DeedOptions): (deed: Deed) => Promise<boolean> {
     log.error({ node: deed.node, incident: deed.incident, evidence: deed.evidence }, 'a proof has lapsed')
     say(deed.node, deed.incident, 'ProofLapsed', 'Lapse', deed.evidence, 'Warning')
     return true
+  }
+
+  function handsOff(incident: Incident, row: Row): string | undefined {
+    return handsOffIncident({ seen: observation.seen, policies: policies() }, incident, row)?.detail
   }
 
   function concern(name: string, row: Row, proof?: Proof): readonly VolumeSeen[] {

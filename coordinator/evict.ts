@@ -8,8 +8,9 @@ import type { DeedMeans } from './deed-means.ts'
 import { batchWithin } from './free.ts'
 import { paths } from './kubernetes.ts'
 import type { PodRate } from './pod-rate.ts'
+import type { Row } from './row.ts'
 
-export function evictor({ api, observation, incidents, clock, log, rate, leads, how, at, say }: DeedMeans & { readonly rate: PodRate }): (deed: Extract<Deed, { do: 'evict' }>) => Promise<boolean> {
+export function evictor({ api, observation, incidents, clock, log, rate, leads, how, at, say, handsOff }: DeedMeans & { readonly rate: PodRate }): (deed: Extract<Deed, { do: 'evict' }>) => Promise<boolean> {
   return evict
 
   /** On record first, so that a leader that slept asks nobody. No proof: kubelet ends them, and nothing is taken from a machine that runs. */
@@ -21,7 +22,7 @@ export function evictor({ api, observation, incidents, clock, log, rate, leads, 
     const written = await incidents.change(deed.incident, timeline.evicting(pods, at()))
     const startedAt = clock.now()
     // Longer than a batch nothing that a death would bring may wait for these.
-    const may = (): boolean => leads() === term && clock.now() - startedAt < batchWithin && observation.row(deed.node) === row && row.gone !== true && mayGo(deed.incident)
+    const may = (): boolean => leads() === term && clock.now() - startedAt < batchWithin && observation.row(deed.node) === row && row.gone !== true && mayGo(deed.incident, row)
     const going: PodSeen[] = []
     for (const pod of written ? pods : []) if (may() && await evictPod(deed.node, pod)) going.push(pod)
     // What a budget refuses must not use up the rate of a node that is dead.
@@ -34,10 +35,10 @@ export function evictor({ api, observation, incidents, clock, log, rate, leads, 
     return written
   }
 
-  /** The time that they have is not over, and nobody has called it off. */
-  function mayGo(name: string): boolean {
+  /** The time that they have is not over, nobody has called it off, and nobody has the node in hand. */
+  function mayGo(name: string, row: Row): boolean {
     const known = observation.seen.incidents.get(name)
-    return known !== undefined && !known.abort && known.status.phase !== 'Done' && known.status.phase !== 'Final' && known.status.eviction?.over === undefined
+    return known !== undefined && handsOff(known, row) === undefined && !known.abort && known.status.phase !== 'Done' && known.status.phase !== 'Final' && known.status.eviction?.over === undefined
   }
 
   /** Whether the API server took it. */

@@ -24,7 +24,7 @@ export interface Freer {
 export const batchWithin: Ms = 5_000
 const podsAtOnce = 5
 
-export function freer({ api, observation, incidents, clock, log, rate, leads, how, at, say }: DeedMeans & { readonly rate: PodRate }): Freer {
+export function freer({ api, observation, incidents, clock, log, rate, leads, how, at, say, handsOff }: DeedMeans & { readonly rate: PodRate }): Freer {
   const release = releaser({ api, observation, log, at })
 
   return { free, detach, bury }
@@ -79,13 +79,14 @@ export function freer({ api, observation, incidents, clock, log, rate, leads, ho
     }
   }
 
-  /** What speaks against freeing: it takes the very proof, the very Node, what its devices said just now, and nothing heard of it since. */
+  /** What speaks against freeing: it takes the very proof, the very Node, what its devices said just now, and nothing heard of it since; and
+   *  nobody who has it in hand by now. */
   function refuted({ node, incident, proof }: Extract<Deed, { do: 'delete' | 'detach' }>, row: Row, startedAt: Ms): string | undefined {
     const known = observation.seen.incidents.get(incident)
     if (known === undefined) return 'the incident is gone'
     if (observation.row(node) !== row) return 'the Node is another one'
     if ((row.beat?.at ?? -Infinity) > startedAt || sealedSince(row, startedAt) !== undefined) return 'the node is heard again'
-    return holds(proof, known, row, startedAt) ? undefined : 'its proof is not borne out'
+    return holds(proof, known, row, startedAt) ? handsOff(known, row) : 'its proof is not borne out'
   }
 
   /** Whether it was doomed; that its object is gone as well is seen in the next list. */

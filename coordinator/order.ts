@@ -5,11 +5,10 @@ import { sealedSince } from '../core/acknowledge.ts'
 import { foreignTaint } from '../core/clear.ts'
 import { isTaken } from '../core/deleted.ts'
 import { undrained } from '../core/drill-fit.ts'
-import { handsOffIncident, keptOff } from '../core/hands.ts'
+import { keptOff } from '../core/hands.ts'
 import { isDrill, isWish, type Attempt, type Incident } from '../core/incident.ts'
 import { sameBoot, type Ms, type NodeName } from '../core/model.ts'
 import { isStrange, strangeness } from '../core/path.ts'
-import type { Policy } from '../core/policy.ts'
 import { isAnotherMachine } from '../core/situation.ts'
 import { wishBeside } from '../core/wish.ts'
 import * as timeline from '../core/timeline.ts'
@@ -22,7 +21,6 @@ export interface OrderMeans extends DeedMeans {
   readonly fences: Pick<FencePaths, 'method'>
   readonly runner: Pick<FenceRunner, 'runMethod'>
   readonly replica: string
-  policies(): readonly Policy[]
   /** Resolves once everything has been read that had arrived by now. */
   drained(): Promise<void>
 }
@@ -33,7 +31,7 @@ type Order = (deed: Extract<Deed, { do: 'fence' | 'restore' }>, action: 'off' | 
 const againAfter: Ms = 250
 const againTries = 7
 
-export function orderer({ observation, incidents, fences, runner, clock, log, replica, policies, leads, signal, drained, at, say }: OrderMeans): Order {
+export function orderer({ observation, incidents, fences, runner, clock, log, replica, leads, signal, drained, at, say, handsOff }: OrderMeans): Order {
   return order
 
   /** The attempt stands on the record before the device is touched, so that a crash leaves a trace; then everything is looked
@@ -84,8 +82,8 @@ export function orderer({ observation, incidents, fences, runner, clock, log, re
     if (row === undefined || isAnotherMachine(incident, row)) return 'the Node is another one'
     if (row.gone === true && (action === 'on' || isDrill(incident))) return 'the Node is gone'
     // Where others have the device an order may wait for minutes, and a person who goes to the machine meanwhile says so.
-    const hands = handsOffIncident({ seen: observation.seen, policies: policies() }, known, row) ?? (action === 'on' ? keptOff(row) ?? foreignTaint(row) : undefined)
-    if (hands !== undefined) return hands.detail
+    const hands = handsOff(known, row) ?? (action === 'on' ? keptOff(row) ?? foreignTaint(row) : undefined)?.detail
+    if (hands !== undefined) return hands
     if (action === 'on') return undefined
     if (row.gone === true && isTaken(row, observation.seen.nodes)) return 'its machine bears another Node by now'
     if (row.uid !== incident.nodeUid) return 'its Node was made anew'

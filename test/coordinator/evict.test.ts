@@ -46,6 +46,16 @@ test('a pod is written down, then evicted under its uid, with its own grace', as
   assert.equal(world.said.map(({ reason, note }) => `${reason} ${note}`), ['PodsEvicted work/web-0'])
 })
 
+test('a person pauses everything in the middle: nobody else is asked to go', async () => {
+  const world = await asked()
+  const pods = ['web-0', 'web-1', 'web-2'].map((name) => world.plantPod(name, labelled(name)))
+  world.asked = ({ path }) => {
+    if (path.endsWith('/eviction')) world.observation.seen.self.pause = { by: 'ada', reason: 'a look' }
+  }
+  assert.ok(await world.do(evict(...pods)))
+  assert.equal(going(world), ['web-0'])
+})
+
 test('what a budget says stands on the row, costs nothing of the rate, and the pod stays', async () => {
   const world = await asked()
   const pods = [world.plantPod('web-0', labelled('web-0')), world.plantPod('db-0', labelled('db-0'))]

@@ -4,7 +4,7 @@ import * as assert from 'uvu/assert'
 import { keepNode } from '../../coordinator/kubernetes.ts'
 import type { PodSeen } from '../../core/model.ts'
 import { recall } from '../../core/proof.ts'
-import { beat, proofRecord } from '../core/world.ts'
+import { beat, policy, proofRecord } from '../core/world.ts'
 import { fault, faulty, fenced, freeing, opened, phases, podWrites } from './deed-world.ts'
 import { fence, turned, victim, type EdgeWorld } from './edge-world.ts'
 
@@ -132,6 +132,8 @@ const happenings: Record<string, (world: EdgeWorld) => void> = {
   'its device does not answer': (world) => world.read('unknown'),
   'the node is heard': (world) => void world.beats.set(victim, beat({ at: world.clock.now() + 1 })),
   'others bring its seal': (world) => world.observation.witnessed(victim, [{ witness: 'replica-1', kind: 'replica', askedAt: world.clock.now(), answeredAt: world.clock.now() + 1, word: 'hears', proven: true }]),
+  'a person pauses everything': (world) => { world.observation.seen.self.pause = { by: 'ada', reason: 'a look' } },
+  'its policy becomes a dry run': (world) => { world.policies = [{ ...policy, mode: 'dryRun' }] },
   'the Node is deleted': (world) => world.observation.nodeGone(victim),
   'another Node bears the name': (world) => world.observation.node(keepNode({ metadata: { name: victim, uid: 'another', resourceVersion: '9999' } })),
   'the NodeFence is deleted': (world) => world.observation.incidentGone(fence),
