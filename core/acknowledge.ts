@@ -54,7 +54,13 @@ export function doubtOfWord(incident: Incident, node: NodeSeen, now: Ms): string
   const proves = status.proof?.evidence.some(({ source }) => source === sourceOf(word)) === true
   if (since === -Infinity && !proves && !byCloud) return 'it was said before this replica began, and nobody here knows what was heard after it'
   const on = powerMethods(node).find((method) => saidSince(node, method, since).findLast(({ state }) => state !== 'unknown')?.state === 'on')
-  return spokenSince(node, boot, since) ?? sealedSince(node, since) ?? (on === undefined ? undefined : `${on.name} says on`)
+  return spokenAfterWord(incident, node, now) ?? (on === undefined ? undefined : `${on.name} says on`)
+}
+
+/** What the node itself, or its kubelet, has said after it. */
+export function spokenAfterWord(incident: Incident, node: NodeSeen, now: Ms): string | undefined {
+  const since = saidAt(incident, node, now)
+  return spokenSince(node, incident.boot, since) ?? sealedSince(node, since)
 }
 
 function overdue({ name }: Incident, { until }: Word, node: NodeSeen, now: Ms): string | undefined {

@@ -1,7 +1,7 @@
 // From the proof to the node cleared: taint, free, wait for the volumes, take out-of-service off while the node is still off.
 // Each step follows from what is seen, and each stands on what the devices of the proving level say now: the moment one of
 // them says anything but off, nothing more is freed.
-import { unasked, unread } from './acknowledge.ts'
+import { spokenAfterWord, unasked, unread } from './acknowledge.ts'
 import type { Action, Deed, HoldAction } from './action.ts'
 import { loosened, noOrders, unlistable, type Brake } from './brake.ts'
 import { freesNothing, safeDriversOf } from './choice.ts'
@@ -130,7 +130,7 @@ function isCleared({ on, incident }: Situation, rest: Left, provenAt: Ms): boole
 }
 
 /** Another path goes on saying on: whoever has switched the machine on has one that boots in its time, and else it was never off. Or its devices
- *  tell nothing any more, and perhaps never will; with nothing left to free nothing rests on their word. Or it rests on a silence that was broken, and
+ *  tell nothing any more, and perhaps never will; with nothing left to free nothing rests on their word. Or it rests on a silence that was broken, as a word does that was spoken against, and
  *  the node is dead by all evidence again: that is another silence, and whoever leads next would not know of the word between. The proof lapses, so
  *  that another level, or a person, can make the next. */
 function givenUp(at: Situation, proof: Proof, doubt: string, provenAt: Ms): Action[] {
@@ -139,7 +139,8 @@ function givenUp(at: Situation, proof: Proof, doubt: string, provenAt: Ms): Acti
   // Also with nothing left to free: what runs nobody else would end.
   if (elsewhere !== undefined && on.now - provenAt >= incident.policy.bootWithin) return [{ do: 'lapse', node: node.name, incident: incident.name, evidence: `${elsewhere}, and no boot is heard` }]
   const mute = speechless(proof, node, on.now)
-  const broken = restsOnSilence(proof) && on.verdicts.get(node.name)?.is === 'dead'
+  const silenced = restsOnSilence(proof) || (proof.kind === 'vouched' && spokenAfterWord(incident, node, on.now) !== undefined)
+  const broken = silenced && on.verdicts.get(node.name)?.is === 'dead'
   if (broken && !isPartial(proof)) return [{ do: 'lapse', node: node.name, incident: incident.name, evidence: `${doubt}, and the node is dead by all evidence` }]
   if (mute === undefined && !broken) return []
   const rest = left(incident, node, on.seen.self.podBudget, provenAt, on.now, extentOf(proof))

@@ -223,7 +223,7 @@ function unproven(at: Situation): Action[] {
     return [withdraw(incident, 'the node is heard again')]
   }
   // The kubelet has posted that it is well since it was said to be off, and nothing was freed by that word.
-  if (hasTaint(node, forceEvictionKey) && speaksAgainst(node)) return [untaint(node, forceEvictionKey, wellAgain, incident)]
+  if (before === undefined && hasTaint(node, forceEvictionKey) && speaksAgainst(node)) return [untaint(node, forceEvictionKey, wellAgain, incident)]
   return pursue(at)
 }
 

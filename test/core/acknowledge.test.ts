@@ -125,6 +125,14 @@ test('heard after the proof: it is void once the boot answers', () => {
   assert.equal(deeds(of({ ...clearing, beat: beat({ answered }) }, vouched)), ['void'])
 })
 
+const lapses = (changes: Partial<NodeSeen>): boolean => of({ ...clearing, ...changes }, vouched).some((action) => action.do === 'lapse')
+test('heard once after the proof, and dead by all evidence again: it lapses, so that whoever leads next does not go on by that word', () => {
+  assert.is(lapses({ beat: beat({ at: now - 10_000 }) }), true)
+  assert.is(lapses({}), false)
+  assert.is(lapses({ readings: [reading('on', now - 500)] }), false, 'a device that says on may say off again')
+  assert.is(lapses({ firstSeen: new Map([...seenWord(now), seenProof(now - 15_000)]) }), false, 'nor has the node said anything where the word ran out')
+})
+
 test('cleared, the machine is left to whoever stands before it, though we had ordered it off', () => {
   const recovering = { ...vouched, step: 'recovery', attempts: [attempt({ result: 'failed' })] } as const
   const firstSeen = new Map([...seenWord(), seenProof(now - 15_000), ...seenOrder(now - 300_000, now - 290_000)])

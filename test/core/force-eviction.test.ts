@@ -83,6 +83,12 @@ test('while pods are being freed the taint is never taken off, whatever Ready sa
   assert.equal([lifted(actions), actions.filter((action) => action.do === 'delete')], [[], []])
 })
 
+test('nor once that proof has lapsed, since something was freed by it', () => {
+  const ready = { status: 'True', postedAt: now - 10_000, since: now - 10_000, bootId: 'boot-1' } as const
+  const lapsed: Partial<IncidentStatus> = { phase: 'Running', step: 'power-management', voided: [{ proof, how: 'lapsed', at: 'then', evidence: 'Ready has not left True' }] }
+  assert.equal(lifted(within({ ...cleared, ready, beat: beat({ at: now - 90_000 }) }, lapsed)), [])
+})
+
 test('a word that is taken back in the middle stops the clear', () => {
   const actions = within({ ...cleared, taints: [quarantine] }, clearing)
   assert.equal(actions.filter((action) => action.do === 'delete'), [])
