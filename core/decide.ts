@@ -150,9 +150,9 @@ function proceed(on: Survey, incident: Incident): Action[] {
   if (node === undefined) return [hold(incident.nodeName, { because: 'blind', detail: 'nothing is known of its node yet', lifts: 'the list of nodes' }, incident)]
   const at = situationOf(on, asWished(incident, on.beside), node)
   if (node.gone === true) return deleted(at)
-  if (isAnotherMachine(incident, node)) return replaced(at, 'another machine bears the name')
   const off = handsOffIncident(on, incident, node)
-  if (off !== undefined) return [...(refuted(at) ? [untaint(node, outOfServiceKey, at.status.proof === undefined ? 'no proof stands' : 'the node is heard', incident)] : []), hold(node.name, off, incident)]
+  if (off !== undefined) return [...takenOff(at), hold(node.name, off, incident)]
+  if (isAnotherMachine(incident, node)) return replaced(at, anotherMachine)
   return withStop(at, advance(at))
 }
 
@@ -197,9 +197,14 @@ function withBurial({ incident, node }: Situation, actions: readonly Action[]): 
   return [...actions, ...next.filter((action) => !wished.has(keyOf(action)))]
 }
 
-/** Out-of-service stands, and no proof does, or something speaks that a proof must not stand against. */
-function refuted(at: Situation): boolean {
-  return hasOurs(at.node, outOfServiceKey) && (at.status.proof === undefined || at.heard === 'new boot' || beatsSinceProof(at))
+const anotherMachine = 'another machine bears the name'
+
+/** Whoever has it in hand: out-of-service that stands, and no proof does, or something speaks that a proof must not stand against. */
+function takenOff(at: Situation): Action[] {
+  const { incident, node, status } = at
+  if (!hasOurs(node, outOfServiceKey)) return []
+  const because = isAnotherMachine(incident, node) ? anotherMachine : status.proof === undefined ? 'no proof stands' : at.heard === 'new boot' || beatsSinceProof(at) ? 'the node is heard' : undefined
+  return because === undefined ? [] : [untaint(node, outOfServiceKey, because, incident)]
 }
 
 /** No proof yet: look, prove what is there, order what is allowed. */

@@ -53,6 +53,14 @@ test('what a boot that is heard needs off comes off all the same', () => {
   assert.equal(deeds(actions), ['untaint'])
 })
 
+test('what a machine needs off that was put in another\'s place comes off, and no more before they have done', () => {
+  const hands = { machine: 'machine-9', annotations: { 'holdfast.dev/maintenance': 'a new board' } }
+  const exchanged = (taints: NodeSeen['taints']) => wants({ ...states.clearing.node, ...hands, taints }, [incident(states.clearing.status)])
+  const lifted = exchanged([states.quarantine, states.outOfService])
+  assert.equal([lifted.flatMap((action) => (action.do === 'untaint' ? [action.key] : [])), holds(lifted)], [['node.kubernetes.io/out-of-service'], ['maintenance']])
+  for (const taints of [[states.quarantine], []]) assert.equal([deeds(exchanged(taints)), holds(exchanged(taints))], [[], ['maintenance']])
+})
+
 const off = { annotations: { 'holdfast.dev/keep-off': 'a dimm is out' } }
 
 test('a machine that a person keeps off is cleared, and not switched on', () => {
