@@ -2,10 +2,11 @@
 import type { Ms } from '../core/model.ts'
 import type { Stretch } from './storage.ts'
 
-/** A boot of a node that had a part in it. */
+/** A boot of a node that had a part in it, and the pod that it had there. */
 export interface Party {
   readonly node: string
   readonly boot: string
+  readonly podUid?: string
 }
 
 export interface DoubleWriters {
@@ -110,8 +111,8 @@ function sessionsOf(stretches: readonly Stretch[]): Session[] {
   return [...sessions.values()]
 }
 
-function partyOf({ node, boot }: Party): Party {
-  return { node, boot }
+function partyOf({ node, boot, podUid }: Required<Party>): Party {
+  return { node, boot, podUid }
 }
 
 function nameOf(writer: Pick<Stretch, 'node' | 'boot' | 'pod' | 'podUid'>): string {

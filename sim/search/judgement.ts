@@ -7,7 +7,7 @@
 import type { Ms } from '../../core/model.ts'
 import type { Party } from '../judges.ts'
 import type { Stage } from '../stage.ts'
-import { listen } from './judges/ears.ts'
+import { listen, type Act } from './judges/ears.ts'
 import type { ExcuseReason } from './judges/excuse-reasons.ts'
 import { excuses, type Struck } from './judges/excuses.ts'
 import { judgeClean } from './judges/clean.ts'
@@ -38,10 +38,14 @@ export interface Violation {
   readonly from?: Ms
   /** The boots that had a part in it. */
   readonly parties?: readonly Party[]
+  /** The deed that it is: nothing else that was done can excuse it. */
+  readonly act?: Act
 }
 
 /** What happened that is no fault of the product: named from the world's truth, never from the product's word. */
 export interface Excuse {
+  /** Of this one alone, and of no other that reads like it. */
+  readonly of: Violation
   readonly judge: Judge
   readonly what: string
   readonly reason: ExcuseReason

@@ -59,7 +59,7 @@ export async function run(schedule: Schedule): Promise<Outcome> {
   const excused = court.excuses(violations, struck)
   const outcome: Outcome = {
     schedule, excused, struck: [...new Set(struck.map(({ does }) => does))], quarantined: court.quarantined(), incidents: on.world.server?.peek('nodefences.holdfast.dev').length ?? 0,
-    violations: violations.filter(({ what }) => excused.every((excuse) => excuse.what !== what)),
+    violations: violations.filter((violation) => excused.every((excuse) => excuse.of !== violation)),
     effects: effectsOf(on), marks: marksOf(on, court.turns()), simulated: on.world.clock.now(), transcript: () => on.world.truth.text(),
   }
   on.world.stop()

@@ -54,7 +54,7 @@ export function isIll(world: World, node: string): boolean {
 /** What somebody else frees is freed without a proof: whether the machine could write then, only the world knows. */
 export function frees(world: World, node: string): void {
   const machine = world.nodes.get(node)?.machine
-  world.truth.note('another frees', { node, boot: machine?.boot()?.id ?? '', machine: machine?.state() ?? '' })
+  world.truth.note('another frees', { node, boot: machine?.boot()?.id ?? '', machine: machine?.state() ?? '', pods: podsOn(world, node).map(({ metadata }) => metadata.uid) })
 }
 
 export function deletePods(world: World, node: string): void {

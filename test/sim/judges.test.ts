@@ -18,7 +18,7 @@ test('a volume that moves has one writer after the other', () => {
 
 test('a writer that goes on after another has begun is two writers, from where until when', () => {
   const found = twoWriters([stretch({ lastAt: 15 }), stretch({ node: 'n2', boot: 'b2', podUid: 'u2', firstAt: 11, lastAt: 20 })])
-  assert.equal(found.map(({ volume, from, until, parties }) => ({ volume, from, until, parties })), [{ volume: 'v', from: 11, until: 15, parties: [{ node: 'n1', boot: 'b1' }, { node: 'n2', boot: 'b2' }] }])
+  assert.equal(found.map(({ volume, from, until, parties }) => ({ volume, from, until, parties })), [{ volume: 'v', from: 11, until: 15, parties: [{ node: 'n1', boot: 'b1', podUid: 'u1' }, { node: 'n2', boot: 'b2', podUid: 'u2' }] }])
   assert.match(found[0]?.one ?? '', 'n1')
 })
 
@@ -48,7 +48,7 @@ test('the one that had begun first is named first, however the log has them', ()
 
 test('writes after a release are told with their span and number', () => {
   const late = { firstAt: 12, lastAt: 15, writes: 4 }
-  assert.equal(wroteAfterRelease([stretch({}), stretch({ late })]).map(({ from, until, writes, parties }) => [from, until, writes, parties]), [[12, 15, 4, [{ node: 'n1', boot: 'b1' }]]])
+  assert.equal(wroteAfterRelease([stretch({}), stretch({ late })]).map(({ from, until, writes, parties }) => [from, until, writes, parties]), [[12, 15, 4, [{ node: 'n1', boot: 'b1', podUid: 'u1' }]]])
 })
 
 test('an identity that runs in two pods at once is twins, a restart of one pod is not', () => {

@@ -37,6 +37,8 @@ export interface Act {
   readonly boot: string | undefined
   readonly hibernated: boolean
   readonly wellFor: Ms
+  /** Its kubelet had renewed its Lease within the last interval, and not just now: whoever read it live knows. */
+  readonly renewed: boolean
   /** A person had asked for the node to be fenced, or a remedy had begun on it, and that was not over. */
   readonly asked: boolean
   /** The kind of the proof that stood then on the node's incident. */
@@ -50,6 +52,12 @@ export interface Oath {
   readonly at: Ms
   readonly node: string
   readonly boot: string
+  /** The NodeFence. Undefined: it is the taint. */
+  readonly fence?: string
+  /** From then on it stood there, if it ever did. */
+  stoodAt?: Ms
+  /** From then on it stood there no more. */
+  overAt?: Ms
 }
 
 /** An incident that the product opens for a remedy. */
@@ -105,6 +113,8 @@ export function listen(world: World, wellness: Wellness): Ears {
   const running = new Map<string, number>()
   const ordered = new Map<string, Ms>()
   const under = new Map<string, readonly string[]>()
+  const renewals = new Map<string, readonly Ms[]>()
+  const hasRenewed = (node: string): boolean => (renewals.get(node) ?? []).some((at) => world.clock.now() - at >= readLive && world.clock.now() - at <= leaseInterval)
   const lies = new Map<string, Ms>()
   const stops: (() => void)[] = []
   let faulty = false
@@ -134,8 +144,11 @@ export function listen(world: World, wellness: Wellness): Ears {
     stops.push(() => { device.read = read })
   }
   if (world.server !== undefined) stops.push(overhear(world.server, (request, byProduct) => {
+    for (const oath of oaths) follow(world, oath)
+    const [, renewing] = leasePath.exec(request.path) ?? []
+    if (renewing !== undefined) renewals.set(renewing, [...(renewals.get(renewing) ?? []).slice(-1), world.clock.now()])
     if (byProduct) {
-      acts.push(...actsOf(world, wellness, asked, request))
+      acts.push(...actsOf(world, wellness, { asked, renewed: hasRenewed }, request))
       const wrote = phaseWritten(world, request)
       if (wrote?.to === 'Final') ends.push({ at: world.clock.now(), node: wrote.node })
       if (wrote !== undefined && wrote.to !== wrote.from) turns.add(wrote.from === undefined ? wrote.to : `${wrote.from} to ${wrote.to}`)
@@ -188,6 +201,11 @@ function overhear({ faults }: ApiServer, hear: (request: ApiRequest, byProduct: 
 }
 
 const podPath = /^\/api\/v1\/namespaces\/([^/]+)\/pods\/([^/]+)(?:\/(status|eviction))?$/
+const leasePath = /^\/apis\/coordination\.k8s\.io\/v1\/namespaces\/kube-node-lease\/leases\/([^/?]+)/
+/** Less than an interval in which a Lease must have stood still. */
+const leaseInterval: Ms = 12_000
+/** A live reading, and the batch that it allows. */
+const readLive: Ms = 6_000
 const nodePath = /^\/api\/v1\/nodes\/([^/]+)$/
 
 interface Body {
@@ -198,11 +216,11 @@ interface Body {
 }
 interface Target { readonly name?: string; readonly uid?: string; readonly resourceVersion?: string }
 
-/** Whether a node is asked for. */
-type Asked = (node: string) => boolean
+/** What the ears know of a node. */
+type Known = Readonly<Record<'asked' | 'renewed', (node: string) => boolean>>
 
-function actsOf(world: World, wellness: Wellness, asked: Asked, { method, path, body }: ApiRequest): readonly Act[] {
-  const act = (does: Act['does'], on: string): Act => actOn(world, wellness, asked, does, on)
+function actsOf(world: World, wellness: Wellness, known: Known, { method, path, body }: ApiRequest): readonly Act[] {
+  const act = (does: Act['does'], on: string): Act => actOn(world, wellness, known, does, on)
   const [bare = ''] = path.split('?')
   const [, namespace, pod, part] = podPath.exec(bare) ?? []
   const [, node] = nodePath.exec(bare) ?? []
@@ -259,7 +277,17 @@ function oathsOf(world: World, { path, body }: ApiRequest): readonly Oath[] {
   const [, name] = fencePath.exec(path) ?? []
   if (name === undefined || body?.includes('acknowledge') !== true) return []
   const fence = find<Fence>(world, 'nodefences.holdfast.dev', (one) => one.metadata.name === name)
-  return fence === undefined ? [] : [{ at: world.clock.now(), node: fence.spec.nodeName, boot: bootId(fence.spec.boot) ?? '' }]
+  return fence === undefined ? [] : [{ at: world.clock.now(), node: fence.spec.nodeName, boot: bootId(fence.spec.boot) ?? '', fence: name }]
+}
+
+/** One that was refused never stands; one that stood is taken back, or goes with what it stood on. */
+function follow(world: World, oath: Oath): void {
+  if (oath.overAt !== undefined) return
+  const stands = oath.fence === undefined
+    ? find<NodeObject>(world, 'nodes', ({ metadata, spec }) => metadata.name === oath.node && spec?.taints?.some(({ key }) => key === forceEvictionKey) === true) !== undefined
+    : find<Fence>(world, 'nodefences.holdfast.dev', ({ metadata, spec }) => metadata.name === oath.fence && spec.acknowledge !== undefined) !== undefined
+  if (stands) oath.stoodAt ??= world.clock.now()
+  else if (oath.stoodAt !== undefined) oath.overAt = world.clock.now()
 }
 
 /** Under uid and version: what another object bears by now is not meant, and not struck. */
@@ -279,10 +307,10 @@ function isHarmless({ storage }: World, { spec }: PodObject, node: string): bool
   return volumes.length > 0 && volumes.every((volume) => storage.guards(volume) || !storage.reaches(node, volume))
 }
 
-function actOn(world: World, wellness: Wellness, asked: Asked, does: Act['does'], node: string): Act {
+function actOn(world: World, wellness: Wellness, { asked, renewed }: Known, does: Act['does'], node: string): Act {
   const machine = world.nodes.get(node)?.machine
   const proof = find<Fence>(world, 'nodefences.holdfast.dev', ({ spec, status }) => spec.nodeName === node && status?.phase !== 'Final' && status?.proof !== undefined)?.status?.proof?.kind
-  return { at: world.clock.now(), does, node, boot: machine?.boot()?.id, hibernated: machine?.hibernated() === true, wellFor: wellness.wellFor(node), asked: asked(node), proof }
+  return { at: world.clock.now(), does, node, boot: machine?.boot()?.id, hibernated: machine?.hibernated() === true, wellFor: wellness.wellFor(node), renewed: renewed(node), asked: asked(node), proof }
 }
 
 /** The NodeFence by which a person wants a node fenced. */

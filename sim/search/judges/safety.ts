@@ -19,9 +19,10 @@ export function judgeSafety(world: World, ears: Ears): SafetyJudge {
     if (what !== 'volume released') return
     const [node, volume] = [String(facts['node']), String(facts['volume'])]
     const machine = world.nodes.get(node)?.machine
-    const mounted = machine?.state() === 'running' && [...machine.mounts.values()].some((mount) => mount.volume === volume && mount.path.startsWith(`${kubeletRoot}/pods/`))
-    if (!mounted || !bearsOurs(world, node)) return
-    torn.push({ judge: 'safety', what: `${volume} was taken from ${node} under our out-of-service while it was mounted there`, from: at, parties: [{ node, boot: machine.boot()?.id ?? '' }] })
+    if (machine?.state() !== 'running' || !bearsOurs(world, node)) return
+    const [podUid] = [...machine.mounts.values()].flatMap((mount) => (mount.volume === volume ? podOf(mount.path) : []))
+    if (podUid === undefined) return
+    torn.push({ judge: 'safety', what: `${volume} was taken from ${node} under our out-of-service while it was mounted there`, from: at, parties: [{ node, boot: machine.boot()?.id ?? '', podUid }] })
   })
   return {
     stop,
@@ -40,10 +41,12 @@ function collisions({ judges }: World): readonly Violation[] {
 /** Once a pod: its status and its object are two writes of one deed. */
 function freedAlive({ acts }: Ears): readonly Violation[] {
   const first = new Map(acts.flatMap((act) => (act.does === 'free a pod' && act.pod?.runs === true ? [[act.pod.uid, act] as const] : [])).toReversed())
-  return [...first.values()].map(({ at, node, boot = '', pod }) => ({
-    judge: 'safety', what: `${pod?.name} was freed from ${node} while it ran there`, from: at, parties: [{ node, boot }],
+  return [...first.values()].map((act) => ({
+    judge: 'safety', what: `${act.pod?.name} was freed from ${act.node} while it ran there`, from: act.at, parties: [{ node: act.node, boot: act.boot ?? '', podUid: act.pod?.uid ?? '' }], act,
   }))
 }
+
+const podOf = (path: string): readonly string[] => (path.startsWith(`${kubeletRoot}/pods/`) ? [path.slice(kubeletRoot.length).split('/')[2] ?? ''] : [])
 
 function bearsOurs({ server }: World, name: string): boolean {
   const nodes = (server?.peek('nodes') ?? []) as readonly NodeObject[] // that collection's kind

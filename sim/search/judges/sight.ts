@@ -14,6 +14,7 @@ import type { Ears, Word } from './ears.ts'
 export interface Fence extends KubeObject {
   readonly spec: {
     readonly nodeName: string
+    readonly nodeUid?: string
     readonly boot: string
     readonly cause?: string
     readonly abort?: boolean

@@ -40,7 +40,7 @@ test('one plain death of a hundred may be late, two are a violation', () => {
 
 function excused(...reasons: readonly ExcuseReason[]): Verdict {
   const { said, seed } = verdict(1) as Extract<Verdict, { said: object }> // it has a word
-  return { seed, said: { ...said, excused: reasons.map((reason) => ({ judge: 'safety', what: 'two writers', reason, because: '' })) } }
+  return { seed, said: { ...said, excused: reasons.map((reason) => ({ of: { judge: 'safety', what: 'two writers' }, judge: 'safety', what: 'two writers', reason, because: '' })) } }
 }
 
 test('what was excused is counted seed by seed, in all and for each reason', () => {

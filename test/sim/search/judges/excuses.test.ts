@@ -7,6 +7,8 @@ import { excuses, type Struck } from '../../../../sim/search/judges/excuses.ts'
 import { darkByUs, feedCutByUs, leftInTheDark } from '../../../../sim/search/judges/liveness.ts'
 import { judgeRestraint } from '../../../../sim/search/judges/restraint.ts'
 import { judgeSafety } from '../../../../sim/search/judges/safety.ts'
+import type { PodObject } from '../../../../sim/objects.ts'
+import { deletePods } from '../../../../sim/search/troubles-hands.ts'
 import { quietWorld, type Quiet } from './quiet-world.ts'
 
 const test = suite('search: excuses')
@@ -15,6 +17,34 @@ const podPath = '/api/v1/namespaces/work/pods/db-0'
 
 async function free({ product, pod, done }: Quiet): Promise<void> {
   await done(product.remove(podPath, { gracePeriodSeconds: 0, preconditions: { uid: pod().metadata.uid ?? '' } }))
+}
+
+/** Each call has the cables of the node's first outlet and of another node's change places, as a person does it. */
+function astray({ world, victim }: Quiet): () => void {
+  const other = [...world.nodes.keys()].find((name) => name !== victim) ?? ''
+  const pair = [victim, other].map((name) => world.switches(name).flat()[0])
+  return () => {
+    const machines = pair.map((one) => world.devices.get(one?.device ?? '')?.plugs.get(one?.plug ?? '')?.machine)
+    for (const [index, one] of pair.entries()) world.devices.get(one?.device ?? '')?.wire(one?.plug ?? '', machines[1 - index])
+    const [one, next] = pair.map((own) => `${own?.device}/${own?.plug}`)
+    world.truth.note('cables changed', { one, other: next })
+  }
+}
+
+/** By its outlets, as they are configured; then each is read. */
+async function switchOff(quiet: Quiet, count = Infinity): Promise<void> {
+  const outlets = quiet.world.switches(quiet.victim).flat()
+  for (const { device, plug } of outlets.slice(0, count)) void quiet.world.devices.get(device)?.order(plug, 'off')
+  await quiet.run(3_000)
+  for (const { device, plug } of outlets) await ask(quiet, device, plug)
+}
+
+/** Its kubelet has renewed its Lease, and not only just now. */
+async function renewedLately({ world, victim, run }: Quiet): Promise<void> {
+  const version = () => world.server?.peek('leases.coordination.k8s.io').find(({ metadata }) => metadata.name === victim)?.metadata.resourceVersion
+  const before = version()
+  for (let passed = 0; version() === before && passed < 20_000; passed += 500) await run(500)
+  await run(7_000)
 }
 
 async function ask({ world, run }: Quiet, device: string, plug: string, times = 1): Promise<void> {
@@ -60,34 +90,75 @@ test('the only device said off twice, and it was on: that was believed', async (
   assert.match(judged(quiet).because.join(), /was a lie, told twice/)
 })
 
-test('its watchdog had run down and did not fire: that was waited for; one that fires, or that is fed again, is no excuse', async () => {
-  for (const [what, excused] of [['never fires', true], ['is fed again', false], ['had not run down', false]] as const) {
+test('its watchdog had run down and did not fire: that was waited for; one that fires, or that is fed again, or that nothing was proven by, is no excuse', async () => {
+  for (const [what, excused] of [['never fires', true], ['is fed again', false], ['had not run down', false], ['beside another proof', false], ['of a node that is heard', false], ['of a node whose Lease moves', false]] as const) {
     const quiet = await quietWorld({ watchdog: { identity: 'iTCO_wdt', timeout: 10_000, fires: 'never' } })
     const node = quiet.world.nodes.get(quiet.victim)
     const agent = node?.agent()
     if (node === undefined || agent === undefined) throw new Error('its agent runs')
+    quiet.plantFence('a-1', quiet.victim, { phase: 'Running', proof: { kind: what === 'beside another proof' ? 'off' : 'self-fenced' } })
+    if (what === 'of a node whose Lease moves') quiet.world.partition({ from: [quiet.victim], to: ['replica-0', 'replica-1'] })
+    else if (what !== 'of a node that is heard') quiet.world.isolate(quiet.victim)
+    await quiet.run(12_000)
     const handle = node.machine.watchdog.forProcess(agent).open()
     await quiet.run(what === 'had not run down' ? 5_000 : 12_000)
     if (what === 'is fed again' && !('failed' in handle)) handle.feed()
+    if (what === 'of a node whose Lease moves') await renewedLately(quiet)
     await free(quiet)
     assert.equal(judged(quiet).because.map((because) => because.includes('did not fire')), excused ? [true] : [], what)
   }
 })
 
-test('a cable that somebody changed after a drill had shown where it leads is an excuse; one that was wrong before, or was put right, is none', async () => {
-  for (const [what, excused] of [['after', true], ['before', false], ['put right', false]] as const) {
+test('a cable that somebody changed after a drill had shown where it leads is an excuse; one that was wrong before, or was put right, or behind which nobody read off, is none', async () => {
+  for (const [what, excused] of [['after', true], ['before', false], ['put right', false], ['and says on', false]] as const) {
     const quiet = await quietWorld({ power: 'outlet' })
-    const [one] = quiet.world.switches(quiet.victim).flat()
-    const change = () => quiet.world.truth.note('cables changed', { one: `${one?.device}/${one?.plug}`, other: 'pdu-a-1/other' })
+    const change = astray(quiet)
     if (what === 'before') change()
     await quiet.run(1_000)
     quiet.world.truth.note('a drill passed', { node: quiet.victim })
     await quiet.run(1_000)
     if (what !== 'before') change()
     if (what === 'put right') change()
+    if (what !== 'put right' && what !== 'and says on') await switchOff(quiet)
     await free(quiet)
     assert.equal(judged(quiet).because.map((because) => because.includes('after a drill')), excused ? [true] : [], what)
   }
+})
+
+test('what is freed later, once the lie is over, is excused by nothing that was believed before; nor does what reads like it stand for it', async () => {
+  const quiet = await quietWorld()
+  const { world, victim, product, done } = quiet
+  const device = world.devices.get(`bmc-${victim}`)
+  if (device !== undefined) device.fault = { does: 'lie' }
+  void device?.order('1', 'off')
+  await ask(quiet, `bmc-${victim}`, '1', 2)
+  const on = (name: string) => ((world.server?.peek('pods') ?? []) as readonly PodObject[]).filter(({ metadata, spec }) => metadata.namespace === 'work' && spec.nodeName === victim && metadata.name.startsWith(name)) // that collection's kind
+  const [first] = on('db-0')
+  const [other] = on('').filter(({ metadata }) => metadata.uid !== first?.metadata.uid)
+  assert.ok(first !== undefined && other !== undefined, 'two pods run there')
+  await free(quiet)
+  if (device !== undefined) device.fault = undefined
+  await quiet.run(30_000)
+  await done(product.remove(`/api/v1/namespaces/work/pods/${other.metadata.name}`, { gracePeriodSeconds: 0, preconditions: { uid: other.metadata.uid ?? '' } }))
+  const judge = judgeSafety(world, quiet.ears)
+  const found = judge.found().filter(({ act }) => act !== undefined).toSorted((one, next) => (one.from ?? 0) - (next.from ?? 0))
+  judge.stop()
+  const excused = excuses(found, quiet.history, [])
+  assert.equal(found.map(({ act }) => [act?.pod?.uid, excused.some(({ of }) => of.act === act)]), [[first.metadata.uid, true], [other.metadata.uid, false]])
+  const boot = world.nodes.get(victim)?.machine.boot()?.id ?? ''
+  const writers = (podUid = ''): Violation => ({ judge: 'safety', what: 'two writers', from: world.clock.now(), parties: [{ node: victim, boot, podUid }] })
+  assert.equal([first, other].map(({ metadata }) => excuses([writers(metadata.uid)], quiet.history, []).length), [1, 0])
+})
+
+test('what somebody else freed is excused, and nothing that came after it', async () => {
+  const quiet = await quietWorld()
+  const { world, victim, history, run } = quiet
+  deletePods(world, victim)
+  await run(60_000)
+  const boot = world.nodes.get(victim)?.machine.boot()?.id ?? ''
+  const [freed = ''] = world.truth.entries.flatMap(({ what, facts }) => (what === 'another frees' ? facts['pods'] as readonly string[] : [])) // as they are noted
+  const because = (podUid: string) => excuses([{ judge: 'safety', what: 'two writers', from: world.clock.now(), parties: [{ node: victim, boot, podUid }] }], history, []).map(({ reason }) => reason)
+  assert.equal([because(freed), because('one that came later')], [['freed by another'], []])
 })
 
 test('a lie told once, told of another node, told too long ago, taken back, or told after the deed is no excuse', async () => {
@@ -127,8 +198,8 @@ test('a lie told once, told of another node, told too long ago, taken back, or t
   assert.equal(judged(quiet), { found: 1, because: [] }, 'of another node, and after the deed')
 })
 
-test('two feeds: an honest outlet that says on leaves no excuse; where it says off, the liar is the cause', async () => {
-  for (const honest of ['on', 'off'] as const) {
+test('two feeds: an honest outlet that says on leaves no excuse, nor does one that nobody asked; where it says off, the liar is the cause', async () => {
+  for (const honest of ['on', 'off', 'not asked'] as const) {
     const quiet = await quietWorld({ power: 'two feeds on two strips' })
     const [[a, b] = []] = quiet.sight().switches(quiet.victim)
     assert.ok(a !== undefined && b !== undefined)
@@ -137,18 +208,18 @@ test('two feeds: an honest outlet that says on leaves no excuse; where it says o
     void liar?.order(a.plug, 'off')
     if (honest === 'off') void quiet.world.devices.get(b.device)?.order(b.plug, 'off')
     await quiet.run(5_000)
-    await ask(quiet, b.device, b.plug, 2)
+    if (honest !== 'not asked') await ask(quiet, b.device, b.plug, 2)
     await ask(quiet, a.device, a.plug, 2)
     await free(quiet)
     const { found, because } = judged(quiet)
     assert.is(found, 1)
-    assert.is(because.length, honest === 'on' ? 0 : 1, honest)
+    assert.is(because.length, honest === 'off' ? 1 : 0, honest)
   }
 })
 
 test('a port to the storage: its lie is the cause whatever the machine\'s controller says, and so is its cable; a policy that demands identity leaves none', async () => {
   for (const [identity, happens, excused] of [
-    ['warn', 'lies', true], ['warn', 'is wired elsewhere', true], ['require', 'is wired elsewhere', false], ['warn', 'is honest', false],
+    ['warn', 'lies', true], ['warn', 'is wired elsewhere', true], ['warn', 'is wired elsewhere, and says on', false], ['require', 'is wired elsewhere', false], ['warn', 'is honest', false],
   ] as const) {
     const quiet = await quietWorld({ power: 'fabric, then bmc', policy: { identity } })
     const fabric = quiet.world.devices.get('fabric')
@@ -156,7 +227,8 @@ test('a port to the storage: its lie is the cause whatever the machine\'s contro
       fabric.fault = { does: 'lie' }
       void fabric.order(quiet.victim, 'off')
     }
-    if (happens === 'is wired elsewhere') quiet.world.truth.note('cables changed', { one: `fabric/${quiet.victim}`, other: 'fabric/x' })
+    if (happens.startsWith('is wired elsewhere')) astray(quiet)()
+    if (happens === 'is wired elsewhere') void fabric?.order(quiet.victim, 'off')
     await quiet.run(2_000)
     await ask(quiet, 'fabric', quiet.victim, 2)
     await ask(quiet, `bmc-${quiet.victim}`, '1')
@@ -180,7 +252,7 @@ test('an image that was on disk when its pods were freed', async () => {
   assert.match(judged(quiet).because.join(), /written its image to disk/)
 })
 
-test('a false oath excuses what it was given for: before the deed, of that boot, of a node that nobody hears and no device calls on', async () => {
+test('a false oath excuses what it was given for: before the deed, while it stands, of that boot, of a node that nobody hears, whose Lease stands still and no device calls on', async () => {
   for (const [name, excused, happens] of [
     ['sworn', 1, async (quiet: Quiet) => swear(quiet)],
     ['sworn, and a device says on', 0, async (quiet: Quiet) => {
@@ -192,10 +264,28 @@ test('a false oath excuses what it was given for: before the deed, of that boot,
       quiet.world.thaw(quiet.victim)
       await quiet.run(1_000)
     }],
+    ['sworn, and taken back just now', 1, async (quiet: Quiet) => {
+      await swear(quiet)
+      await takeBack(quiet)
+      await quiet.run(5_000)
+    }],
+    ['sworn, and taken back', 0, async (quiet: Quiet) => {
+      await swear(quiet)
+      await takeBack(quiet)
+      await quiet.run(15_000)
+    }],
+    ['taken back alone', 0, takeBack],
+    ['sworn of a node whose Lease moves', 0, async (quiet: Quiet) => {
+      await swear(quiet)
+      quiet.world.thaw(quiet.victim)
+      quiet.world.partition({ from: [quiet.victim], to: ['replica-0', 'replica-1'] })
+      await renewedLately(quiet)
+    }],
     ['sworn afterwards', 0, () => Promise.resolve()],
   ] as const) {
     const quiet = await quietWorld()
     quiet.world.freeze(quiet.victim)
+    await quiet.run(15_000)
     quiet.plantFence('a-1', quiet.victim, { phase: 'Running' })
     await happens(quiet)
     await free(quiet)
@@ -227,9 +317,15 @@ test('the word of a crash kernel that somebody forged, of a node that nobody hea
   }
 })
 
-async function swear({ world, victim, done }: Quiet): Promise<void> {
-  const boot = `${world.nodes.get(victim)?.machine.boot()?.id}/1`
-  await done(world.api.patch('/apis/holdfast.dev/v1alpha1/nodefences/a-1', 'merge', { spec: { acknowledge: { boot, by: 'on call', until: '2026-01-02T00:00:00.000Z' } } }))
+const onFence = ({ world, done }: Quiet, acknowledge: object | null) => done(world.api.patch('/apis/holdfast.dev/v1alpha1/nodefences/a-1', 'merge', { spec: { acknowledge } }))
+
+async function swear(quiet: Quiet): Promise<void> {
+  await onFence(quiet, { boot: `${quiet.world.nodes.get(quiet.victim)?.machine.boot()?.id}/1`, by: 'on call', reason: 'its plugs are in my hand', until: '2026-01-02T00:00:00.000Z' })
+}
+
+async function takeBack(quiet: Quiet): Promise<void> {
+  await quiet.run(3_000)
+  await onFence(quiet, null)
 }
 
 test('a machine that is merely frozen is no image', async () => {
@@ -257,7 +353,7 @@ test('a Node that a person deleted: of that node, before it, in that boot, and u
 })
 
 test('a machine left dark: the NodeFence that knew of the order was deleted after it, or its Node before it, and it has not booted since; nothing else', async () => {
-  const { world, victim, history, run } = await quietWorld()
+  const { world, victim, history, run, plantFence, node } = await quietWorld()
   const before = world.clock.now()
   await run(1_000)
   void world.devices.get(`bmc-${victim}`)?.order('1', 'off')
@@ -272,6 +368,15 @@ test('a machine left dark: the NodeFence that knew of the order was deleted afte
     assert.is(because({ at: before, does, node: victim }).length, 1)
     assert.is(because({ at: before, does, node: 'node-9' }).length, 0)
   }
+  const attempts = [{ method: 'bmc-off', action: 'off', result: 'off', term: 1, within: '1s', late: '1s' }]
+  plantFence('of-the-node-before', victim, { phase: 'Final', attempts })
+  assert.is(because({ at: before, does: 'the Node object is deleted', node: victim }).length, 1, 'what was ordered was for the one before')
+  plantFence('of-this-node', victim, { phase: 'Final', attempts }, { nodeUid: node(victim).metadata.uid })
+  assert.is(because({ at: before, does: 'the Node object is deleted', node: victim }).length, 0, 'the Node stands again, and this was ordered for it')
+  const [one] = world.switches(victim).flat()
+  await run(20_000)
+  world.truth.note('program runs', { action: 'off', ip: one?.address, plug: one?.plug, replica: 'replica-0' })
+  assert.is(because({ at: after, does: 'every NodeFence is deleted', node: '' }).length, 0, 'and was ordered once more')
   world.powerOn(victim)
   await run(60_000)
   void world.devices.get(`bmc-${victim}`)?.order('1', 'off')
@@ -296,13 +401,13 @@ test('an outlet behind a controller stays on: it is no word against a controller
   }
 })
 
-test('an outlet that feeds another machine since its cable was changed: excused, unless the policy trusts no such path or nobody changed it', async () => {
-  for (const [identity, noted, excused] of [['warn', true, 1], ['require', true, 0], ['warn', false, 0]] as const) {
+test('an outlet that feeds another machine since its cable was changed: excused, unless the policy trusts no such path, or nobody changed it, or it was put right', async () => {
+  for (const [identity, noted, excused] of [['warn', 1, 1], ['require', 1, 0], ['warn', 0, 0], ['warn', 2, 0]] as const) {
     const { world, victim, wellness, ears, history, run } = await quietWorld({ power: 'outlet', policy: { identity } })
     const judge = judgeRestraint(world, wellness, ears)
     await run(21_000)
     const other = [...world.nodes.keys()].find((name) => name !== victim) ?? ''
-    if (noted) world.truth.note('cables changed', { one: `pdu-a-1/${other}`, other: 'pdu-a-1/x' })
+    for (let count = 0; count < noted; count += 1) world.truth.note('cables changed', { one: `pdu-a-1/${other}`, other: 'pdu-a-1/x' })
     void world.devices.get('pdu-a-1')?.order(other, 'off')
     await run(2_000)
     assert.is(judge.found().length, 1)
@@ -364,14 +469,20 @@ test('a machine left on one feed: its Node was deleted while it was being cut; d
   assert.equal([because(before), because(before - 500_000), because(before, 'node-9')], [1, 0, 0])
 })
 
-test('a machine left on one feed that came in the place of another one: what that was cut off from is a person\'s to give back; one that came later, or elsewhere, is no excuse', async () => {
-  const { world, victim, history, run } = await quietWorld({ power: 'two feeds on two strips' })
+test('a machine left on one feed that came in the place of another one: what that was cut off from is a person\'s to give back; one that came later, or elsewhere, or that was cut off itself, is no excuse', async () => {
+  const { world, victim, history, run, plantFence } = await quietWorld({ power: 'two feeds on two strips' })
   void world.devices.get('pdu-b-1')?.order(victim, 'off')
   await run(2_000)
   const from = world.clock.now()
   const found = [{ judge: 'liveness', what: `${victim} runs, and pdu-b-1/${victim} ${feedCutByUs}`, node: victim, from }] as const
   const because = (at: number, node = victim) => excuses(found, history, [{ at, does: 'another machine comes under the name', node }]).length
   assert.equal([because(from - 1_000), because(from + 1), because(from - 1_000, 'node-9')], [1, 0, 0])
+  const attempts = [{ method: 'feed-b-off', action: 'off', result: 'off', term: 1, within: '1s', late: '1s' }]
+  plantFence('of-the-machine-before', victim, { phase: 'Final', attempts })
+  assert.is(because(from - 1_000), 1)
+  world.truth.note('machine booted', { node: victim, boot: 'another' })
+  plantFence('of-the-machine-that-came', victim, { phase: 'Final', attempts }, { boot: 'another/1' })
+  assert.is(because(from - 1_000), 0)
 })
 
 test('a machine left dark that came in the place of another one: the order off to every feed was given for that, before it had booted, though it landed later; one that was given later, or to only one of two, is no excuse', async () => {
@@ -422,15 +533,19 @@ test('a machine left on one feed: the other called itself on while it ran, and n
   }
 })
 
-test('one of two feeds wired to another machine: excused while the policy trusts such paths and the cable is wrong; an only feed is not', async () => {
-  const cases = [['two feeds on two strips', 'warn', 1, 1], ['two feeds on two strips', 'warn', 2, 0], ['two feeds on two strips', 'require', 1, 0], ['outlet', 'warn', 1, 0]] as const
-  for (const [power, identity, changes, excused] of cases) {
+test('one of two feeds wired to another machine: excused while the policy trusts such paths, the cable is wrong and both read off; an only feed is not', async () => {
+  const cases = [
+    ['two feeds on two strips', 'warn', 1, 'both off', 1], ['two feeds on two strips', 'warn', 1, 'one off', 0], ['two feeds on two strips', 'warn', 1, 'nobody asked', 0],
+    ['two feeds on two strips', 'warn', 2, 'one off', 0], ['two feeds on two strips', 'require', 1, 'both off', 0], ['outlet', 'warn', 1, 'both off', 0],
+  ] as const
+  for (const [power, identity, changes, read, excused] of cases) {
     const quiet = await quietWorld({ power, policy: { identity } })
-    const { world, victim } = quiet
-    const [one] = world.switches(victim).flat()
-    for (let count = 0; count < changes; count += 1) world.truth.note('cables changed', { one: `${one?.device}/${one?.plug}`, other: 'pdu-x/1' })
+    const change = astray(quiet)
+    for (let count = 0; count < changes; count += 1) change()
+    if (read !== 'nobody asked') await switchOff(quiet, read === 'one off' ? 1 : Infinity)
     await free(quiet)
-    assert.is(judged(quiet).because.length, excused, `${power} ${identity} ${changes}`)
+    const { found, because } = judged(quiet)
+    assert.equal([found, because.length], [1, excused], `${power} ${identity} ${changes} ${read}`)
   }
 })
 

@@ -40,6 +40,7 @@ test('a machine that was cut loose alive and thaws: two writers, writes after th
   const quiet = await quietWorld()
   const { world, ears, run, victim } = quiet
   const judge = judgeSafety(world, ears)
+  const { uid } = quiet.pod().metadata
   world.freeze(victim)
   await freeByForce(quiet)
   await run(60_000)
@@ -49,7 +50,7 @@ test('a machine that was cut loose alive and thaws: two writers, writes after th
   assert.match(said(judge), new RegExp(`two writers on vol-data-db-0: work/db-0 on ${victim}, work/db-0 on node-`))
   assert.match(said(judge), new RegExp(`work/db-0 on ${victim} wrote vol-data-db-0 after its release`))
   assert.match(said(judge), new RegExp(`twins of work/db-0: ${victim} `))
-  assert.equal(judge.found().filter(({ what }) => what.startsWith('two writers on vol-data')).map(({ parties }) => parties?.[0]), [{ node: victim, boot: world.nodes.get(victim)?.machine.boot()?.id }])
+  assert.equal(judge.found().filter(({ what }) => what.startsWith('two writers on vol-data')).map(({ parties }) => parties?.[0]), [{ node: victim, boot: world.nodes.get(victim)?.machine.boot()?.id, podUid: uid }])
 })
 
 test('the same deeds upon a machine without power are no harm', async () => {
