@@ -41,11 +41,11 @@ export async function run(schedule: Schedule): Promise<Outcome> {
   const on = await stage(stageOf(scene, seed))
   await on.run(calm)
   const victim = await victimOf(on)
-  const ground = groundOf(on, victim)
+  const struck: Struck[] = []
+  const ground = groundOf(on, victim, struck)
   const court = convene(on)
   const began = on.world.clock.now()
-  const struck: Struck[] = []
-  const ends = troubles.map((trouble) => arm(ground, trouble, struck))
+  const ends = troubles.map((trouble) => arm(ground, trouble))
   await on.run(reliefAt)
   for (const end of ends) end()
   relieve(on, scene)
@@ -71,10 +71,11 @@ async function victimOf(on: Stage): Promise<string> {
   return (answer.ok ? answer.value.spec.nodeName : undefined) ?? 'node-1'
 }
 
-function groundOf(on: Stage, victim: string): Ground {
+function groundOf(on: Stage, victim: string, struck: Struck[]): Ground {
+  const node = ({ on: whose }: Trouble): string => (whose === 'victim' || !on.world.nodes.has(whose) ? victim : whose)
   return {
-    on, api: createApiTroubles(on),
-    node: (trouble) => (trouble.on === 'victim' || !on.world.nodes.has(trouble.on) ? victim : trouble.on),
+    on, api: createApiTroubles(on), node,
+    strikes: (trouble) => void struck.push({ at: on.world.clock.now(), does: trouble.does, node: node(trouble) }),
     replica(trouble) {
       const number = trouble.on === 'leader' ? on.leader() : Number(trouble.on)
       return number !== undefined && on.world.replicas.running.has(number) ? number : undefined
@@ -83,7 +84,7 @@ function groundOf(on: Stage, victim: string): Ground {
 }
 
 /** The answer ends it, if it has begun. */
-function arm(ground: Ground, trouble: Trouble, struck: Struck[]): () => void {
+function arm(ground: Ground, trouble: Trouble): () => void {
   const { clock, truth } = ground.on.world
   let end: (() => void) | undefined
   let forget: (() => void) | undefined
@@ -91,7 +92,7 @@ function arm(ground: Ground, trouble: Trouble, struck: Struck[]): () => void {
     end = kinds[trouble.does]?.begin(ground, trouble)
     if (end === undefined) return
     truth.note('trouble', { does: trouble.does, on: trouble.on, how: trouble.how ?? '' })
-    struck.push({ at: clock.now(), does: trouble.does, node: ground.node(trouble) })
+    if (kinds[trouble.does]?.waits !== true) ground.strikes(trouble)
     clock.after(trouble.span, () => {
       end?.()
       truth.note('trouble ends', { does: trouble.does, on: trouble.on })

@@ -33,6 +33,8 @@ export interface TroubleKind {
   /** Whether there is anything for it to strike; without it there always is. */
   fits?(scene: Scene): boolean
   draw(chance: Chance, scene: Scene): Pick<Trouble, 'on' | 'how'>
+  /** It waits for its moment, and tells the ground when it strikes. */
+  readonly waits?: true
   /** Undefined: it could not take effect. The answer ends it; ending it twice does no harm. */
   begin(ground: Ground, trouble: Trouble): (() => void) | undefined
 }
@@ -45,6 +47,8 @@ export interface Ground {
   /** The replica it names; undefined when that one does not run. */
   replica(trouble: Trouble): number | undefined
   readonly api: ApiTroubles
+  /** One that waited has come to its moment. */
+  strikes(trouble: Trouble): void
 }
 
 /** The API server holds one list of faults at a time; troubles overlap. */

@@ -29,14 +29,17 @@ const fencesOf = (world: World, node: string): readonly Fence[] =>
 /** It waits for its moment, which it knows from the API server's store, and then so long as was drawn. */
 function inItsIncident(so: (fence: Fence) => boolean, before: (world: World, node: string) => void, act: (world: World, node: string) => void, delays: readonly number[]): TroubleKind {
   return {
-    class: 'node', weight: 2,
+    class: 'node', weight: 2, waits: true,
     draw: (chance, scene) => ({ on: aNode(chance, scene), how: String(chance.pick(delays)) }),
     begin(ground, trouble) {
       const { world } = ground.on
       const node = ground.node(trouble)
       if (world.nodes.get(node)?.machine.state() !== 'running') return undefined
       before(world, node)
-      return when(world, () => fencesOf(world, node).some(so), () => void world.clock.after(Number(trouble.how), () => act(world, node)))
+      return when(world, () => fencesOf(world, node).some(so), () => void world.clock.after(Number(trouble.how), () => {
+        ground.strikes(trouble)
+        act(world, node)
+      }))
     },
   }
 }

@@ -16,7 +16,7 @@ const looksEvery = 1_000
 /** It begins as soon as the node is not well: its kubelet is silent to the API server, or to nobody but its own monitoring. */
 function remedy(act: (world: World, node: string) => () => void): TroubleKind {
   return {
-    class: 'remediator',
+    class: 'remediator', waits: true,
     draw: (chance, scene) => ({ on: aNode(chance, scene) }),
     begin(ground, trouble) {
       const { world } = ground.on
@@ -24,6 +24,7 @@ function remedy(act: (world: World, node: string) => () => void): TroubleKind {
       let end: (() => void) | undefined
       let over = false
       const callOff = when(world, () => isIll(world, node), () => {
+        ground.strikes(trouble)
         world.truth.note('another remediator acts', { node, does: trouble.does })
         addTaint(world, node, mark)
         end = act(world, node)

@@ -19,14 +19,17 @@ const gone = (end: 'kill' | 'stop'): TroubleKind => ({
 /** Where exactly it dies is drawn: at which of its writes or orders, on what side of it, and how many turns of the promise
  *  queue later. It is started again at the end, if it came to that. */
 const dies = (at: Doom['at'], mostNth: number, laters: readonly number[]): TroubleKind => ({
-  class: 'replica', weight: 2,
+  class: 'replica', weight: 2, waits: true,
   draw: (chance, scene) => ({ on: aReplica(chance, scene), how: drawDoom(chance, mostNth, laters) }),
   begin(ground, trouble) {
     const number = ground.replica(trouble)
     if (number === undefined) return undefined
     const { world } = ground.on
+    const { identity } = world.replicas.running.get(number) ?? {}
+    const forget = world.truth.listen(({ what, facts }) => void (what === 'replica dies at an await' && facts['replica'] === identity && facts['at'] === at && ground.strikes(trouble)))
     const callOff = world.doomReplica(number, { at, ...readDoom(trouble.how) })
     return () => {
+      forget()
       callOff()
       world.startReplica(number)
     }

@@ -25,7 +25,7 @@ const delays: readonly Ms[] = [1, 300, 1_500, 4_000, 9_000, 20_000]
 /** On the node's next incident, if one is opened while the trouble lasts. */
 function onItsIncident(say: (world: World, fence: Fence) => void, before?: (world: World, node: string) => void, end?: (world: World, node: string) => void): TroubleKind {
   return {
-    class: 'people', weight: 2,
+    class: 'people', weight: 2, waits: true,
     draw: (chance, scene) => ({ on: aNode(chance, scene), how: String(chance.pick(delays)) }),
     begin(ground, trouble) {
       const { world } = ground.on
@@ -34,7 +34,9 @@ function onItsIncident(say: (world: World, fence: Fence) => void, before?: (worl
       before?.(world, node)
       const forget = when(world, () => openFence(world, node) !== undefined, () => void world.clock.after(Number(trouble.how), () => {
         const fence = openFence(world, node)
-        if (fence !== undefined) say(world, fence)
+        if (fence === undefined) return
+        ground.strikes(trouble)
+        say(world, fence)
       }))
       return () => {
         forget()

@@ -22,7 +22,7 @@ const ofTheVictim: readonly string[] = ['our taints are removed', 'a person dele
 
 test('every kind of trouble takes effect beside a death, and a few of them at once break no promise', async () => {
   const names = Object.keys(kinds)
-  const others = names.filter((does) => !ofTheVictim.includes(does) && fits(does, usual))
+  const others = names.filter((does) => !ofTheVictim.includes(does) && !waits(does) && fits(does, usual))
   const runs = Math.ceil(others.length / together)
   // Neighbours in the table are of one class and would strike the same thing, so each run takes kinds that stand far apart.
   const groups = Array.from({ length: runs }, (_, first) => others.filter((_does, index) => index % runs === first))
@@ -38,12 +38,14 @@ test('every kind of trouble takes effect beside a death, and a few of them at on
   }
 })
 
+/** Its moment is of the victim's incident, or of the leader that sees to it: alone, and there before it. */
+const waits = (does: string): boolean => kinds[does]?.waits === true
 const fits = (does: string, scene: Schedule['scene']): boolean => kinds[does]?.fits?.(scene) !== false
 
 /** What people take away must be there: an incident is under way by then. */
 function strike(does: string, index: number, scene: Schedule['scene']): Trouble {
   const how = kinds[does]?.draw({ pick: <T>(choices: readonly T[]) => choices[0] as T, below: () => 0, yes: () => false } as never, scene).how // the first choice of each
-  const where = ofTheVictim.includes(does) ? { at: 7_000 } : { at: 14_000 + index * 500, on: kinds[does]?.class === 'replica' ? 'leader' : `node-${index + 2}` }
+  const where = waits(does) ? { at: 1_500, on: kinds[does]?.class === 'replica' ? 'leader' : 'victim' } : ofTheVictim.includes(does) ? { at: 7_000 } : { at: 14_000 + index * 500, on: kinds[does]?.class === 'replica' ? 'leader' : `node-${index + 2}` }
   return trouble(does, { ...where, ...(how === undefined ? {} : { how }) })
 }
 

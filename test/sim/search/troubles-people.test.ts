@@ -7,7 +7,7 @@ import { quietWorld, type Quiet } from './judges/quiet-world.ts'
 
 const test = suite('search: people')
 
-const groundOf = ({ on }: Quiet): Ground => ({ on, api: { add: () => () => undefined }, node: (trouble) => trouble.on, replica: () => undefined })
+const groundOf = ({ on }: Quiet): Ground => ({ on, api: { add: () => () => undefined }, node: (trouble) => trouble.on, replica: () => undefined, strikes: () => undefined })
 
 function begin(quiet: Quiet, does: string, how?: string): () => void {
   const trouble: Trouble = { does, at: 0, span: 0, on: 'node-2', ...(how === undefined ? {} : { how }) }
