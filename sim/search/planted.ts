@@ -188,6 +188,13 @@ export const planted: readonly Plant[] = [
     schedule: { ...schedule(1, 500, trouble('a person keeps us off the node', 60, 430, { how: 'exclude' }), trouble('disks fill up', 1, 490, { how: '1 for good' })), scene: { ...scene, remedy: 'fence' } },
   },
   {
+    name: 'an abort that nobody heeds', judge: 'restraint',
+    beside: { name: 'no-order-under-an-abort', cuts: [{ file: 'coordinator/order.ts', take: "if (known.abort) return 'a person aborted it'", put: '' }] },
+    cuts: [{ file: 'core/decide.ts', take: "if (incident.abort) return [withdraw(incident, 'a person aborted it')]", put: '' }],
+    // Its path answers long after the abort.
+    schedule: schedule(1, 60, trouble('a device does not answer', 0.5, 40, { how: '0 device bmc' }), trouble('a person fences the node', 1, 8, { how: 'and aborts it' })),
+  },
+  {
     name: 'a volume that many may have taken for one that its driver keeps', judge: 'safety',
     cuts: [{ file: 'core/choice.ts', take: "return is === 'bound' && !shared && drivers.includes(driver)", put: "return is === 'bound' && (shared || !shared) && drivers.includes(driver)" }],
     // It runs, nobody hears it, and no device tells of it.

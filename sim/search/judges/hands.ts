@@ -1,6 +1,6 @@
-// Is anything ordered of a machine, or freed from it, that a person has in hand and has said so: by a pause, by an annotation of its Node? And
-// is anything switched on that nobody here ever switched off? There may be hands in it. What was said a moment ago, or while the leader was
-// served badly, could not be known.
+// Is anything ordered of a machine, or freed from it, that a person has in hand and has said so: by a pause, by an annotation of its Node? Is it
+// ordered off under an abort that came in time? And is anything switched on that nobody here ever switched off? There may be hands in it. What
+// was said a moment ago, or while the leader was served badly, could not be known.
 import type { Ms } from '../../../core/model.ts'
 import type { Switch } from '../../world/power.ts'
 import type { Violation } from '../judgement.ts'
@@ -15,10 +15,10 @@ export interface HandsJudge {
 
 export const newsTakes: Ms = 10_000
 
-/** With what a person keeps us off, and whether only from switching it on. */
+/** With what a person keeps us off, and whether only from switching it on, or off. */
 interface Word {
   readonly says: string
-  readonly on?: true
+  readonly only?: 'on' | 'off'
 }
 
 /** Listens from now on. */
@@ -28,7 +28,7 @@ export function judgeHands(history: History): HandsJudge {
   const violations: Violation[] = []
   let freed = 0
   history.ears.onRemedy(({ at, node }) => {
-    for (const { says } of kept(node, look(history))) violations.push({ judge: 'restraint', what: `a remedy began on ${node}, and ${says} stood there`, node, from: at })
+    for (const { says, only } of kept(node, look(history))) if (only !== 'off') violations.push({ judge: 'restraint', what: `a remedy began on ${node}, and ${says} stood there`, node, from: at })
   })
   const stop = world.truth.listen(({ at, what, facts: { action, ip, plug } }) => {
     if (what !== 'program runs' || (action !== 'off' && action !== 'on')) return
@@ -36,7 +36,7 @@ export function judgeHands(history: History): HandsJudge {
     for (const [node, { machine }] of world.nodes) {
       const own = sight.switches(node).flat().find((one) => one.address === ip && one.plug === plug)
       if (own === undefined) continue
-      const word = kept(node, sight).find((one) => one.on === undefined || (action === 'on' && machine.state() === 'off'))
+      const word = kept(node, sight).find(({ only }) => only === undefined || (only === action && (only === 'off' || machine.state() === 'off')))
       if (word !== undefined) violations.push({ judge: 'restraint', what: `${own.name} of ${node} was ordered ${action}, and ${word.says} had stood there for ${seconds(at - stoodSince(node, word, at))}`, node, from: at })
       const strange = action === 'on' && !wantsItOn(sight) ? whoseHands(sight, node, own, history.ears.lastOrder(own.address, own.plug, 'off') ?? (writtenInATermBefore(own, node, sight) ? at : undefined)) : undefined
       if (strange !== undefined) violations.push({ judge: 'restraint', what: `${own.name} of ${node} was ordered on, and ${strange}`, node, from: at })
@@ -49,7 +49,7 @@ export function judgeHands(history: History): HandsJudge {
       for (const key of since.keys()) if (!standing.has(key)) since.delete(key)
       for (const key of standing) if (!since.has(key)) since.set(key, sight.now)
       for (const { at, does, node, pod } of history.ears.acts.slice(freed)) {
-        const word = does === 'free a pod' || does === 'evict a pod' ? words(node, sight).find((one) => one.on === undefined && at - stoodSince(node, one, at) >= newsTakes) : undefined
+        const word = does === 'free a pod' || does === 'evict a pod' ? words(node, sight).find((one) => one.only === undefined && at - stoodSince(node, one, at) >= newsTakes) : undefined
         if (word !== undefined) violations.push({ judge: 'restraint', what: `${pod?.name} was ${does === 'free a pod' ? 'freed' : 'evicted'} from ${node}, and ${word.says} stood there`, node, from: at })
       }
       freed = history.ears.acts.length
@@ -72,7 +72,9 @@ function words(node: string, sight: Sight): readonly Word[] {
   return [
     ...(sight.configs().some(({ metadata: { name } }) => name === 'holdfast-pause') ? [{ says: 'a pause' }] : []),
     ...['exclude', 'maintenance'].filter((word) => annotations[`holdfast.dev/${word}`] !== undefined).map((says) => ({ says })),
-    ...(annotations['holdfast.dev/keep-off'] === undefined ? [] : [{ says: 'keep-off', on: true } as const]),
+    ...(annotations['holdfast.dev/keep-off'] === undefined ? [] : [{ says: 'keep-off', only: 'on' } as const]),
+    // Come in time: what is proven by then is finished.
+    ...(sight.openOf(node).some(({ spec, status }) => spec.abort === true && status?.proof === undefined) ? [{ says: 'an abort', only: 'off' } as const] : []),
   ]
 }
 

@@ -57,6 +57,22 @@ test('who keeps a machine off keeps us from switching it on, and from nothing el
   assert.equal(said(judge), [`restraint: bmc of ${quiet.victim} was ordered on, and keep-off`])
 })
 
+test('an abort that came in time keeps us from switching off, and from nothing else; one that came after the proof keeps us from nothing', async () => {
+  for (const [proof, wanted] of [[undefined, 1], [{ kind: 'off' }, 0]] as const) {
+    const quiet = await quietWorld()
+    const judge = judgeHands(quiet.history)
+    quiet.plantFence('a-1', quiet.victim, { phase: 'Running', ...(proof === undefined ? {} : { proof }) }, { abort: true })
+    order(quiet, 'off')
+    await stand(quiet, judge, 5)
+    order(quiet, 'off')
+    assert.equal(said(judge), [], 'nobody can have known it')
+    await stand(quiet, judge, 15)
+    order(quiet, 'on')
+    order(quiet, 'off')
+    assert.equal(said(judge), [`restraint: bmc of ${quiet.victim} was ordered off, and an abort`].slice(0, wanted))
+  }
+})
+
 test('a pod that is freed under it is named; and what was said while the leader could not read is no word yet', async () => {
   const quiet = await quietWorld()
   const judge = judgeHands(quiet.history)
