@@ -119,6 +119,13 @@ export const defences: readonly Defence[] = [
   one('isolation-spares-what-runs', 'a pod that runs on and has nothing on the storage that was cut off', 'core/choice.ts', "if (pod.volumes.length === 0) return 'it has no volume, and nothing proves that it does not run'", '', { alone: true, scene: { power: 'fabric, then bmc', wants: 'power after a while' }, troubles: [aim('a node is cut off', [1, 2], [25, 30])] }),
   // Return.
   one('isolated-until-clean', 'a machine that reaches its storage again, with what it had mounted', 'core/cut.ts', 'if (isDead || isClean) return undefined', "if (isDead || isClean || heard !== 'nothing') return undefined", { alone: true, scene: { power: 'fabric, then bmc', wants: 'power after a while' }, troubles: [aim('a node is cut off', [1, 2], [25, 30]), aim('the kubelet is dead', [20, 22], [40, 45])] }),
+  one('let-in', 'a machine that falls silent again while its port is being switched on', 'core/let-in.ts', 'return letInItself(at, methods) ?? letInBeside(at, methods)', 'return undefined', {
+    alone: true, scene: { power: 'fabric, then bmc', wants: 'power after a while' },
+    troubles: [
+      aim('a node is cut off', [1, 1.2], [6.8, 7.2]), aim('a replica dies at a write', [0.3, 0.9], [60, 65], { on: 'leader', how: '1 answered 0 0', after: 'an off is read' }),
+      aim('a device acts late', [9, 9.2], [100, 105], { how: '1 device fabric' }), aim('a node is cut off', [0.1, 0.5], [60, 70], { after: 'an on begins' }),
+    ],
+  }),
   {
     name: 'out-of-service-off-before-on', against: 'volumes taken away from a running machine', alone: true, scene: { nodes: 3 }, troubles: [aim('the kernel freezes for good', [1, 3], [1, 2])],
     cuts: [
