@@ -55,6 +55,14 @@ const drilledFeeds: Pick<Defence, 'alone' | 'scene' | 'troubles'> = {
   ],
 }
 
+/** A node is well, and only the replica that does not lead hears it: neither that one nor any peer can tell the leader. */
+const heardByOneReplica: Pick<Defence, 'alone' | 'troubles'> = {
+  alone: true, troubles: [
+    ...['node-1', 'node-2', 'node-3', 'node-4', 'node-5'].map((on) => aim('whispers are swallowed', [22, 23], [80, 85], { on })),
+    aim('the replicas lose each other', [24, 25], [70, 75]), aim('a replica loses one node', [26, 28], [60, 65], { how: 'leader' }),
+  ],
+}
+
 export const defences: readonly Defence[] = [
   one('decides-at-all', 'a product that always holds', 'core/decide.ts', 'if (seen.self.term === undefined) return []', 'if (now > 0) return []'),
   // Proofs.
@@ -76,8 +84,8 @@ export const defences: readonly Defence[] = [
   // Judgement.
   one('reset-is-no-silence', 'a kubelet port that refuses: a kernel runs there', 'coordinator/look.ts', "observation.probed(node, { askedAt, answeredAt: clock.now(), word })", "observation.probed(node, { askedAt, answeredAt: clock.now(), word: word === 'refused' ? 'silent' : word })", { alone: true, troubles: [aim('the kubelet is dead', [24, 26], [28, 32]), aim('the agent is dead', [24, 26], [28, 32])] }),
   one('probe-heard-before', 'a firewalled kubelet port', 'core/judge.ts', "if (audited?.answered !== true || boot === undefined || !sameBoot(audited.boot, boot)) return 'the kubelet port was not heard to answer at its last audit in this boot, so its silence proves nothing'", 'if (boot === undefined) return \'\'', { alone: true, troubles: [aim('a firewall swallows the kubelet port', [0.4, 0.6], [39, 39.5]), aim('the machine reboots', [1, 1.2], [1, 2]), aim('a replica loses one node', [40, 40.5], [60, 60], { how: 'leader' }), aim('the agent is dead', [64, 65], [40, 41])] }),
-  one('two-witnesses', 'one peer that is deaf itself', 'core/judge.ts', 'agents.length >= 2 :', 'agents.length >= 0 :', { unseen: 'whoever cannot ask its peers has lost them as well, and that is a storm' }),
-  one('peers-that-hear', 'peers of which none hears anybody', 'coordinator/ears.ts', "return word?.word === 'deaf' && beside.length > 0 && !hears() ? undefined : word", 'return word', { unseen: 'the world swallows the whispers of one node at a time, and its peers hear each other' }),
+  one('two-witnesses', 'one peer that is deaf itself', 'core/judge.ts', 'agents.length >= 2 :', 'agents.length >= 0 :', heardByOneReplica),
+  one('peers-that-hear', 'peers of which none hears anybody', 'coordinator/ears.ts', "return word?.word === 'deaf' && beside.length > 0 && !hears() ? undefined : word", 'return word', heardByOneReplica),
   one('live-lease', 'a Lease that was read before the silence', 'core/judge.ts', 'const leaseInterval: Ms = 12_500', 'const leaseInterval: Ms = 500', { alone: true, troubles: [aim('a firewall swallows the kubelet port', [0.4, 0.6], [39, 39.5]), aim('the machine reboots', [1, 1.2], [1, 2]), aim('a replica loses one node', [40, 40.5], [60, 60], { how: 'leader' }), aim('the agent is dead', [64, 65], [40, 41])] }),
   one('sealed-words-count', 'a node that only others can hear', 'core/judge.ts', '?? -Infinity, ...sealed)', '?? -Infinity)', { alone: true, troubles: [aim('a replica loses one node', [8, 12], [60, 80], { how: 'leader' }), aim('a node loses the API server', [8, 12], [60, 80])] }),
   one('goodbye-patience', 'an agent that is upgraded', 'core/judge.ts', 'return goodbye === undefined ? usual : Math.max(usual, goodbyePatience[goodbye.why])', 'return usual', { unseen: 'an agent of the world is back within a second, and a machine that reboots is not called well' }),
