@@ -1,11 +1,14 @@
 // A failing schedule made smaller while it fails for the same judge: fewer troubles, then a smaller and a plainer cluster, then
 // shorter troubles. What is left is what a person reads.
 import type { Judge } from './judgement.ts'
-import type { Schedule } from './schedule.ts'
+import type { Scene, Schedule } from './schedule.ts'
 
 export type Fails = (schedule: Schedule) => Promise<readonly Judge[]>
 
-const mostTries = 60
+const mostTries = 100
+
+/** What a cluster may do without. */
+const parts = ['power', 'wants', 'second', 'gate', 'givesUp', 'cleansUp', 'bare', 'watchdog', 'apart', 'evicts', 'audited', 'dumps', 'shared', 'remedy'] as const satisfies readonly (keyof Scene)[]
 
 export async function shrink(failing: Schedule, judge: Judge, fails: Fails): Promise<Schedule> {
   let best = failing
@@ -27,16 +30,12 @@ export async function shrink(failing: Schedule, judge: Judge, fails: Fails): Pro
 function* candidates(schedule: Schedule): Generator<Schedule> {
   const { scene, troubles } = schedule
   for (const [index] of troubles.entries()) yield { ...schedule, troubles: troubles.toSpliced(index, 1) }
-  if (scene.nodes > 3) yield { ...schedule, scene: { ...scene, nodes: scene.nodes - 1 } }
+  if (scene.nodes > 3 && scene.bare !== `node-${scene.nodes}`) yield { ...schedule, scene: { ...scene, nodes: scene.nodes - 1 } }
   if (scene.replicas > 2) yield { ...schedule, scene: { ...scene, replicas: 2 } }
-  const { power, ...simpleRack } = scene
-  if (power !== undefined) yield { ...schedule, scene: simpleRack }
-  const { wants, ...usualPolicy } = scene
-  if (wants !== undefined) yield { ...schedule, scene: usualPolicy }
-  const { second, ...onePolicy } = scene
-  if (second !== undefined) yield { ...schedule, scene: onePolicy }
-  const { gate, ...ungated } = scene
-  if (gate !== undefined) yield { ...schedule, scene: ungated }
+  for (const part of parts) {
+    const { [part]: there, ...plainer } = scene
+    if (there !== undefined) yield { ...schedule, scene: plainer }
+  }
   for (const [index, trouble] of troubles.entries()) {
     if (trouble.span > 1_000) yield { ...schedule, troubles: troubles.with(index, { ...trouble, span: Math.round(trouble.span / 2) }) }
   }
