@@ -11,7 +11,8 @@ const test = suite('calendar')
 const secondsTo = (count: number): number => Math.floor(Date.now() / 1_000) + count
 
 test('what was due while this process stood still is begun late, once', async () => {
-  const second = secondsTo(2)
+  // A busy machine may be that late before it stands still.
+  const second = secondsTo(6)
   const begun: number[] = []
   const task = byCalendar(`${second % 60} ${Math.floor(second / 60) % 60} * * * *`, () => begun.push(Date.now()), silentLog)
   await setTimeout(50)
