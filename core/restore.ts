@@ -99,7 +99,7 @@ export function returning(at: Situation): Action[] {
   if (mute.some(({ asked }) => !asked)) return [...looks, ...waits]
   // A boot is no word of what cuts a machine only in part, as one feed of two does; and one that is silent again was perhaps cut
   // by our own order, which landed on it: nobody else would switch it on.
-  const dark = cuts(incident, node).filter((cut) => (cut.givenBack ? speaks && wasUndone(incident, cut) : cut.says === 'off' || cut.says === 'nothing yet')).filter(answered(mute))
+  const dark = cuts(incident, node).filter((cut) => (cut.givenBack ? speaks && wasUndone(incident, cut) : isDark(cut, speaks))).filter(answered(mute))
   if (dark.length > 0 && shutsDown(node)) return [...looks, hold(node.name, { ...waitsForBoot, detail: shutDown }, incident)]
   if (dark.length > 0) return [...looks, ...asksOf(at, dark, looks), ...asksClean(at, dark), ...giveOn(at, dark.filter(({ says }) => says === 'off')), ...stillCut(at, dark, []), ...waits]
   const shut = forgotten(at).filter((name) => portOf(node, name) !== undefined)
@@ -111,6 +111,11 @@ export function returning(at: Situation): Action[] {
   if (booting(at)) return [...looks, hold(node.name, waitsForBoot, incident)]
   if (verdict?.is === 'dead') return end(at, 'Recovered', 'its next boot fell silent: another incident takes over')
   return [...looks, hold(node.name, silentAgain(verdict, 'a new boot was heard, and is silent now'), incident)]
+}
+
+/** What runs has power, whatever a device that does not answer would say of it; but it may run behind a port that is shut. */
+function isDark({ method, says }: Cut, runs: boolean): boolean {
+  return says === 'off' || says === 'nothing yet' || (runs && method.isolates !== undefined && says === 'unknown')
 }
 
 const onsAtMost = 3

@@ -302,6 +302,15 @@ test('a new boot needs what it was cut off from, and gets it', () => {
   assert.equal(orders(booted), ['restore fc-off'])
 })
 
+test('a boot that runs waits for a port that was ordered off until that says how it stands: it reaches no storage meanwhile', () => {
+  const unanswered = [port('unknown', now - 3_800), port('unknown', now - 2_900), reading('on', now - 900)]
+  const lapsed: Partial<IncidentStatus> = { ...ordered, step: 'isolation', voided: [{ proof: isolated, how: 'lapsed', at: 'then', evidence: 'it does not answer' }] }
+  for (const one of [
+    of({ ...isCut, readings: unanswered, beat: beat({ boot: newBoot, since: now - 2_000 }), bootId: 'boot-2', ready: { status: 'True', postedAt: now - 1_000, since: now - 1_000, bootId: 'boot-2' } }, proven),
+    of({ ...isCut, readings: unanswered, beat: clean(now - 300), ready: { status: 'True', postedAt: now - 1_000, since: now - 1_000, bootId: '' }, pods: podsOf([]) }, lapsed),
+  ]) assert.equal([holds(one), one.some((action) => action.do === 'askDevice' && action.method.name === 'fc-off')], [['still-cut'], true])
+})
+
 test('and given back to a boot that falls silent it starts nothing that would have to be waited for', () => {
   const on = attempt({ id: 'node-2-abc-1.2', method: 'fc-off', agent: 'fc-switch', digest: 'df', action: 'on', result: 'on' })
   const given = new Map([...seenIsolated, ...seenOrder(now - 2_500, now - 2_000, 'node-2-abc-1.2')])
