@@ -121,7 +121,9 @@ function watchChildren(pid: number): () => { readonly peakRssMiB: number; readon
     for (const child of childrenOf(pid)) {
       seen.add(child)
       try {
-        peakRssMiB = Math.max(peakRssMiB, usageOf(child).rssMiB)
+        const { rssMiB } = usageOf(child)
+        // One that has ended, and that nobody has asked about yet, has none.
+        if (rssMiB > peakRssMiB) peakRssMiB = rssMiB
       } catch {
         // it has just ended
       }
