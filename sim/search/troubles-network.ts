@@ -1,4 +1,5 @@
 // Partitions of every shape, and bad weather.
+import type { Weather } from '../network.ts'
 import type { Cut } from '../world/levers.ts'
 import { aNode, aReplica, type Ground, type Trouble, type TroubleKind } from './trouble.ts'
 
@@ -47,13 +48,25 @@ function names(ground: Ground, trouble: Trouble): Parameters<Shape>[0] {
 
 const weathers = { loss: { loss: 0.1 }, twice: { duplicate: 0.2 }, clogged: { clog: 0.2, clogFor: 1_500 }, slow: { delay: [50, 400] } } as const
 
+/** By the network's own: what it was before the first of them, and what is in force now, the latest last. */
+const skies = new WeakMap<Weather, { readonly clear: Weather; readonly spells: Set<Partial<Weather>> }>()
+
 const weather: TroubleKind = {
   class: 'network', weight: 3,
   draw: (chance) => ({ on: '', how: chance.pick(Object.keys(weathers)) }),
   begin({ on: { world } }, { how }) {
-    const before = { ...world.network.weather }
-    Object.assign(world.network.weather, weathers[how as keyof typeof weathers]) // drawn from its keys
-    return () => Object.assign(world.network.weather, before)
+    const now = world.network.weather
+    const sky = skies.get(now) ?? { clear: { ...now }, spells: new Set() }
+    skies.set(now, sky)
+    const own: Partial<Weather> = { ...weathers[how as keyof typeof weathers] } // drawn from its keys
+    const turns = (): unknown => Object.assign(now, sky.clear, ...sky.spells)
+    sky.spells.add(own)
+    turns()
+    // They may overlap: what one found must not come back with its end.
+    return () => {
+      sky.spells.delete(own)
+      turns()
+    }
   },
 }
 
