@@ -1,7 +1,8 @@
 // Devices that fail, hang, act late, lie; strips, their outlets and the cables between them and the machines; and a storage
 // that does not let go.
+import type { Ms } from '../../core/model.ts'
 import type { Chance } from '../chance.ts'
-import type { DeviceFault, PowerDevice } from '../device.ts'
+import type { DeviceFault, DeviceTiming, PowerDevice } from '../device.ts'
 import { switchesOf, type Power } from '../world/power.ts'
 import type { Scene } from './schedule.ts'
 import { aNode, when, type Ground, type Trouble, type TroubleKind } from './trouble.ts'
@@ -120,6 +121,9 @@ const swapped: TroubleKind = {
 
 const slowness: Readonly<Record<string, number>> = { 'in 0.8 s': 800, 'in 1.5 s': 1_500, 'in 4 s': 4_000, 'in 12 s': 12_000 }
 
+/** Before it was first slow: what a second slowness found must not come back with its end. */
+const usualPace = new WeakMap<DeviceTiming, Ms>()
+
 const slow: TroubleKind = {
   class: 'device',
   draw: (chance, scene) => ({ on: aNode(chance, scene), how: `${aSwitch(chance, scene)}, ${chance.pick(Object.keys(slowness))}` }),
@@ -127,9 +131,10 @@ const slow: TroubleKind = {
     const [name, pace = ''] = (trouble.how ?? '').split(', ')
     const { timing } = switchOf(ground, trouble, name)?.device ?? {}
     if (timing === undefined) return undefined
-    const before = timing.status
-    timing.status = slowness[pace] ?? before
-    return () => { timing.status = before }
+    const usual = usualPace.get(timing) ?? timing.status
+    usualPace.set(timing, usual)
+    timing.status = slowness[pace] ?? usual
+    return () => { timing.status = usual }
   },
 }
 
