@@ -6,7 +6,7 @@ import { storm, type Silent, type Storm } from './brake.ts'
 import { hasOurs, hasTaint, outOfServiceKey, quarantineKey } from './clear.ts'
 import { hasCrashed, withoutRefusals } from './dump.ts'
 import { given, isPartial, type Incident } from './incident.ts'
-import { isLate, judge, lastBeat, shutsDown, soonestLate, type Peers, type Verdict } from './judge.ts'
+import { isLate, isWithoutAgent, judge, lastBeat, shutsDown, soonestLate, type Peers, type Verdict } from './judge.ts'
 import { sameBoot, type BeatSeen, type Ms, type NodeName, type NodeSeen, type Observed } from './model.ts'
 import { beatsWithin, listenersOf } from './look.ts'
 import { nextOrder } from './plan.ts'
@@ -170,9 +170,13 @@ function recentLapse(node: NodeSeen, lapse: NonNullable<BeatSeen['lapse']>, seen
 function silentBeats(node: NodeSeen, seen: Observed, verdict: Verdict, now: Ms): boolean {
   if (shutsDown(node)) return false
   if (verdict.is === 'suspect' || verdict.is === 'dead') return true
+  // Never heard since this replica began, though it has an agent: what has silenced it may be what silences those that were.
+  if (node.beat === undefined) return verdict.is === 'unknown' && !isWithoutAgent(node) && now - lastBeat(node, seen.self) >= unheardFor
   return node.beat !== undefined && node.beat.goodbye === undefined && now - lastBeat(node, seen.self) >= longestSuspicion
 }
 
+/** An agent that is there has found a replica by then. */
+const unheardFor = Math.min(...Object.values(profiles).map((profile) => profile.suspectAfter))
 const longestSuspicion = Math.max(...Object.values(profiles).map((profile) => profile.suspectAfter))
 
 /** Cheaper than a judgement: no profile is more impatient than this. */

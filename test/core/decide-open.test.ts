@@ -81,6 +81,19 @@ test('when most nodes fall silent at once nothing is opened and nothing fenced',
   assert.equal(wants(seen([...many, ...rest], [incident()])), ['hold storm'])
 })
 
+const never = (changes: Partial<NodeSeen>) => ['node-4', 'node-5', 'node-6'].map((name) => {
+  const { beat: _, ...unheard } = node({ name, seenAt: now - 4_500, ...changes })
+  return unheard
+})
+
+test('nodes that this replica never heard count in a storm, if they have an agent and it had the time to be heard', () => {
+  const two = [node({ ...dead, seenAt: now - 4_500 }), node({ ...dead, name: 'node-3', machine: 'machine-3', seenAt: now - 4_500 })]
+  const orders = (others: readonly NodeSeen[]) => wants(seen([...two, ...others, node({ name: 'node-1' })])).filter((want) => !want.startsWith('ask'))
+  assert.ok(orders(never({})).includes('hold storm'), orders(never({})).join())
+  const { record: _, ...bare } = never({})[0] ?? node()
+  for (const others of [never({ seenAt: now - 1_000 }), never({}).map(({ name }) => ({ ...bare, name }))]) assert.not(orders(others).includes('hold storm'), orders(others).join())
+})
+
 test('in a storm facts still clear: what is found off is opened, proven and freed', () => {
   const others = ['node-1', 'node-3', 'node-4'].map((name) => node({ ...dead, name }))
   const rest = ['node-5', 'node-6'].map((name) => node({ name }))
