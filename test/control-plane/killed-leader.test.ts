@@ -26,6 +26,8 @@ interface Story {
   readonly moments: number
   /** So many are on its record before it is Final, whatever is said of its waiting: a kill as one of these comes is one in its middle, or a fault. */
   readonly surely: number
+  /** It breaks a promise on purpose, and who judges a story that is not over yet would count that against it. */
+  readonly breaks?: true
   begin(play: Play): Promise<void>
   /** What must come to pass before the next one may begin. */
   passes(play: Play): Promise<void>
@@ -68,7 +70,7 @@ const stories: readonly Story[] = [
     },
   },
   {
-    name: 'a proof that is shown false', moments: 12, surely: 7, passes: over,
+    name: 'a proof that is shown false', moments: 12, surely: 7, passes: over, breaks: true,
     async begin(play) {
       const { lab, victim } = play
       lab.devices.get(victim)?.lie(true)
@@ -109,6 +111,7 @@ function chosen(): typeof all {
 
 for (const { story, moment } of chosen()) {
   test(`${story.name}: the leader is killed as moment ${moment} is on the record`, async () => {
+    if (story.breaks === true) await Promise.all(ends)
     const play = await keeper.next()
     const { lab } = play
     const told = `${story.name}, killed at moment ${moment}`
